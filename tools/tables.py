@@ -43,7 +43,7 @@ def faults() -> str:
         "# Fault kinds\n\n"
         f"There are {len(KINDS)} kinds. `umi-sim faults` lists them with class, place and what happens;\n"
         "`umi-sim explain KIND` tells of one, how to see it, and the rules that must hold all the same.\n"
-        "Names begin with what is struck: `model_`, `embed_`, `storage_`, `link_`, `agent_`, `clock_`. A\n"
+        "Names begin with what fails: `model_`, `embed_`, `storage_`, `link_`, `agent_`, `clock_`. A\n"
         "fault is bound to a named event, such as `o7/commit#2`: the second commit attempt of operation o7\n"
         "([rules](spec/simulator.md#7-faults)).\n\n" + classes + "\n"
         "For each kind there is a planted bug that needs it: the bug is found if this kind is the only\n"
@@ -114,8 +114,8 @@ def rooms() -> str:
 def first_sentence(package: str, folder: str) -> str:
     """Name a folder, with the first sentence that it says of itself."""
     source = (DOCS.parent / package / folder / "__init__.py").read_text()
-    said = (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
-    return f"{folder + '/':<15} {said}"
+    docstring = (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
+    return f"{folder + '/':<15} {docstring}"
 
 
 PAGES: dict[str, Callable[[], str]] = {

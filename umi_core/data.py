@@ -9,8 +9,8 @@ An empty `{}`, `[]` or `set()` as a default is made anew for each object.
 Law 1. Two `Data` objects never change and are equal if they are of one class with equal fields.
 Law 2. An `Owner` is an object that changes and belongs to one place, so it is equal only to itself.
 Law 3. A `Mutable` changes as well, is compared by its fields, and is no key.
-Law 4. Fields that `beside` names are not part of the value: they do not count in a comparison or a hash, have
-       no bytes, and are not shown.
+Law 4. Fields that `uncompared` names are not part of the value: they do not count in a comparison or a
+       hash, have no bytes, and are not shown.
 
 msgspec makes these classes in C (docs/decisions/001-dependencies.md says what that is worth).
 """
@@ -54,12 +54,12 @@ class Fields:
     """Base of all three. `value_methods`: those of a class with fields that are not part of the value."""
 
     __slots__ = ()
-    beside: ClassVar[tuple[str, ...]] = ()
+    uncompared: ClassVar[tuple[str, ...]] = ()
     value_methods: ClassVar[Methods] = {}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()  # of Generic, where a class has a type parameter
-        for name, method in cls.value_methods.items() if cls.beside else ():
+        for name, method in cls.value_methods.items() if cls.uncompared else ():
             setattr(cls, name, method)
 
 
@@ -104,8 +104,8 @@ def list_compared(cls: Any) -> tuple[str, ...]:
     """Return the names of the fields that are part of the value, in order."""
     return (
         cls.__struct_fields__
-        if not cls.beside
-        else tuple(name for name in cls.__struct_fields__ if name not in cls.beside)
+        if not cls.uncompared
+        else tuple(name for name in cls.__struct_fields__ if name not in cls.uncompared)
     )
 
 

@@ -26,7 +26,7 @@ DATA: Final[dict[str, Any]] = {
         "faults": ["model_slow"], "rows": [["ttl-boundary", "in time", [-3]], ["once-only", "once", [12]]],
     },
     "marks": [["rules", [["ttl-boundary", 3], ["once-only", 0]]]],
-    "longest": [["a", "1", 120]], "struck": {"model_slow": [3, 0]},
+    "longest": [["a", "1", 120]], "injected": {"model_slow": [3, 0]},
 }  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def test_failures_and_the_map_are_there(opened: Opened, tmp_path: Path) -> None:
     page.locator("#map summary").click()
     assert page.locator("#map tbody td").all_inner_texts() == ["\u2716", "12"]
     told = page.locator("#map .broke").get_attribute("title")
-    assert told == "ttl-boundary judged 3 runs in which model_slow struck, and broke"
+    assert told == "ttl-boundary judged 3 runs with model_slow, and broke"
     assert page.locator("#longest").inner_text().endswith("umi-sim run a --seed 1")
     assert page.locator("#marks tbody td").nth(1).inner_text() == "once-only"
 
@@ -62,7 +62,7 @@ def test_a_failure_links_to_a_page_beside_this_one_or_to_none(
 def test_no_text_of_a_sweep_is_obeyed(opened: Opened, tmp_path: Path) -> None:
     kinds = "[...document.querySelectorAll('*')].map((it) => it.tagName)"
     plain = opened.show(page_of(tmp_path, DATA)).evaluate(kinds)
-    ours = {name: DATA[name] for name in ("map", "struck", "result")}
+    ours = {name: DATA[name] for name in ("map", "injected", "result")}
     data = {name: poisoned(value, [0]) for name, value in DATA.items()} | ours
     page = opened.show(page_of(tmp_path, data))
     assert page.evaluate("window.obeyed") is None

@@ -75,7 +75,7 @@ class Extracted(Data):
     partial: bool
     uncovered_count: int = 0
     told_count: int = 0
-    beside = ("told_count",)
+    uncompared = ("told_count",)
 
 
 def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted | None:

@@ -51,13 +51,13 @@ RACES = range(1_000, 1_015)  # each store that loses updates shows it in the fou
 def fault_without_effect(patch: pytest.MonkeyPatch) -> None:
     """A declared kind of fault is drawn and recorded, and does nothing."""
 
-    def strike(self: World, at: At, here: Callable[[], object]) -> None:
+    def inject(self: World, at: At, here: Callable[[], object]) -> None:
         fault = self.source.fault(*at, args_maker(here, self.tally.without_effect))
         if fault is not None:
             self.tally.fired[fault.fault] += 1
             self.trace.add(Tag.FAULT, fault.id, fault.fault, at[2])
 
-    patch.setattr(World, "strike", strike)
+    patch.setattr(World, "inject", inject)
 
 
 def crash_keeps_memory(patch: pytest.MonkeyPatch) -> None:
@@ -97,16 +97,16 @@ def one_stream_for_all(patch: pytest.MonkeyPatch) -> None:
 
 
 def oracle_forgives_everything(patch: pytest.MonkeyPatch) -> None:
-    """Once any fault has struck, the oracle accepts every later reply."""
-    strike = World.strike
+    """Once any fault was injected, the oracle accepts every later reply."""
+    original = World.inject
 
-    def struck(self: World, at: At, here: Callable[[], object]) -> Any:
-        done = strike(self, at, here)
+    def inject(self: World, at: At, here: Callable[[], object]) -> Any:
+        done = original(self, at, here)
         if done is not None:
             self.judge.is_forgiving = True  # type: ignore[attr-defined]  # of this mistake alone
         return done
 
-    patch.setattr(World, "strike", struck)
+    patch.setattr(World, "inject", inject)
     for name in ("observe_reply", "observe_step", "observe_answer"):
         patch.setattr(Inspector, name, forgiving(getattr(Inspector, name)))
 

@@ -140,7 +140,7 @@ def test_what_replies_tell_is_taken_up(life: MemoryMachine) -> None:
 
 
 def test_an_example_is_a_record_that_replays(life: MemoryMachine) -> None:
-    life.source.arm("agent_crash", after=3, luck=5)
+    life.source.arm("agent_crash", after=3, choice=5)
     life.issue("remember", 5, {"text": "Alice likes tea."})
     life.source.push(ClockMove("c1", life.world.now_ms, "a", "jump", {"by_ms": 1_000}))
     life.issue("len", 0, {})

@@ -136,16 +136,16 @@ def meet(pair: Pair, met: Met) -> None:
         pair.step(EffectFailed(effect.request_id, met.kind, met.retry_after_ms))  # type: ignore[arg-type]  # of OFFERED
 
 
-def heard_by(what: str, luck: Met) -> Met:
-    """The luck of an attempt, as far as this service can have it."""
+def heard_by(what: str, met: Met) -> Met:
+    """What an attempt meets, as far as this service can do it."""
     offered = OFFERED[what.split()[0]].split()
-    kind = luck.kind if luck.kind in offered else "good"
+    kind = met.kind if met.kind in offered else "good"
     may_land = what == "commit" and kind in ("unknown", "silence")
-    return Met(kind, luck.retry_after_ms if kind == "rate_limited" else 0, luck.lands and may_land)
+    return Met(kind, met.retry_after_ms if kind == "rate_limited" else 0, met.lands and may_land)
 
 
-def together(pair: Pair, op_id: int, story: Story, lucks: list[Met]) -> Outcome:
-    """Both meet the same, from the first question on; how the story ends. Lucks are used up one by one."""
+def together(pair: Pair, op_id: int, story: Story, script: list[Met]) -> Outcome:
+    """Both meet the same, from the first question on; how the story ends. `script`: one per question."""
     wanted = next(story)
     while True:
         match wanted:
@@ -155,7 +155,7 @@ def together(pair: Pair, op_id: int, story: Story, lucks: list[Met]) -> Outcome:
                 met = Met()
             case Wants(what):
                 assert [words(effect) for effect in pair.pending] == [what], wanted
-                met = heard_by(what, lucks.pop(0) if lucks else Met())
+                met = heard_by(what, script.pop(0) if script else Met())
                 meet(pair, met)
         try:
             wanted = story.send(met)
@@ -168,7 +168,7 @@ def together(pair: Pair, op_id: int, story: Story, lucks: list[Met]) -> Outcome:
 
 
 KINDS: Final = sorted({kind for offered in OFFERED.values() for kind in offered.split()})
-LUCK: Final = st.builds(
+METS: Final = st.builds(
     Met,
     st.sampled_from([*KINDS, *["good"] * 12]),
     st.sampled_from([0, 250, 3_600_000, 3_600_001]),

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from tests.twins.talk import LUCK, Met, Story, attempts, ended, not_committed, reason_of, settled, together
+from tests.twins.talk import METS, Met, Story, attempts, ended, not_committed, reason_of, settled, together
 from tests.worlds import QUIET, Pair
 from umi_core.data import Data
 from umi_core.errors import StorageFailed
@@ -62,7 +62,7 @@ def create(request: CreateEntity, before: Before) -> Story:
     return not_committed(kind, count, heard)
 
 
-def check_twins(request: CreateEntity, before: Before, lucks: list[Met]) -> None:
+def check_twins(request: CreateEntity, before: Before, script: list[Met]) -> None:
     pair = Pair(config=QUIET).run()
     if before.fact != "never":
         told = pair.ask(CreateEntity("fact", FACT, "profile"))
@@ -75,7 +75,7 @@ def check_twins(request: CreateEntity, before: Before, lucks: list[Met]) -> None
     if before.rules:
         pair.ask(CreateEntity("rule", "asks before cooking", "behavior", ("rules",)))
     pair.step(request)
-    outcome = together(pair, 1, create(request, before), list(lucks))
+    outcome = together(pair, 1, create(request, before), list(script))
     got = pair.replies[1].outcome
     if not isinstance(got, Done):
         assert got == outcome
@@ -110,7 +110,7 @@ BEFORE: Final = st.builds(Before, st.sampled_from(("never", "known", "forgotten"
 
 @pytest.mark.slow
 @settings(max_examples=200)
-@given(REQUESTS, BEFORE, st.lists(LUCK, max_size=14))
+@given(REQUESTS, BEFORE, st.lists(METS, max_size=14))
 @example(PLAIN, Before(), [])
 @example(PLAIN, Before("known"), [])
 @example(PLAIN, Before("forgotten", rules=True), [])
@@ -120,6 +120,6 @@ BEFORE: Final = st.builds(Before, st.sampled_from(("never", "known", "forgotten"
 @example(PLAIN, Before(), [*[Met()] * 3, LOST, Met("conflict"), Met(), Met("conflict"), Met("refused")])
 @example(PLAIN, Before(), [*[Met()] * 3, *[Met("conflict"), *[Met()] * 3] * 3])
 def test_the_table_of_create_entity_is_the_story_of_it(
-    request: CreateEntity, before: Before, lucks: list[Met]
+    request: CreateEntity, before: Before, script: list[Met]
 ) -> None:
-    check_twins(request, before, lucks)
+    check_twins(request, before, script)

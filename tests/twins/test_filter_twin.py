@@ -94,7 +94,7 @@ def same(found: object, value: object) -> bool:
     return not isinstance(found, tuple) and json.dumps(found) == json.dumps(value)
 
 
-def is_whole(found: object) -> bool:
+def is_whole_number(found: object) -> bool:
     return json.dumps(found, default=str).lstrip("-").isdigit()
 
 
@@ -115,7 +115,7 @@ def holds(kind: str, row: Any, condition: tuple[str, str, Any]) -> bool:
             return isinstance(found, tuple) and value in [
                 each[0] for each in found if isinstance(each, tuple)
             ]
-    below, equal = (found < value, found == value) if is_whole(found) else (None, None)
+    below, equal = (found < value, found == value) if is_whole_number(found) else (None, None)
     return bool(
         {"lt": below, "lte": below or equal, "gt": below is False and not equal}.get(operator, below is False)
     )
@@ -151,7 +151,7 @@ def values_of(field: str) -> tuple[Any, ...]:
     found = [getattr(row, field, None) for row in rows]
     flat = [it for each in found for it in (each if isinstance(each, tuple) else (each,))]
     words = [it[0] if isinstance(it, tuple) else it for it in flat]
-    numbers = [it + 1 for it in words if is_whole(it)]
+    numbers = [it + 1 for it in words if is_whole_number(it)]
     return tuple({json.dumps(it): it for it in (*words, *numbers, None, True, 1, "", SCOPE.user)}.values())
 
 

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from tests.twins.talk import LUCK, Met, Sleeps, Story, Wants, attempts, reason_of, together
+from tests.twins.talk import METS, Met, Sleeps, Story, Wants, attempts, reason_of, together
 from tests.worlds import QUIET, Pair, saying
 from umi_core.data import Data, Owner
 from umi_core.errors import StorageFailed
@@ -162,13 +162,13 @@ def shown(outcome: Outcome) -> Outcome:
     return structs.replace(outcome, value=(value.resolution, value.variants, hits))
 
 
-def check_twins(request: Recall, says: Says, memo: Memo, pause_ms: int, lucks: list[Met]) -> None:
+def check_twins(request: Recall, says: Says, memo: Memo, pause_ms: int, script: list[Met]) -> None:
     model = saying(rewrite=says.rewrite, expand=json.dumps(says.more))
     pair = Pair(config=structs.replace(QUIET, resolve_cache=not memo.is_off), model=model).run()
     pair.ask(Remember(0, "Alice likes tea. John left on Monday"))
     for op_id in (1, 2):
         pair.step(structs.replace(request, op_id=op_id))
-        expected = together(pair, op_id, recall(request, says, memo, pair), lucks)
+        expected = together(pair, op_id, recall(request, says, memo, pair), script)
         assert shown(pair.replies[op_id].outcome) == expected
         pair.now_ms += pause_ms
 
@@ -193,7 +193,7 @@ OUT: Final = Met("unavailable")
     st.builds(Says, st.sampled_from(REWRITES), st.sampled_from(EXPANSIONS)),
     st.booleans(),
     st.sampled_from([0, 200_000, FIVE_MINUTES_MS - 1, FIVE_MINUTES_MS]),
-    st.lists(LUCK, max_size=24),
+    st.lists(METS, max_size=24),
 )
 @example(PLAIN, Says(), False, FIVE_MINUTES_MS - 1, [])
 @example(PLAIN, Says(), False, FIVE_MINUTES_MS, [])
@@ -203,6 +203,6 @@ OUT: Final = Met("unavailable")
 @example(PLAIN, Says(), False, 0, [OUT, OUT, Met(), Met("refused"), OUT, OUT, OUT])
 @example(Recall(1, CLEAR, deep=True), Says(more=("tea",)), False, 0, [Met(), Met(), OUT, OUT, Met(), OUT])
 def test_the_table_of_recall_is_the_story_of_recall(
-    request: Recall, says: Says, is_off: bool, pause_ms: int, lucks: list[Met]
+    request: Recall, says: Says, is_off: bool, pause_ms: int, script: list[Met]
 ) -> None:
-    check_twins(request, says, Memo(is_off), pause_ms, list(lucks))
+    check_twins(request, says, Memo(is_off), pause_ms, list(script))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from tests.twins.talk import (
-    LUCK,
+    METS,
     Met,
     Sleeps,
     Story,
@@ -107,13 +107,13 @@ def ended_count(
     return 0
 
 
-def check_twins(request: Remember, before: Before, lucks: list[Met]) -> Outcome:
+def check_twins(request: Remember, before: Before, script: list[Met]) -> Outcome:
     pair = Pair(config=structs.replace(QUIET, semantic_routing=before.is_routed), model=MODEL).run()
     for text in ["Alice works at Acme"] * before.alice + ["Carol likes tea"] * before.carol:
         pair.ask(Remember(0, text, evolve=False))
         pair.replies.clear()
     pair.step(request)
-    outcome = together(pair, 1, remember(request, before), list(lucks))
+    outcome = together(pair, 1, remember(request, before), list(script))
     got = pair.replies[1].outcome
     assert (
         structs.replace(got, value=stored(pair, got)) == outcome if isinstance(got, Done) else got == outcome
@@ -156,7 +156,7 @@ LOST = Met("silence", lands=True)
 
 @pytest.mark.slow
 @settings(max_examples=200)
-@given(REQUESTS, st.builds(Before, st.booleans(), st.booleans(), st.booleans()), st.lists(LUCK, max_size=18))
+@given(REQUESTS, st.builds(Before, st.booleans(), st.booleans(), st.booleans()), st.lists(METS, max_size=18))
 @example(PLAIN, Before(), [])
 @example(PLAIN, Before(alice=True, carol=True), [])
 @example(PLAIN, Before(carol=True), [Met(), Met(), Met("refused")])
@@ -166,6 +166,6 @@ LOST = Met("silence", lands=True)
 @example(PLAIN, Before(), [*[Met()] * 4, *[Met("conflict"), *[Met()] * 3] * 3])
 @example(PLAIN, Before(), [*[Met()] * 3, Met("refused"), LOST, Met("conflict")])
 def test_the_table_of_remember_is_the_story_of_remember(
-    request: Remember, before: Before, lucks: list[Met]
+    request: Remember, before: Before, script: list[Met]
 ) -> None:
-    check_twins(request, before, lucks)
+    check_twins(request, before, script)

@@ -91,7 +91,7 @@ def guided(bug: Mutant, start: int) -> Iterator[Verdict]:
     chance, met, corpus = Stream(start, "guided"), Counter[str](), list[Kept]()
     for seed in range(start, start + APART):
         if corpus and chance.chance(1, 2):
-            yield (verdict := gone_on(chosen(corpus, met), seed, chance))
+            yield (verdict := continue_run(chosen(corpus, met), seed, chance))
         else:
             yield (verdict := run_once(drawn(bug, seed))[0])
         rare = tuple(what for what in met_by(verdict) if met[what] < RARE_MAX)
@@ -110,7 +110,7 @@ def chosen(corpus: list[Kept], met: Counter[str]) -> Verdict:
     return best.run
 
 
-def gone_on(run: Verdict, seed: int, chance: Stream) -> Verdict:
+def continue_run(run: Verdict, seed: int, chance: Stream) -> Verdict:
     """The first items of a run again, and then a tail that this seed draws."""
     count = len(run.items)
     items = run.items[: count - chance.below(count // 2 + 1)]

@@ -35,7 +35,7 @@ class Watch(Owner):
     rules: Mapping[str, tuple[Any, Mapping[str, Sequence[Any]]]] = msgspec.field(
         default_factory=lambda: RULES
     )
-    beside = ("rules",)
+    uncompared = ("rules",)
     lives_max: int = 2_000
     life_count: int = 0
     op_count: int = 0

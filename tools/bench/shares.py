@@ -34,7 +34,7 @@ PARTS: Final = {
     "invariants over everything": ("umi_sim/judge/inspector.py", "check"),
     "the trace and its hash": ("umi_sim/record/trace.py", "add"),
     "drawing requests, pauses and faults": ("umi_sim/world/generator.py", "next_items fault"),
-    "equivalences": ("umi_sim/judge/inspector.py", "life_over"),
+    "equivalences": ("umi_sim/judge/inspector.py", "end_incarnation"),
 }  # fmt: skip
 
 

@@ -85,9 +85,9 @@ def gate_rows(some: list[Query]) -> Iterator[Row]:
 def resolution_rows(some: list[Query], model: Model, name: str) -> Iterator[Row]:
     refers, clear = split(some)
     verdicts = [(it, verdict(it, model)) for it in refers]
-    right = Count.of((f"{said}: {it.text}", said == "right") for it, said in verdicts)
-    said = [word for _, word in verdicts]
-    counts = f"; wrong {said.count('wrong')}, left as they are {said.count('abstained')}"
+    right = Count.of((f"{word}: {it.text}", word == "right") for it, word in verdicts)
+    words = [word for _, word in verdicts]
+    counts = f"; wrong {words.count('wrong')}, left as they are {words.count('abstained')}"
     yield Row.share(RESOLVED, name, right, RESOLVED_PERCENT_MIN, counts)
     kept = Count.of((it.text, resolution(it, model).outcome != "resolved") for it in clear)
     yield Row.share("queries that refer to nothing, left as they are", name, kept)

@@ -43,7 +43,7 @@ class Fact(Data, Generic[T]):
     rows: tuple[str, ...] = ()
     holds: Check = SET_LATER
     holds_unit: Check = SET_LATER
-    beside = ("holds", "holds_unit")
+    uncompared = ("holds", "holds_unit")
 
     def __post_init__(self) -> None:
         unit = unit_of(self.kind)

@@ -53,7 +53,7 @@ class Evolution(Data):
     dropped: tuple[Drop, ...] = ()
     silent: tuple[Silence, ...] = ()
     mended: tuple[str, ...] = ()
-    beside = ("silent", "mended")
+    uncompared = ("silent", "mended")
 
     @property
     def shapes(self) -> tuple[str, ...]:

@@ -169,7 +169,7 @@ class Extraction(Data):
     uncovered_count: int = 0
     mended: tuple[str, ...] = ()
     told_count: int = 0
-    beside = ("mended", "told_count")
+    uncompared = ("mended", "told_count")
 
     @property
     def shapes(self) -> tuple[str, ...]:

@@ -473,7 +473,7 @@ class Variants(Data):
 
     texts: tuple[str, ...]
     dropped: tuple[VariantDrop, ...] = ()
-    beside = ("dropped",)
+    uncompared = ("dropped",)
 
 
 def parse_variants(reply: str, query: str) -> Variants | UnusableReply:

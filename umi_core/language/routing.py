@@ -48,7 +48,7 @@ class Routes(Data):
     decisions: tuple[RoutingDecision, ...]
     degraded: tuple[str, ...]
     shapes: tuple[str, ...] = ()
-    beside = ("shapes",)
+    uncompared = ("shapes",)
 
 
 def parse_routes(reply: str, asked: tuple[Entity, ...], config: Config) -> Routes | UnusableReply:

@@ -100,7 +100,7 @@ class AccessTable(Data):
     versions: PagedTable[tuple[Count, int]] = NO_VERSIONS
     repair_cursor: str = ""
     told_count: int = -1
-    beside = ("told_count",)
+    uncompared = ("told_count",)
 
     def __post_init__(self) -> None:
         # From bytes they come as a dict and a tuple, and without the count, which is derived.

@@ -43,7 +43,7 @@ class WorkingTier(Mutable):
     used_bytes: int = 0
     expired_count: int = 0  # since the last sweep
     due_ms: int = LOOK_MS  # no entry expires before
-    beside = ("due_ms",)
+    uncompared = ("due_ms",)
 
 
 def answer(

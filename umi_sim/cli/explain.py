@@ -16,7 +16,7 @@ from umi_sim.cli.console import complain, refuse, shows
 from umi_sim.cli.kinds import find_other
 from umi_sim.cli.terminal import width, write_line
 from umi_sim.kernel.report import Report, laid_out, row, whole
-from umi_sim.kernel.wording import cut, escape_text, near
+from umi_sim.kernel.wording import cut, escape_text, suggest_names
 from umi_sim.record.exit_codes import INTERRUPTED, USAGE
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def explain_name(name: str, known: Iterable[str], what: str) -> Report:
     try:
         return words.page(name)
     except words.UnknownName:
-        hint = near(name, known, 3) or "; `umi-sim explain` alone lists all words"
+        hint = suggest_names(name, known, 3) or "; `umi-sim explain` alone lists all words"
         refuse(f"{cut(name, NAME_CHARS_MAX)}: no such {what}{hint}")
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CONTRACT: Final = "umi"
 AGAINST: Final = "umi_core"
-STRUCK_COUNT_MAX: Final = 5
+INJECTED_COUNT_MAX: Final = 5
 
 
 def check_implementation(
@@ -98,12 +98,12 @@ def report_pass(command: str, found: "WholeMemoryHunt") -> Report:
     from umi_core.messages.requests import OF_MEMORY
 
     often = sorted(found.fired, key=lambda name: (-found.fired[name], name))
-    struck = show_counts({name: found.fired[name] for name in often}) or ["no fault"]
+    injected = show_counts({name: found.fired[name] for name in often}) or ["no fault"]
     lacking = [name for name in OF_MEMORY if name not in found.operations]
     rows: list[ReportRow] = [
         list_row("asked", show_counts(dict(sorted(found.operations.items()))), len(found.operations)),
         *([list_row("", ["never asked: " + lacking[0], *lacking[1:]], len(lacking))] if lacking else []),
-        list_row("struck", struck, STRUCK_COUNT_MAX),
+        list_row("injected", injected, INJECTED_COUNT_MAX),
         row("judged", f"by {plural(len(found.rules), 'rule')}"),
     ]
     value = lambda: {"result": "pass", "command": command, **counts(found)}  # noqa: E731  # used once

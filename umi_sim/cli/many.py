@@ -12,7 +12,7 @@ from umi_sim.cli.console import complain, refuse, seed_of, seeds_of, shows
 from umi_sim.cli.source import source_hunts
 from umi_sim.kernel.progress import at
 from umi_sim.kernel.report import Report, ReportRow, row
-from umi_sim.kernel.wording import cut, near
+from umi_sim.kernel.wording import cut, suggest_names
 from umi_sim.record.exit_codes import HARNESS
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def select_bugs(only: str | None, area: str | None) -> "list[Mutant]":
 
     areas = list(dict.fromkeys(mutant.area for mutant in MUTANTS.values()))
     if only and only not in MUTANTS:
-        hint = near(only, MUTANTS, 3) or f"; umi-sim mutants --list shows all {len(MUTANTS)}"
+        hint = suggest_names(only, MUTANTS, 3) or f"; umi-sim mutants --list shows all {len(MUTANTS)}"
         refuse(f"{cut(only)}: no such planted bug{hint}")
     if area and area not in areas:
         refuse(f"{cut(area)}: no such area of planted bugs; known: {', '.join(areas)}")
@@ -204,7 +204,7 @@ def needs(only: str | None) -> Iterator[Report]:
     rules = [name for name in checked if only in (None, name)]
     kinds = [kind for kind in KINDS if only in (None, kind)]
     if only and not rules and not kinds:
-        hint = near(only, [*KINDS, *checked], 3) or "; umi-sim explain lists them"
+        hint = suggest_names(only, [*KINDS, *checked], 3) or "; umi-sim explain lists them"
         refuse(f"{cut(only)}: neither a kind of fault nor a rule that is checked{hint}")
     for number, need in enumerate(chain(matrix.kind_needs(kinds), matrix.rule_needs(rules)), 1):
         # A kind of fault without a bug is an error (law 1 of matrix.py); a rule may be covered by others.

@@ -76,11 +76,11 @@ def rate(new: int, elapsed_ms: int) -> str:
 
 
 class ProgressDisplay(Owner):
-    """The progress of a command on the terminal; `said_ms`: when it was last written."""
+    """The progress of a command on the terminal; `written_ms`: when it was last written."""
 
     began_ms: int
     view: StageView = msgspec.field(default_factory=StageView)
-    said_ms: int | None = None
+    written_ms: int | None = None
     has_hinted: bool = False
     is_live: bool = False
 
@@ -96,12 +96,12 @@ class ProgressDisplay(Owner):
             sys.stderr.write(f"{ERASE}{cut(line, width(2))}")  # ERASE clears one line, not one that wrapped
             sys.stderr.flush()
             self.is_live = True
-        elif self.said_ms is None or now_ms - self.said_ms >= PLAIN_MS:
+        elif self.written_ms is None or now_ms - self.written_ms >= PLAIN_MS:
             self.write(line, now_ms)
 
     def write(self, line: str, now_ms: int) -> None:
         self.clear()
-        self.said_ms = now_ms
+        self.written_ms = now_ms
         print(f"umi-sim: {line}", file=sys.stderr, flush=True)
 
     def clear(self) -> None:

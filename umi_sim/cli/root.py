@@ -137,7 +137,7 @@ def run(
         return done.also(*report_unspoken(verdict)) if transcript else done
     from umi_sim.cli.shrink import report_new_failure  # hardly a run needs it
 
-    return report_new_failure(verdict, command, is_whole=no_shrink)
+    return report_new_failure(verdict, command, is_unshrunk=no_shrink)
 
 
 def write_trace(path: Path, config: "RunConfig") -> None:

@@ -60,7 +60,7 @@ def shrink(file: str, budget: int, seconds: int, again: bool) -> Report:
     return structs.replace(small(Path(file), done, "", seed.failure), exit_code=0)
 
 
-def report_new_failure(verdict: "Verdict", command: str, *, is_whole: bool) -> Report:
+def report_new_failure(verdict: "Verdict", command: str, *, is_unshrunk: bool) -> Report:
     """A failure that a run has met: in its file, as small as it can be unless it stays whole, and told."""
     from umi_sim.explain import report
     from umi_sim.shrink import NothingToShrink, shrink_whole
@@ -70,10 +70,10 @@ def report_new_failure(verdict: "Verdict", command: str, *, is_whole: bool) -> R
     if path is None:
         return report.of_run(verdict, command, command)
     repeat = replay_of(path.as_posix())
-    if is_of_another_run(verdict, path, is_whole=is_whole):
+    if is_of_another_run(verdict, path, is_unshrunk=is_unshrunk):
         return report.of_run(verdict, command, smaller=path.as_posix())
     whole = report.of_run(verdict, repeat, command, file=path.as_posix())
-    if is_whole:
+    if is_unshrunk:
         return whole
     try:
         reported = small(path, shrink_whole(readable(str(path))), command, verdict.failure)
@@ -91,7 +91,7 @@ def smallest(verdict: "Verdict") -> Path:
     path = kept_path(verdict)
     if path is None:
         refuse("the failure can be explained only from its seed file")
-    if not is_of_another_run(verdict, path, is_whole=False):
+    if not is_of_another_run(verdict, path, is_unshrunk=False):
         try:
             small(path, shrink_whole(readable(str(path))), "", verdict.failure)
         except NothingToShrink as error:
@@ -115,17 +115,17 @@ def small(path: Path, done: "Shrunk", command: str, before: "Failure") -> Report
     return structs.replace(report.of_failure(reported).also(*rows), value=value)
 
 
-def is_of_another_run(verdict: "Verdict", path: Path, *, is_whole: bool) -> bool:
+def is_of_another_run(verdict: "Verdict", path: Path, *, is_unshrunk: bool) -> bool:
     """Return whether the file of this failure holds another, smaller run that fails alike.
 
-    `is_whole`: this run after it was shrunk is another one, too.
+    `is_unshrunk`: this run after it was shrunk is another one, too.
     """
-    seed, lived = readable(str(path)), verdict.config
-    if is_whole and seed.items != verdict.items:
+    seed, run = readable(str(path)), verdict.config
+    if is_unshrunk and seed.items != verdict.items:
         return True
-    kept = seed.config
+    recorded = seed.config
     # Items tell nothing here: those of the same run may have been shrunk already.
-    return (kept.scenario, kept.seed, kept.settings) != (lived.scenario, lived.seed, lived.settings)
+    return (recorded.scenario, recorded.seed, recorded.settings) != (run.scenario, run.seed, run.settings)
 
 
 def before_shrinking(file: str) -> "SeedFile":

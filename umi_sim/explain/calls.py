@@ -42,10 +42,10 @@ def world_call(config: RunConfig, *, is_limited: bool = False) -> ReportRow:
     kept = ["target", *(name for name in CONFIG_FIELDS if name not in ("agents", *DRAWN))]
     # Only a run that ended at a limit of steps needs that limit to fail in the same way.
     kept += LIMITS if is_limited else ()
-    odd = {name: getattr(config, name) for name in kept if getattr(config, name) != getattr(PLAIN, name)}
+    options = {name: getattr(config, name) for name in kept if getattr(config, name) != getattr(PLAIN, name)}
     agents = ", ".join(map(describe_agent, config.agents))
     return call(
-        "script = Script", *parts, "plain=True", f"agents=[{agents}]", *name_arguments(odd, keep_whole)
+        "script = Script", *parts, "plain=True", f"agents=[{agents}]", *name_arguments(options, keep_whole)
     )
 
 

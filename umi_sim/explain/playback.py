@@ -117,7 +117,7 @@ class Playback(Data):
             if live.world.step_count == step:
                 raise Stop
             # What is recorded from here on belongs to the step:
-            # what was sent, moved or struck since the one before.
+            # what was sent, moved or injected since the one before.
             if live.world.step_count == step - 1:
                 first = live.world.trace.record_count
 

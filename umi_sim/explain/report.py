@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from umi_sim.shrink import Shrunk
 
 LINE_COUNT_MAX: Final = 40
-STRUCK_COUNT_MAX: Final = 5
+INJECTED_COUNT_MAX: Final = 5
 NEVER_COUNT_MAX: Final = 8
 SCRIPT_COUNT_MAX: Final = 10
 FRAME_COUNT_MAX: Final = 4
@@ -66,10 +66,10 @@ def of_shrunk(done: "Shrunk", file: str, command: str, before: Failure) -> Repor
     assert seed.failure is not None
     from umi_sim.runs import runner  # it loads the judge, which `show` does not need
 
-    lived = runner.run(seed.config, seed.items)
+    result = runner.run(seed.config, seed.items)
     return ReportedFailure(
         seed.config, seed.items, seed.failure, seed.fingerprint, replay_of(file), command, file, "",
-        lived.tail, lived.changed, minimised=seed.minimised, without=done.without, step_before=before.step,
+        result.tail, result.changed, minimised=seed.minimised, without=done.without, step_before=before.step,
     )  # fmt: skip
 
 
@@ -120,8 +120,8 @@ def passed_rows(verdict: Verdict, repeat: str, *, with_details: bool) -> Iterato
     yield whole("trace", verdict.trace_hash)
     # The commonest first, and on a tie by name: a report must not depend on the order of a dict (law 1).
     often = sorted(verdict.fired, key=lambda name: (-verdict.fired[name], name))
-    struck = show_counts({name: verdict.fired[name] for name in often}) or ["no fault"]
-    yield list_row("struck", struck, len(struck) if with_details else STRUCK_COUNT_MAX)
+    injected = show_counts({name: verdict.fired[name] for name in often}) or ["no fault"]
+    yield list_row("injected", injected, len(injected) if with_details else INJECTED_COUNT_MAX)
     if with_details:
         yield from details(verdict)
     else:
@@ -136,15 +136,15 @@ def details(verdict: Verdict) -> Iterator[ReportRow]:
     if without_effect:
         yield list_row("", label_first("without effect", show_counts(without_effect)))
     if never := [name for name in config.faults if name not in {**verdict.fired, **without_effect}]:
-        yield list_row("", label_first("switched on, and never struck", never), NEVER_COUNT_MAX)
+        yield list_row("", label_first("switched on, and never injected", never), NEVER_COUNT_MAX)
     yield row("mode", f"{' '.join((config.mode, *one_kind(config)))}: {meaning(config.mode)}")
     users = dict.fromkeys(agent.scope.user for agent in config.agents)
     counts = {"agent": len(config.agents), "user": len(users), "key": config.key_count}
     yield row("world", ", ".join(plural(count, noun) for noun, count in counts.items()))
     yield row("", f"latency {config.latency}: {meaning(config.latency)}")
     yield row("", f"schedule {config.policy}: {meaning(config.policy.partition('(')[0])}")
-    if odd := unusual(config):
-        yield row("unusual", ", ".join(odd))
+    if options := unusual(config):
+        yield row("unusual", ", ".join(options))
     if config.equivalences:
         yield row("compared", ", ".join(compare_equivalence(verdict, name) for name in config.equivalences))
     yield list_row("replies", [f"{count} {name}" for name, count in verdict.replies.items()] or ["none"])
@@ -274,22 +274,22 @@ def promise(failure: Failure) -> str:
 
 
 def instead(failure: Failure) -> Iterator[ReportRow]:
-    """Yield the answer and the expected one; in one line if short: get 'k' answered b'' - nothing was due."""
+    """Yield the answer and the expected one; in one line if short: get 'k' answered b'', not nothing."""
     # Both often begin with the same request, "get 'k': b'v'": it is said once, in the message.
-    due, got = failure.expected, failure.got
-    subject = due.partition(": ")[0] + ": "
-    if due.startswith(subject) and got.startswith(subject):
-        due, got = due.removeprefix(subject), got.removeprefix(subject)
-    alike = max(0, count_shared(due, got) - ALIKE_CHARS_MAX)  # what they share is not what differs
-    texts = (f"...{text[alike:]}" if alike else text for text in (due, got))
-    due, got = ("nothing" if text == "None" else cut(text, happened.TEXT_CHARS_MAX) for text in texts)
+    expected, got = failure.expected, failure.got
+    subject = expected.partition(": ")[0] + ": "
+    if expected.startswith(subject) and got.startswith(subject):
+        expected, got = expected.removeprefix(subject), got.removeprefix(subject)
+    alike = max(0, count_shared(expected, got) - ALIKE_CHARS_MAX)  # what they share is not what differs
+    texts = (f"...{text[alike:]}" if alike else text for text in (expected, got))
+    expected, got = ("nothing" if text == "None" else cut(text, happened.TEXT_CHARS_MAX) for text in texts)
     message = cut(failure.message, happened.TEXT_CHARS_MAX)
     # Where the message says already what came, a line of its own would only repeat it.
-    if due and (not failure.got or got in message or got == "nothing"):
-        yield row("instead", f"{message}, where {due} was due")
+    if expected and (not failure.got or got in message or got == "nothing"):
+        yield row("instead", f"{message}, where {expected} was expected")
         return
     yield row("instead", message)
-    yield from (row(label, text) for label, text in (("due", due), ("came", got)) if text)
+    yield from (row(label, text) for label, text in (("expected", expected), ("got", got)) if text)
 
 
 def count_shared(one: str, other: str) -> int:
@@ -390,7 +390,7 @@ def until(items: Sequence[Item], item_id: str) -> Sequence[Item]:
     last = items[end]
     end_ms = last.at_ms if isinstance(last, Op | ClockMove) else 0
     # Faults and deviations have no time of their own, so
-    # all of them stay: any may have struck before the end.
+    # all of them stay: any may have been injected before the end.
     rest = [it for it in items[end:] if not isinstance(it, Op | ClockMove) or it.at_ms <= end_ms]
     return [*items[:end], *rest]
 

@@ -18,7 +18,7 @@ from umi_sim.kernel.wording import cut, escape_text, group_digits
 from umi_sim.record.state_tree import Branch, NoSuchPath, Tree, TreeChange, changes, describe_tree
 from umi_sim.seedfile.files import SeedFile
 
-Said = str | Line
+Shown = str | Line
 LINE_COUNT_MAX: Final = 30
 HANG: Final = 4
 LINE_CHARS_MAX: Final = 160
@@ -48,7 +48,7 @@ class Stepper:
         self._playback = playback
         self._seed = seed
         self._stand: PausedRun | None = None
-        self._commands: dict[str, Callable[[str], Iterator[Said]]] = {
+        self._commands: dict[str, Callable[[str], Iterator[Shown]]] = {
             "n": self.next, "p": self.previous, "g": self.go, "e": self.event, "s": self.state,
             "d": self.delta, "f": self.find, "w": self.why, "q": self.quit, "h": self.help, "?": self.help,
         }  # fmt: skip
@@ -86,13 +86,13 @@ class Stepper:
 
     # Moving.
 
-    def next(self, rest: str) -> Iterator[Said]:
+    def next(self, rest: str) -> Iterator[Shown]:
         return self.go(str(self.step + number_in(rest or "1")))
 
-    def previous(self, rest: str) -> Iterator[Said]:
+    def previous(self, rest: str) -> Iterator[Shown]:
         return self.go(str(self.step - number_in(rest or "1")))
 
-    def go(self, rest: str) -> Iterator[Said]:
+    def go(self, rest: str) -> Iterator[Shown]:
         step = number_in(rest)
         if not 0 <= step <= self.step_count:
             raise CannotDo(f"there is no step {step}: the run has steps 0 to {self.step_count}")
@@ -100,7 +100,7 @@ class Stepper:
             self.step, self._stand = step, None
         yield from self.here()
 
-    def event(self, rest: str) -> Iterator[Said]:
+    def event(self, rest: str) -> Iterator[Shown]:
         if not rest:
             raise CannotDo("write the name of an event, such as e o7/commit#1")
         events = self.course.events
@@ -111,7 +111,7 @@ class Stepper:
             raise CannotDo(f"{cut(rest)}: no such event{'; there are ' + ', '.join(near) if near else ''}")
         yield from self.go(str(step))
 
-    def find(self, rest: str) -> Iterator[Said]:
+    def find(self, rest: str) -> Iterator[Shown]:
         if not rest:
             raise CannotDo("write a path, such as f memory.a.counters")
         step = self._playback.first_change(rest, self.step)
@@ -124,7 +124,7 @@ class Stepper:
             str(it) for it in self.list_changes() if it.path == rest or it.path.startswith(f"{rest}.")
         )
 
-    def here(self) -> Iterator[Said]:
+    def here(self) -> Iterator[Shown]:
         """Return the records of the step, and the failure if this is the failing step."""
         for record in self.stand.records:
             yield f"{group_digits(int(str(record[1]))):>12} ms {in_column(record)}"
@@ -134,17 +134,17 @@ class Stepper:
 
     # Looking.
 
-    def state(self, rest: str) -> Iterator[Said]:
+    def state(self, rest: str) -> Iterator[Shown]:
         yield from show_tree(look(self.stand.live, rest))
 
-    def delta(self, rest: str) -> Iterator[Said]:
+    def delta(self, rest: str) -> Iterator[Shown]:
         found = [str(change) for change in self.list_changes()] if self.step else []
         yield from found or ["nothing"]
 
     def list_changes(self) -> Iterator[TreeChange]:
         return changes(self.stand.before, look(self.stand.live))
 
-    def why(self, rest: str) -> Iterator[Said]:
+    def why(self, rest: str) -> Iterator[Shown]:
         if self._seed is None:
             raise CannotDo("only a seed file can be asked why; umi-sim run leaves one for a failure")
         try:
@@ -153,15 +153,15 @@ class Stepper:
             raise CannotDo(str(error)) from None
         yield from (page.head, *page.lines)
 
-    def help(self, rest: str) -> Iterator[Said]:
+    def help(self, rest: str) -> Iterator[Shown]:
         yield from (row(name, what, column=11) for name, what in HELP.items())
 
-    def quit(self, rest: str) -> Iterator[Said]:
+    def quit(self, rest: str) -> Iterator[Shown]:
         self.is_over = True
         return iter(())
 
 
-def show_tree(tree: Tree) -> Iterator[Said]:
+def show_tree(tree: Tree) -> Iterator[Shown]:
     """Yield the parts of the value at a path, a line each; a value in full."""
     if not isinstance(tree, Branch):
         yield literal(tree, lambda text: cut(text, VALUE_CHARS_MAX))
@@ -180,7 +180,7 @@ def number_in(text: str) -> int:
     return int(text)
 
 
-def line_of(reply: Said) -> Line:
+def line_of(reply: Shown) -> Line:
     return row("", cut(reply, VALUE_CHARS_MAX), hang=HANG, column=0) if isinstance(reply, str) else reply
 
 

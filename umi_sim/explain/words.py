@@ -218,7 +218,7 @@ def about_fault(name: str) -> ExplainedPage:
     kind = KINDS[name]
     rows = [
         row("class", f"{kind.fault_class}: {CLASSES[kind.fault_class]}"),
-        row("strikes", place_of(kind)),
+        row("place", place_of(kind)),
         list_row("guards", [str(rule_named(each)) for each in kind.guards]),
         list_row("shows", [bug.name for bug in MUTANTS.values() if bug.kind == name]),
         whole("page", "docs/faults.md"),

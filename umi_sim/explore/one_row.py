@@ -188,9 +188,9 @@ def ask_machine(world: OneRowWorld, request: MigrationRequest) -> OneRowWorld:
     return take_output(structs.replace(world, known=known), machine_steps.begin(world.machine, request))
 
 
-def take_output(world: OneRowWorld, came: machine.Came) -> OneRowWorld:
+def take_output(world: OneRowWorld, produced: machine.Came) -> OneRowWorld:
     """Put the next state of the machine into the world, with its question; judge its reply."""
-    stepped, out = came
+    stepped, out = produced
     after = structs.replace(world, machine=stepped, asked=None)
     return judge_reply(after, out) if isinstance(out, MigrationReply) else structs.replace(after, asked=out)
 

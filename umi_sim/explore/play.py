@@ -28,11 +28,11 @@ from umi_sim.world.world import World
 STEPS_PER_ACTION_MAX: Final = 2_000
 FEW: Final = 4  # a draw of so many ways takes all of them; of more the first and the last
 LANDING_MS: Final = (-1, 0, 1)
-STRUCK: Final = ("request", "deliver", "wait")  # actions with which a fault may come
+MAY_HAVE_FAULTS: Final = ("request", "deliver", "wait")  # actions with which a fault may come
 
 
 class FaultChoice(Data):
-    """A fault at the n-th place of an action where one may strike, and which way each of its draws goes."""
+    """A fault at the n-th place of an action where one is possible, and which way each of its draws goes."""
 
     kind: str
     place: int
@@ -67,7 +67,7 @@ class Hand:
     def __init__(self) -> None:
         self.record: list[Item] = []
         self.way: FaultChoice | None = None
-        self.places: list[str] = []  # the verb of each place where a fault may have struck in this action
+        self.places: list[str] = []  # the verb of each place for a fault in this action
         self.taken: list[tuple[int, int]] = []  # the draws of the fault: which way, of how many
 
     def begin(self, way: FaultChoice | None) -> None:
@@ -187,7 +187,7 @@ def deadlines(world: Explored, agent: Agent) -> list[int]:
 
 def ways(hand: Hand, action: Action, action_set: ActionSet) -> Iterator[Action]:
     """Yield, for an action that was played, the same action with each fault at each possible place."""
-    for place, verb in enumerate(hand.places if action.kind in STRUCK else ()):
+    for place, verb in enumerate(hand.places if action.kind in MAY_HAVE_FAULTS else ()):
         for kind in action_set.faults:
             is_rest = action.kind == "request" and place == 0 and verb == "agent.event"
             if KINDS[kind].is_at(verb) and not is_rest:  # a crash at rest is an action of its own
@@ -237,7 +237,7 @@ def play(world: Explored, action: Action, action_set: ActionSet) -> None:
 
 
 def crash_way(agent: Agent) -> FaultChoice:
-    """Return a crash, which strikes before its request is delivered."""
+    """Return a crash, which happens before its request is delivered."""
     is_recovering = agent.machine is not None and agent.machine.is_recovering
     return FaultChoice((CrashAgain if is_recovering else AgentCrash).name, 0)
 

@@ -139,12 +139,12 @@ class StateSearch(Owner):
             if child is None:
                 continue
             yield action, child
-            for struck in ways(hand_of(child), action, self.action_set):
-                yield from self.all_ways(world, struck)
+            for with_fault in ways(hand_of(child), action, self.action_set):
+                yield from self.all_ways(world, with_fault)
 
-    def all_ways(self, world: Explored, struck: Action) -> Iterator[tuple[Action, Explored]]:
+    def all_ways(self, world: Explored, with_fault: Action) -> Iterator[tuple[Action, Explored]]:
         """Yield an action with a fault, once for each way that the fault can go."""
-        action: Action | None = struck
+        action: Action | None = with_fault
         while action is not None:
             child = fork.fork_graph(world)
             if self.play_action(child, action):

@@ -54,7 +54,7 @@ COUNTED: Final = ("began", "ended", "tick")  # in events that the oracle saw
 LEFT_OUT: Final[dict[str, frozenset[str]]] = {
     "State": frozenset({"counters", "operation_count", "request_count", "config"}),
     "Operation": frozenset({"calls", "notes"}),
-    "Call": frozenset({"event", "life"}),
+    "Call": frozenset({"event", "incarnation"}),
     "NetworkMessage": frozenset({"event"}),
     "AccessTable": frozenset({"told_count"}),
     "Receipt": frozenset({"by"}),
@@ -278,10 +278,10 @@ def on_tier(writer: StateWriter, tier: WorkingTier) -> Plain:
 
 
 def on_twin(writer: StateWriter, twin: WorkingTwin) -> Plain:
-    return [entries(writer, twin.entries), *said_by(writer, twin)]
+    return [entries(writer, twin.entries), *describe_twin(writer, twin)]
 
 
-def said_by(writer: StateWriter, twin: WorkingTwin) -> list[Plain]:
+def describe_twin(writer: StateWriter, twin: WorkingTwin) -> list[Plain]:
     fields = (twin.session_id, twin.started_ms, twin.interactions, twin.last_input, twin.last_query)
     origins = [[writer.name_of(it), it.is_refuted] for it in twin.origins if isinstance(it, SavedTwin)]
     return [twin.expired, twin.version, *map(writer.put, fields), origins]
@@ -291,7 +291,7 @@ def on_saved(writer: StateWriter, saved: SavedTwin) -> Plain:
     """Write a save: at rest every time to live counts to the millisecond."""
     rows = [[writer.put(key), writer.put(value), ms - saved.saved_ms]
             for key, (value, ms) in saved.twin.entries.items()]  # fmt: skip
-    fields = [saved.is_refuted, writer.put(saved.saved_ms), rows, *said_by(writer, saved.twin)]
+    fields = [saved.is_refuted, writer.put(saved.saved_ms), rows, *describe_twin(writer, saved.twin)]
     return [writer.name_of(saved), *fields]
 
 
@@ -318,8 +318,8 @@ def on_session_row(writer: StateWriter, row: SessionRow) -> Plain:
 def snapshot(writer: StateWriter, data: bytes) -> Plain:
     """Return the rows in a snapshot, in an order that no name decides; a damaged one as it is."""
     outer = session.unpack_value(data)
-    is_whole = isinstance(outer, list) and len(outer) == 4 and isinstance(outer[2], bytes)
-    if not is_whole or data != session.seal_body(outer[2]):
+    is_sealed = isinstance(outer, list) and len(outer) == 4 and isinstance(outer[2], bytes)
+    if not is_sealed or data != session.seal_body(outer[2]):
         writer.is_opaque = True
         return data
     saved_ms, rows, info = session.unpack_value(outer[2])
@@ -362,9 +362,9 @@ def on_flush(writer: StateWriter, flush: Flush) -> Plain:
 
 
 def on_call(writer: StateWriter, call: Call) -> Plain:
-    is_heard = writer.world.agents[call.agent].life == call.life
+    is_expected = writer.world.agents[call.agent].incarnation == call.incarnation
     fields = [call.agent, call.op_id, call.workflow, call.step, call.effect]
-    return [is_heard, call.sent_ms - writer.now_ms, *map(writer.put, fields)]
+    return [is_expected, call.sent_ms - writer.now_ms, *map(writer.put, fields)]
 
 
 # What the oracle numbers.
@@ -412,7 +412,7 @@ def on_core_model(writer: StateWriter, model: CoreModel) -> Plain:
     registers = (*model.texts.values(), *model.importance.values())
     ats = sorted({at for it in registers for _, at in (*it.settled, *it.open.values())})
     writer.ranks = {at: rank for rank, at in enumerate(ats)}
-    return [writer.put(model.texts), writer.put(model.importance), writer.put(model.beside)]
+    return [writer.put(model.texts), writer.put(model.importance), writer.put(model.fits_beside)]
 
 
 def on_register(writer: StateWriter, register: Register) -> Plain:

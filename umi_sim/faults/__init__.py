@@ -8,5 +8,5 @@ edits.py         families of changes of a model's reply
 words.py         the words of these changes
 arguments.py     the arguments of a fault: which values they may have, how they are drawn
 window.py        faults that last
-luck.py          the draws of a fault that strikes
+draws.py         the draws of a fault to be injected
 """

@@ -44,12 +44,12 @@ class Down(FaultKind):
     down_ms: int = span_ms(1, WINDOW_MS_MAX)
 
     @classmethod
-    def may_strike(cls, life: AgentEvent) -> bool:
-        # Recovery has few events, so one kind for both would hardly ever strike there.
-        return life.is_recovering == cls.in_recovery
+    def can_apply(cls, event: AgentEvent) -> bool:
+        # Recovery has few events, so one kind for both would hardly ever be injected there.
+        return event.is_recovering == cls.in_recovery
 
-    def strike(self, life: AgentEvent) -> None:
-        life.crash(self.down_ms, None)
+    def apply(self, event: AgentEvent) -> None:
+        event.crash(self.down_ms, None)
 
 
 class AgentCrash(Down, at="agent.event", is_a="window", guards=("STO-1", "SER-5", "LIVE-4"), explored=True):
@@ -62,18 +62,18 @@ class CrashAgain(Down, at="agent.event", is_a="window", guards=("LIVE-4", "IDEM-
     in_recovery = True
 
     @classmethod
-    def may_strike(cls, life: AgentEvent) -> bool:
-        return super().may_strike(life) and life.recovery_crash_count < RECOVERY_CRASH_COUNT_MAX
+    def can_apply(cls, event: AgentEvent) -> bool:
+        return super().can_apply(event) and event.recovery_crash_count < RECOVERY_CRASH_COUNT_MAX
 
 
 class LowerLimit(Down, at="agent.event", is_a="window", guards=("CORE-2", "STO-1", "LIVE-4")):
     """A crash, and later incarnations have room for fewer entries in core."""
 
     # Below the number of stored entries, so that the next one has to evict; never below those about itself.
-    core_entry_count_max: int = among(lambda life: range(*life.entry_counts()))  # its own never leave core
+    core_entry_count_max: int = among(lambda event: range(*event.entry_counts()))  # its own never leave core
 
-    def strike(self, life: AgentEvent) -> None:
-        life.crash(self.down_ms, self.core_entry_count_max)
+    def apply(self, event: AgentEvent) -> None:
+        event.crash(self.down_ms, self.core_entry_count_max)
 
 
 class Pause(FaultKind, at="agent.event", is_a="window", guards=("TTL-1", "DET-4")):
@@ -82,8 +82,8 @@ class Pause(FaultKind, at="agent.event", is_a="window", guards=("TTL-1", "DET-4"
     for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)  # the world goes on meanwhile, so it must end
     clock: str = one_of("runs", "stands")
 
-    def strike(self, life: AgentEvent) -> None:
-        life.pause(self.for_ms, self.clock == "stands")
+    def apply(self, event: AgentEvent) -> None:
+        event.pause(self.for_ms, self.clock == "stands")
 
 
 class TakenOver(FaultKind, at="agent.event", is_a="window", guards=("STO-8", "STO-1")):
@@ -93,11 +93,11 @@ class TakenOver(FaultKind, at="agent.event", is_a="window", guards=("STO-8", "ST
     ask_count: int = below(ASK_COUNT_MAX + 1)  # of the next operations, still sent to the old incarnation
 
     @classmethod
-    def may_strike(cls, life: AgentEvent) -> bool:
-        return not life.is_recovering
+    def can_apply(cls, event: AgentEvent) -> bool:
+        return not event.is_recovering
 
-    def strike(self, life: AgentEvent) -> None:
+    def apply(self, event: AgentEvent) -> None:
         """Take over, unless the agent still recovers: then the old incarnation would claim its epoch last."""
         # Checked again, as in a replay of fewer items this event may come at another moment.
-        if self.may_strike(life):
-            life.take_over(self.for_ms, self.ask_count)
+        if self.can_apply(event):
+            event.take_over(self.for_ms, self.ask_count)

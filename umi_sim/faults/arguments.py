@@ -1,4 +1,4 @@
-"""Arguments of faults: which values each may have in a seed file, and how it is drawn when a fault strikes.
+"""Arguments of faults: which values each may have in a seed file, and how it is drawn for an injection.
 
     after_ms: int = below(timeout_ms)       # 0 .. timeout_ms(here) - 1
     told: str = one_of("nothing", "unknown")
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from umi_core.data import Data
-from umi_sim.faults.luck import Luck, log_uniform, pick
+from umi_sim.faults.draws import Draws, log_uniform, pick
 from umi_sim.formats import schema
 from umi_sim.formats.schema import Schema
 from umi_sim.formats.values import of_type
@@ -19,7 +19,7 @@ COUNT_MAX: Final = 2**53 - 1
 REQUIRED: Final = object()  # None may be a default
 
 Condition = Callable[[Any], object]
-Draw = Callable[[Any, Luck, str], object]  # what is struck, luck, the name of the argument
+Draw = Callable[[Any, Draws, str], object]  # what the fault is applied to, draws, the name of the argument
 
 
 class FaultArgument(Data):
@@ -47,10 +47,10 @@ def string(*, default: object = REQUIRED) -> Any:
 def among(options: Callable[[Any], Sequence[int]], *, readable: int = COUNT_MAX) -> Any:
     """Declare one of these numbers with equal probability; a file may have any number up to `readable`."""
 
-    def draw(here: object, luck: Luck, name: str) -> int | None:
+    def draw(here: object, draws: Draws, name: str) -> int | None:
         found = options(here)
         # None ends the drawing of the whole fault.
-        return pick(luck, name, found) if found else None
+        return pick(draws, name, found) if found else None
 
     return FaultArgument(schema.whole(0, readable), draw)
 
@@ -67,20 +67,20 @@ def always(here: object) -> bool:
 def span_ms(low: int, high: int, *, readable: int = COUNT_MAX, possible: Condition = always) -> Any:
     """Declare low .. high where that is possible, every power of two as likely; in files up to `readable`."""
 
-    def draw(here: object, luck: Luck, name: str) -> int | None:
+    def draw(here: object, draws: Draws, name: str) -> int | None:
         # span_ms(1, 60_000) draws 1 .. 60,000; a span from 0 shifts the same draw down by one.
-        return low - 1 + log_uniform(luck, name, high + 1 - low) if possible(here) else None
+        return low - 1 + log_uniform(draws, name, high + 1 - low) if possible(here) else None
 
     return FaultArgument(schema.whole(0, readable), draw)
 
 
 def flag(*, one_in: int = 2, default: object = REQUIRED) -> Any:
     """Declare a flag that is True in one of `one_in` cases."""
-    return FaultArgument(schema.FLAG, lambda _, luck, name: luck(name, one_in) == 1, default)
+    return FaultArgument(schema.FLAG, lambda _, draws, name: draws(name, one_in) == 1, default)
 
 
 def one_of(*words: str, default: object = REQUIRED) -> Any:
     """Declare one of these words; the first is the simplest, and failures shrink to it."""
     return FaultArgument(
-        schema.one_of(words, "value"), lambda _, luck, name: pick(luck, name, words), default, words
+        schema.one_of(words, "value"), lambda _, draws, name: pick(draws, name, words), default, words
     )

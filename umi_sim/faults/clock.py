@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Self
 from umi_core.data import Owner
 from umi_sim.faults.arguments import flag, span_ms, whole
 from umi_sim.faults.declaration import KINDS, FaultKind
-from umi_sim.faults.luck import Luck, log_uniform, pick
+from umi_sim.faults.draws import Draws, log_uniform, pick
 from umi_sim.faults.window import WINDOW_MS_MAX, Window
 from umi_sim.kernel.prng import DENOMINATOR_MAX
 from umi_sim.record.items import Args
@@ -51,22 +51,22 @@ class Jump(ClockFault):
     sign: ClassVar[int]
 
     @classmethod
-    def may_strike(cls, moment: Moment) -> bool:
+    def can_apply(cls, moment: Moment) -> bool:
         return not moment.window.is_open(moment.now_ms)
 
     @classmethod
-    def draw(cls, moment: Moment, luck: Luck) -> Self:
+    def draw(cls, moment: Moment, draws: Draws) -> Self:
         """Draw a jump by up to 30 days, or exactly to a deadline."""
-        bits = 1 + luck("bits", JUMP_MS_MAX.bit_length() - 1)
+        bits = 1 + draws("bits", JUMP_MS_MAX.bit_length() - 1)
         # Milliseconds and days are equally likely: a jump by 5 ms finds bugs at deadlines, one by 20 days
         # others.
-        by_ms = (1 << (bits - 1)) + luck("by_ms", 1 << (bits - 1))
-        if moment.remaining and luck("exact", RARE) == 0:
+        by_ms = (1 << (bits - 1)) + draws("by_ms", 1 << (bits - 1))
+        if moment.remaining and draws("exact", RARE) == 0:
             # As far as a deadline is away, so that the clock shows exactly that instant.
-            by_ms = pick(luck, "which", moment.remaining)
+            by_ms = pick(draws, "which", moment.remaining)
         return cls(by_ms=cls.sign * by_ms)
 
-    def strike(self, moment: Moment) -> Moves:
+    def apply(self, moment: Moment) -> Moves:
         return ((0, "jump", {"by_ms": self.by_ms}),)
 
     @classmethod
@@ -99,7 +99,7 @@ class Freeze(ClockFault, at="agent.clock", is_a="window", guards=("TTL-1", "STO-
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
     catch_up: bool = flag()
 
-    def strike(self, moment: Moment) -> Moves:
+    def apply(self, moment: Moment) -> Moves:
         return (0, "freeze", {}), (self.for_ms, "thaw", {"catch_up": self.catch_up})
 
     @classmethod
@@ -115,16 +115,16 @@ class ClockDrift(ClockFault, at="agent.clock", is_a="window", guards=("TTL-2", "
     den: int = whole(1, DENOMINATOR_MAX)
 
     @classmethod
-    def draw(cls, moment: Moment, luck: Luck) -> Self:
+    def draw(cls, moment: Moment, draws: Draws) -> Self:
         """Draw seldom half or double speed, mostly a slightly wrong one."""
-        off = 1 + luck("off", 10)
+        off = 1 + draws("off", 10)
         # 1,003/1,000 is three milliseconds a second too fast: more than real clocks, so that a minute shows
         # it.
-        slight = SLIGHT + (off if luck("fast", 2) else -off), SLIGHT
-        num, den = pick(luck, "rate", RATES) if luck("rough", RARE) == 0 else slight
-        return cls(for_ms=log_uniform(luck, "for_ms", WINDOW_MS_MAX), num=num, den=den)
+        slight = SLIGHT + (off if draws("fast", 2) else -off), SLIGHT
+        num, den = pick(draws, "rate", RATES) if draws("rough", RARE) == 0 else slight
+        return cls(for_ms=log_uniform(draws, "for_ms", WINDOW_MS_MAX), num=num, den=den)
 
-    def strike(self, moment: Moment) -> Moves:
+    def apply(self, moment: Moment) -> Moves:
         drift, usual = {"num": self.num, "den": self.den}, {"num": 1, "den": 1}
         return (0, "drift", drift), (self.for_ms, "drift", usual)
 

@@ -5,24 +5,24 @@
 
         count: int = below(row_count)      # an argument: what it may be, and how it is drawn
 
-        def strike(self, call): ...        # what it does, from its arguments alone
+        def apply(self, call): ...         # what it does, from its arguments alone
 
 is the kind `storage_short_page`; the first line of its docstring is what `umi-sim faults` shows. A class
 whose name another class has begins with its group, or ends with `Fault`: `StorageCrash` is the kind
 `storage_crash`, `StorageFullFault` is `storage_full`.
 
 Law 1. A class is complete when it is made: a missing or wrong part raises `IncompleteFault` at import.
-Law 2. All that a fault does is in its arguments, drawn when it strikes and stored in its item.
+Law 2. All that a fault does is in its arguments, drawn when it is injected and stored in its item.
 Law 3. The draws of a kind depend on its name: another kind changes no draw of the others.
 Law 4. At most one fault window per place: a kind with an argument `for_ms` waits until the last one has
 rested.
 
-The object that a kind strikes differs by place: the `Arrival` of a call at a service (service.py), the
+The object that a kind is applied to differs by place: the `Arrival` of a call at a service (service.py), the
 `Passage` of a message over a link (network.py), the `AgentEvent` of an agent (agent.py), the `Moment` of an
 operation for its clock (clock.py).
 
-Two methods may stand beside `strike`: `draw(cls, here, luck)` makes the fault where its arguments depend on
-each other, or None if it would change nothing; `may_strike(cls, here)` says where it can strike at all.
+Two methods may stand beside `apply`: `draw(cls, here, draws)` makes the fault where its arguments depend on
+each other, or None if it would change nothing; `can_apply(cls, here)` says where it can be applied at all.
 """
 
 import re
@@ -42,7 +42,7 @@ from umi_sim.faults.arguments import (
     string,
     whole,
 )
-from umi_sim.faults.luck import Luck
+from umi_sim.faults.draws import Draws
 from umi_sim.faults.window import Window
 from umi_sim.record.items import Args
 
@@ -65,7 +65,7 @@ class IncompleteFault(TypeError):
 
 
 class FaultPlace(Data):
-    """Where faults strike. `group`: the first word of their names; `file`: where they are declared.
+    """Where faults are injected. `group`: the first word of their names; `file`: where they are declared.
 
     `has_one_site`: a kind that is on is active everywhere in this place. `is_explored`: `explore` may play
     the faults of this place as actions.
@@ -94,8 +94,8 @@ PLACES: Final[Mapping[str, FaultPlace]] = {
 GROUPS: Final = tuple(dict.fromkeys(place.group for place in PLACES.values()))
 
 
-ArgsMaker = Callable[[str, Luck], Args | None]
-"""Draws the arguments of a fault of this kind that is about to strike; None if it would change nothing."""
+ArgsMaker = Callable[[str, Draws], Args | None]
+"""Draws the arguments of a fault of this kind to be injected; None if it would change nothing."""
 
 
 @dataclass_transform(
@@ -148,8 +148,8 @@ class FaultKind:
 
     @classmethod
     def is_at(cls, verb: str) -> bool:
-        """Return whether it strikes calls with this verb."""
-        # "storage.commit" is struck by kinds of storage.commit and of storage.any.
+        """Return whether it is applied to calls with this verb."""
+        # "storage.commit" may meet kinds of storage.commit and of storage.any.
         return cls.place.name in (verb, f"{verb.partition('.')[0]}.any")
 
     @classmethod
@@ -163,16 +163,16 @@ class FaultKind:
         return args
 
     @classmethod
-    def args_for(cls, here: Any, luck: Luck, without_effect: Counter[str]) -> Args | None:
-        """Draw the arguments of a fault that is about to strike here.
+    def args_for(cls, here: Any, draws: Draws, without_effect: Counter[str]) -> Args | None:
+        """Draw the arguments of a fault to be injected here.
 
-        Return None if this kind cannot strike here, if its window has not rested, or if it would change
+        Return None if this kind cannot be applied here, if its window has not rested, or if it would change
         nothing; only the last is counted, so that a sweep can report a kind that never has an effect.
         """
         window = cls.window(here)
-        if not cls.may_strike(here) or not (window is None or window.is_rested(here.now_ms)):
+        if not cls.can_apply(here) or not (window is None or window.is_rested(here.now_ms)):
             return None
-        drawn = cls.draw(here, luck)
+        drawn = cls.draw(here, draws)
         if drawn is None:
             without_effect[cls.name] += 1
         return None if drawn is None else vars(drawn)
@@ -183,36 +183,36 @@ class FaultKind:
         return getattr(here, "window", None) if "for_ms" in cls.arguments else None
 
     @classmethod
-    def may_strike(cls, here: Any) -> bool:
-        """Return whether this kind can strike here at all; where it cannot, it is not counted."""
+    def can_apply(cls, here: Any) -> bool:
+        """Return whether this kind can be applied here at all; where it cannot, it is not counted."""
         return True
 
     @classmethod
-    def draw(cls, here: Any, luck: Luck) -> Self | None:
-        """Draw the fault about to strike, argument by argument; None if it would change nothing."""
+    def draw(cls, here: Any, draws: Draws) -> Self | None:
+        """Draw the fault to be injected, argument by argument; None if it would change nothing."""
         args: dict[str, Any] = {}
         for name, argument in cls.arguments.items():
             assert argument.draw is not None, name
-            args[name] = argument.draw(here, luck, name)
+            args[name] = argument.draw(here, draws, name)
             if args[name] is None:
                 return None
         return cls(**args)
 
-    def befall(self, here: Any) -> Any:
-        """Apply this fault here and return its effect; its window opens, if it has one."""
+    def inject(self, here: Any) -> Any:
+        """Open the window of this fault, if it has one; apply it here and return its effect."""
         window, fault = self.window(here), cast(Any, self)
         if window is not None:
-            # Before `strike`, which may read the window: a clog holds its first message until the end.
+            # Before `apply`, which may read the window: a clog holds its first message until the end.
             window.begin(here.now_ms, fault.for_ms, fault)
-        return fault.strike(here)
+        return fault.apply(here)
 
 
 KINDS: Final[dict[str, type[FaultKind]]] = {}
 
 
 def args_maker(here: Callable[[], object], without_effect: Counter[str]) -> ArgsMaker:
-    """Return the function that draws arguments; `here` makes the object to strike, which few events need."""
-    return lambda kind, luck: KINDS[kind].args_for(here(), luck, without_effect)
+    """Return the function that draws arguments; `here` makes the object for `apply`; few events need it."""
+    return lambda kind, draws: KINDS[kind].args_for(here(), draws, without_effect)
 
 
 # What is missing or wrong.
@@ -228,15 +228,15 @@ def problems(cls: type[FaultKind], other: str, members: Mapping[str, object]) ->
     # A crash lasts for its `down_ms`, everything else for its `for_ms`.
     is_endless = cls.fault_class == "window" and not {"for_ms", "down_ms"} & cls.arguments.keys()
     for is_wrong, problem in (
-        (other in GROUPS, f"has a name of the group {other}: {cls.__name__} strikes {place}"),
-        (is_astray, f"stands in the wrong file: what strikes {place} belongs into {own_file}"),
+        (other in GROUPS, f"has a name of the group {other}: {cls.__name__} is applied at {place}"),
+        (is_astray, f"stands in the wrong file: what is applied at {place} belongs into {own_file}"),
         (namesake, f"has the name of a kind in {namesake}"),
         (cls.fault_class not in CLASSES, f"is of no known class: is_a is one of {', '.join(CLASSES)}"),
         (not cls.what, "has no docstring: its first line says what happens"),
         (not cls.guards, "guards nothing: name the ids of the rules that must hold all the same"),
-        ("strike" not in members, "has no strike(self, here): it does what the fault does"),
+        ("apply" not in members, "has no apply(self, here): it does what the fault does"),
         (is_endless, "is a window and does not say how long: give it for_ms = span_ms(1, WINDOW_MS_MAX)"),
-        (undrawn, f"has no draw(cls, here, luck): nothing draws {', '.join(undrawn)}"),
+        (undrawn, f"has no draw(cls, here, draws): nothing draws {', '.join(undrawn)}"),
     ):
         if is_wrong:
             yield problem
@@ -262,13 +262,13 @@ def words_of(class_name: str, group: str) -> str:
 def place_of(cls: type, at: str) -> FaultPlace:
     if at not in PLACES:
         raise IncompleteFault(
-            f"{cls.__name__} in {path_of(cls)} strikes nowhere: at={at} is none of {', '.join(PLACES)}"
+            f"{cls.__name__} in {path_of(cls)} is applied nowhere: at={at} is none of {', '.join(PLACES)}"
         )
     return PLACES[at]
 
 
 def check_kinds(rule_ids: Container[str]) -> None:
-    """Check what no class knows of itself. Raises IncompleteFault: it guards no rule, or strikes nowhere."""
+    """Check what no class knows of itself. Raises IncompleteFault: no known rule, or no place."""
     for kind in KINDS.values():
         for each in kind.guards:
             if each not in rule_ids:

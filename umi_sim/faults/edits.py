@@ -22,7 +22,7 @@ from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel
 from umi_sim.faults.arguments import string, whole
 from umi_sim.faults.declaration import FaultKind
-from umi_sim.faults.luck import Luck
+from umi_sim.faults.draws import Draws
 from umi_sim.faults.service import Arrival
 from umi_sim.faults.words import OLD
 from umi_sim.services.calls import Handled, Later
@@ -40,28 +40,28 @@ def true_text(call: Arrival[AskModel]) -> str:
     return truth(call.effect.task, call.effect.prompt)
 
 
-def one_of_all(luck: Luck, label: str, options: Sequence[T]) -> T:
-    """Draw an option from all 2^64 words, so that its luck is one number however many options there are."""
-    return options[luck(label, 2**64) % len(options)]
+def one_of_all(draws: Draws, label: str, options: Sequence[T]) -> T:
+    """Draw an option from all 2^64 words, so that its draw is one number however many options there are."""
+    return options[draws(label, 2**64) % len(options)]
 
 
 class ReplyEdit(FaultKind):
     """A true reply, changed on its way."""
 
     @classmethod
-    def draw(cls, call: Arrival[AskModel], luck: Luck) -> Self | None:
+    def draw(cls, call: Arrival[AskModel], draws: Draws) -> Self | None:
         reply = true_text(call)
-        made, args = cast(Any, cls), cls.draw_edit(reply, luck, call)
+        made, args = cast(Any, cls), cls.draw_edit(reply, draws, call)
         edit: Self | None = made(**args) if args else None
         # Tried on the true reply: an edit that leaves it as it was is no fault (law 3).
         return edit if edit is not None and edit.edit_reply(reply) != reply else None
 
     @classmethod
     @abstractmethod
-    def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
+    def draw_edit(cls, reply: str, draws: Draws, call: Arrival[AskModel]) -> Drawn:
         """Draw the arguments of an edit of this reply; none if it has no place for one."""
 
-    def strike(self, call: Arrival[AskModel]) -> Handled:
+    def apply(self, call: Arrival[AskModel]) -> Handled:
         answer = call.answer()
         assert isinstance(answer, ModelReplied)
         return Later(structs.replace(answer, text=self.edit_reply(answer.text)), self.at_ms(call))
@@ -81,9 +81,9 @@ class WholeEdit(ReplyEdit):
     """An edit with options for a whole reply."""
 
     @classmethod
-    def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
+    def draw_edit(cls, reply: str, draws: Draws, call: Arrival[AskModel]) -> Drawn:
         options = cls.options(reply)
-        return one_of_all(luck, "option", options) if options else {}
+        return one_of_all(draws, "option", options) if options else {}
 
     @classmethod
     @abstractmethod
@@ -119,12 +119,12 @@ class CutShort(ReplyEdit):
     at: int = whole()
 
     @classmethod
-    def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
+    def draw_edit(cls, reply: str, draws: Draws, call: Arrival[AskModel]) -> Drawn:
         """Draw a place; half of the cuts are beside a bracket, a quote, a comma or a colon."""
         # A reply of prose has no such place, so all places are equally likely.
-        beside = [at + side for at, char in enumerate(reply) if char in '[]{}",:' for side in (0, 1)]
-        places = beside if beside and luck("beside", 2**64) % 2 else range(len(reply) + 1)
-        return {"at": one_of_all(luck, "at", places)}
+        after_brackets = [at + side for at, char in enumerate(reply) if char in '[]{}",:' for side in (0, 1)]
+        places = after_brackets if after_brackets and draws("beside", 2**64) % 2 else range(len(reply) + 1)
+        return {"at": one_of_all(draws, "at", places)}
 
     def edit_reply(self, reply: str) -> str:
         return reply[: self.at]
@@ -157,21 +157,21 @@ class ValueEdit(ReplyEdit):
     path: str = string()
 
     @classmethod
-    def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
-        return at_a_place(reply, luck, cls.options)
+    def draw_edit(cls, reply: str, draws: Draws, call: Arrival[AskModel]) -> Drawn:
+        return at_a_place(reply, draws, cls.options)
 
     @classmethod
     @abstractmethod
     def options(cls, key: str, old: object) -> Options: ...
 
 
-def at_a_place(reply: str, luck: Luck, options: Callable[[str, object], Options]) -> Drawn:
+def at_a_place(reply: str, draws: Draws, options: Callable[[str, object], Options]) -> Drawn:
     """Draw one of the values that have options, then one of its options."""
     found = [(path, here) for path, old in values(reply) if (here := options(path.rpartition("/")[2], old))]
     if not found:
         return {}
-    path, here = one_of_all(luck, "place", found)
-    option = one_of_all(luck, "option", here)
+    path, here = one_of_all(draws, "place", found)
+    option = one_of_all(draws, "option", here)
     # Options of a value name places below it; in the item
     # paths count from the whole reply: "/2" -> "/entities/2".
     below = {key: path + str(option[key]) for key in ("path", "other") if key in option}

@@ -8,7 +8,7 @@ from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import Embed
 from umi_sim.faults.arguments import among, below, whole
 from umi_sim.faults.declaration import FaultKind
-from umi_sim.faults.luck import Luck, pick
+from umi_sim.faults.draws import Draws, pick
 from umi_sim.faults.service import Arrival, GoesAway, NoAnswer, RefusesForNow, Silent, TimesOut
 from umi_sim.services.calls import Handled, Later
 
@@ -58,7 +58,7 @@ class EmbedNonsense(NoAnswer, at="embedder.embed", is_a="shape", guards=("EXT-3"
 class OtherVectors(FaultKind):
     """The batch, changed on its way."""
 
-    def strike(self, call: Arrival[Embed]) -> Handled:
+    def apply(self, call: Arrival[Embed]) -> Handled:
         vectors = true_vectors(call)
         if vectors:
             self.change(vectors)
@@ -111,35 +111,35 @@ class Short(InThreeWays, at="embedder.embed", is_a="shape", guards=("STO-4", "WF
 class OddComponent(OneVector):
     """The first component of one vector becomes one of these values."""
 
-    odd: ClassVar[Sequence[object]]
+    invalid: ClassVar[Sequence[object]]
 
     def unsound(self, vector: tuple[object, ...]) -> tuple[object, ...]:
-        return (self.odd[self.choice % len(self.odd)], *vector[1:])
+        return (self.invalid[self.choice % len(self.invalid)], *vector[1:])
 
 
 class NotFinite(OddComponent, at="embedder.embed", is_a="shape", guards=("STO-4", "RET-1")):
     """A component that is no number."""
 
     # Texts, as no record may contain a float.
-    odd = ("nan", "inf", True)
+    invalid = ("nan", "inf", True)
 
 
 class OutOfRange(OddComponent, at="embedder.embed", is_a="shape", guards=("STO-4", "RET-1")):
     """A component too large, too small or not whole."""
 
-    odd = (128, -(10**9), "0.5")  # one more than a component may be
+    invalid = (128, -(10**9), "0.5")  # one more than a component may be
 
 
 class EmbedDrift(FaultKind, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4"), explored=False):
     """A new version of the model: from now on every vector is turned by one component."""
 
     @classmethod
-    def draw(cls, call: Arrival[Embed], luck: Luck) -> Self | None:
+    def draw(cls, call: Arrival[Embed], draws: Draws) -> Self | None:
         vectors = true_vectors(call)
         # Vectors whose components are all alike would be the same after the turn.
         return cls() if [rotate_components(vector, 1) for vector in vectors] != vectors else None
 
-    def strike(self, call: Arrival[Embed]) -> Handled:
+    def apply(self, call: Arrival[Embed]) -> Handled:
         call.services.vector_turn += 1
         return Later(call.answer(), call.now_ms)
 
@@ -151,13 +151,13 @@ class Collision(OtherVectors, at="embedder.embed", is_a="meaning", guards=("RET-
     other: int = whole()
 
     @classmethod
-    def draw(cls, call: Arrival[Embed], luck: Luck) -> Self | None:
+    def draw(cls, call: Arrival[Embed], draws: Draws) -> Self | None:
         """Draw a pair of different vectors."""
         vectors = true_vectors(call)
         pairs = [(n, m) for n, a in enumerate(vectors) for m, b in enumerate(vectors) if a != b]
         if not pairs:
             return None
-        index, other = pick(luck, "pair", pairs)
+        index, other = pick(draws, "pair", pairs)
         return cls(index=index, other=other)
 
     def change(self, vectors: Vectors) -> None:

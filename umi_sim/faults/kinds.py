@@ -10,7 +10,7 @@ __all__ = ["CLASSES", "FILES", "KINDS", "FaultKind", "check_kinds"]
 
 FILES = model, embedder, storage, network, agent, clock
 
-# The order decides which of two kinds strikes an event first
+# The order decides which of two kinds an event meets first
 # (`Dice.find_fault`), so it must not depend on imports.
 for name in sorted(KINDS, key=lambda name: GROUPS.index(KINDS[name].group)):  # whichever was imported first
     KINDS[name] = KINDS.pop(name)

@@ -12,7 +12,7 @@ from umi_core.messages.effects import AskModel
 from umi_sim.faults import edits, words
 from umi_sim.faults.arguments import string, whole
 from umi_sim.faults.declaration import FaultKind
-from umi_sim.faults.luck import Luck
+from umi_sim.faults.draws import Draws
 from umi_sim.faults.service import (
     AroundTimeout,
     Arrival,
@@ -307,10 +307,10 @@ class StaleId(edits.Json, at="model.ask", is_a="meaning", guards=("ROU-2", "STO-
     """A reference to something that was forgotten."""
 
     @classmethod
-    def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> edits.Drawn:
+    def draw_edit(cls, reply: str, draws: Draws, call: Arrival[AskModel]) -> edits.Drawn:
         graves = call.services.storage.graves
         ids = sorted({address.id: None for address in graves if address.kind == "entity"})
-        return edits.at_a_place(reply, luck, partial(stale, ids))
+        return edits.at_a_place(reply, draws, partial(stale, ids))
 
 
 def stale(ids: Sequence[str], key: str, old: object) -> edits.Options:
@@ -441,19 +441,19 @@ class Varies(edits.Json, at="model.ask", is_a="meaning", guards=("IDEM-1", "STO-
     """Asked again, it answers in another order or with less."""
 
     @classmethod
-    def draw(cls, call: Arrival[AskModel], luck: Luck) -> Self | None:
+    def draw(cls, call: Arrival[AskModel], draws: Draws) -> Self | None:
         """Draw an edit only for a question that was asked before."""
-        return super().draw(call, luck) if call.services.attempt(call.call) > 1 else None
+        return super().draw(call, draws) if call.services.attempt(call.call) > 1 else None
 
     @classmethod
-    def draw_edit(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> edits.Drawn:
+    def draw_edit(cls, reply: str, draws: Draws, call: Arrival[AskModel]) -> edits.Drawn:
         """Draw a list of the reply in reverse order, or without its first or last element."""
         lists = [(path, old) for path, old in edits.values(reply) if isinstance(old, list) and len(old) > 1]
         if not lists:
             return {}
-        path, old = edits.one_of_all(luck, "place", lists)
+        path, old = edits.one_of_all(draws, "place", lists)
         news = [new for new in (old[::-1], old[:-1], old[1:]) if new != old]
-        return {"path": path, "json": edits.write_json(edits.one_of_all(luck, "option", news))}
+        return {"path": path, "json": edits.write_json(edits.one_of_all(draws, "option", news))}
 
 
 class ModelMisdirected(FaultKind, at="model.ask", is_a="meaning", guards=("ISO-1", "ROU-2", "RES-2")):
@@ -462,9 +462,9 @@ class ModelMisdirected(FaultKind, at="model.ask", is_a="meaning", guards=("ISO-1
     text: str = string()
 
     @classmethod
-    def draw(cls, call: Arrival[AskModel], luck: Luck) -> Self | None:
+    def draw(cls, call: Arrival[AskModel], draws: Draws) -> Self | None:
         text = call.services.last_text
         return cls(text=text) if text and text != edits.true_text(call) else None
 
-    def strike(self, call: Arrival[AskModel]) -> Handled:
+    def apply(self, call: Arrival[AskModel]) -> Handled:
         return Later(ModelReplied(call.effect.request_id, self.text), call.now_ms)

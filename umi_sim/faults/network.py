@@ -1,7 +1,7 @@
 """Faults of the network: messages that come late, in another order, twice or never.
 
 A link is one direction between one agent and one service. What happens to a message is decided when it is
-sent. A window strikes a whole link: while it is open, every message meets its fault.
+sent. A window covers a whole link: while it is open, every message meets its fault.
 """
 
 from typing import Final
@@ -61,7 +61,7 @@ class Delay(FaultKind, at="link.any", is_a="quirk", guards=("DET-4", "STO-5")):
         lambda passage: (DELAY_FACTOR * passage.usual_ms,) if passage.usual_ms else (), readable=DAY_MS
     )
 
-    def strike(self, passage: Passage) -> Trips:
+    def apply(self, passage: Passage) -> Trips:
         return (Trip(passage.ready_ms + self.delay_ms),)
 
 
@@ -70,7 +70,7 @@ class Reorder(FaultKind, at="link.any", is_a="quirk", guards=("DET-4", "STO-5"))
 
     wait_ms: int = span_ms(1, REORDER_MS_MAX, readable=DAY_MS)
 
-    def strike(self, passage: Passage) -> Trips:
+    def apply(self, passage: Passage) -> Trips:
         return (Trip(passage.delay_ms + self.wait_ms, is_overtaken=True),)
 
 
@@ -79,7 +79,7 @@ class Clog(FaultKind, at="link.any", is_a="window", guards=("DET-4", "STO-5")):
 
     for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)
 
-    def strike(self, passage: Passage) -> Trips:
+    def apply(self, passage: Passage) -> Trips:
         # Held until the window ends, unless it takes longer anyway.
         delay_ms, left_ms = passage.delay_ms, passage.window.end_ms - passage.now_ms
         return (Trip(max(delay_ms, left_ms), is_released=delay_ms <= left_ms),)
@@ -88,7 +88,7 @@ class Clog(FaultKind, at="link.any", is_a="window", guards=("DET-4", "STO-5")):
 class LinkLoss(FaultKind, at="link.any", is_a="lost", guards=("IDEM-1", "STO-7")):
     """One message never comes."""
 
-    def strike(self, passage: Passage) -> Trips:
+    def apply(self, passage: Passage) -> Trips:
         return ()
 
 
@@ -97,7 +97,7 @@ class LinkPartition(FaultKind, at="link.any", is_a="window", guards=("IDEM-1", "
 
     for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)
 
-    def strike(self, passage: Passage) -> Trips:
+    def apply(self, passage: Passage) -> Trips:
         return ()
 
 
@@ -107,11 +107,11 @@ class Duplicate(FaultKind, at="link.any", is_a="quirk", guards=("IDEM-1", "DET-4
     after_ms: int = span_ms(0, COPY_MS_MAX, readable=DAY_MS)
 
     @classmethod
-    def may_strike(cls, passage: Passage) -> bool:
+    def can_apply(cls, passage: Passage) -> bool:
         # A copied request with copied answers would be four answers, more than any network without a loop
         # gives.
         return not passage.was_copied
 
-    def strike(self, passage: Passage) -> Trips:
+    def apply(self, passage: Passage) -> Trips:
         delay_ms = passage.delay_ms
         return Trip(delay_ms), Trip(delay_ms + self.after_ms, is_copy=True)

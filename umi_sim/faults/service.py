@@ -18,7 +18,7 @@ E = TypeVar("E", bound=Asked)
 
 
 class Arrival(Generic[E], Owner):
-    """A call that arrives at its service now, from which a fault is drawn and which it strikes."""
+    """A call that arrives at its service now, from which a fault is drawn and to which it is applied."""
 
     call: Call
     effect: E
@@ -54,14 +54,14 @@ class Fails(FaultKind):
 
     failure: ClassVar[FailureKind]
 
-    def strike(self, call: Arrival[Any]) -> Handled:
+    def apply(self, call: Arrival[Any]) -> Handled:
         return call.fails(self.failure)
 
 
 class Silent(FaultKind):
     """It answers, and the answer is lost."""
 
-    def strike(self, call: Arrival[Any]) -> Handled:
+    def apply(self, call: Arrival[Any]) -> Handled:
         # For its effect: the model notes its answer, which a later fault may give to another question.
         call.answer()
         return None
@@ -72,7 +72,7 @@ class NoAnswer(FaultKind):
 
     choice: int = below(2**32)
 
-    def strike(self, call: Arrival[Any]) -> Handled:
+    def apply(self, call: Arrival[Any]) -> Handled:
         if isinstance(call.effect, Commit):
             # The answer comes with the flush, which then replaces it.
             return structs.replace(call.begin_commit("true"), nonsense=self.choice)
@@ -84,7 +84,7 @@ class TimesOut(FaultKind):
 
     after_ms: int = below(lambda call: call.effect.timeout_ms)
 
-    def strike(self, call: Arrival[Any]) -> Handled:
+    def apply(self, call: Arrival[Any]) -> Handled:
         return fail_call(call.call, "timeout", call.call.sent_ms + self.after_ms)
 
 
@@ -93,7 +93,7 @@ class RefusesForNow(FaultKind):
 
     retry_after_ms: int = among(lambda call: (0, 1, 999, 1_000, 60_000, call.effect.timeout_ms + 1))
 
-    def strike(self, call: Arrival[Any]) -> Handled:
+    def apply(self, call: Arrival[Any]) -> Handled:
         return fail_call(call.call, "rate_limited", call.now_ms, self.retry_after_ms)
 
 
@@ -107,7 +107,7 @@ class AroundTimeout(FaultKind):
 
     after_ms: int = among(lambda call: around(call.effect.timeout_ms))
 
-    def strike(self, call: Arrival[Any]) -> Handled:
+    def apply(self, call: Arrival[Any]) -> Handled:
         # A message that was delayed on its way up may arrive after that instant already.
         at_ms = max(call.now_ms, call.call.sent_ms + self.after_ms)
         if isinstance(call.effect, Commit):
@@ -120,6 +120,6 @@ class GoesAway(FaultKind):
 
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
 
-    def strike(self, call: Arrival[Any]) -> Handled:
+    def apply(self, call: Arrival[Any]) -> Handled:
         call.services.away_until_ms[call.call.service] = call.now_ms + self.for_ms
         return call.fails("unavailable")

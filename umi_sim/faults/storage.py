@@ -10,7 +10,7 @@ from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit
 from umi_core.rows import Address, Row
 from umi_sim.faults.arguments import among, below, flag, one_of, span_ms, whole
 from umi_sim.faults.declaration import FaultKind
-from umi_sim.faults.luck import Luck, log_uniform, pick
+from umi_sim.faults.draws import Draws, log_uniform, pick
 from umi_sim.faults.service import AroundTimeout, Arrival, Fails, GoesAway, NoAnswer
 from umi_sim.faults.window import WINDOW_MS_MAX
 from umi_sim.kernel.prng import Keyed
@@ -18,7 +18,7 @@ from umi_sim.services.calls import DOUBTS, Handled, Later
 from umi_sim.services.storage import SimStorage
 from umi_sim.services.stored_rows import Rot, address_order, flip_bit, has_snapshot, matches, place_read
 from umi_sim.services.stores import Lag, Tight
-from umi_sim.services.unfit_rows import can_be_unfit, unfit
+from umi_sim.services.wrong_fields import can_have_wrong_field, set_wrong_field
 
 TOLD: Final = ("nothing", *map(str, DOUBTS))
 
@@ -44,7 +44,7 @@ class Doubtful(FaultKind):
 class StorageLost(Doubtful, at="storage.commit", is_a="lost", guards=("IDEM-1", "STO-1", "STO-2")):
     """The batch never happens; no answer says so."""
 
-    def strike(self, call: Arrival[Commit]) -> Handled:
+    def apply(self, call: Arrival[Commit]) -> Handled:
         doubt = DOUBTS.get(self.told)
         return call.fails(doubt) if doubt else None
 
@@ -52,7 +52,7 @@ class StorageLost(Doubtful, at="storage.commit", is_a="lost", guards=("IDEM-1", 
 class StorageReplyLost(Doubtful, at="storage.commit", is_a="after", guards=("IDEM-1", "STO-1", "STO-2")):
     """The batch is durable; no answer says so."""
 
-    def strike(self, call: Arrival[Commit]) -> Handled:
+    def apply(self, call: Arrival[Commit]) -> Handled:
         return call.begin_commit(self.told)
 
 
@@ -63,7 +63,7 @@ class Torn(FaultKind, at="storage.commit", is_a="torn", guards=("STO-2",)):
     count: int = among(lambda call: range(1, len(call.effect.writes)))
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
 
-    def strike(self, call: Arrival[Commit]) -> Handled:
+    def apply(self, call: Arrival[Commit]) -> Handled:
         ticket = call.begin_commit("nothing").ticket
         call.store.storage.tear_batch(ticket, min(self.count, len(call.effect.writes)))
         return dies(call, self.for_ms)
@@ -74,7 +74,7 @@ class StorageCrash(FaultKind, at="storage.any", is_a="window", guards=("STO-1", 
 
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
 
-    def strike(self, call: Arrival[Any]) -> Handled:
+    def apply(self, call: Arrival[Any]) -> Handled:
         return dies(call, self.for_ms)
 
 
@@ -93,7 +93,7 @@ def too_little(call: Arrival[Commit]) -> tuple[int, ...]:
     """Return no room, and one byte less than this batch needs; nothing if it would be refused anyway."""
     commit, storage = call.effect, call.store.storage
     growth_bytes = storage.growth_bytes(commit)
-    fits = growth_bytes > 0 and storage.is_due(commit) and storage.has_room(commit)
+    fits = growth_bytes > 0 and storage.would_commit(commit) and storage.has_room(commit)
     return (0, growth_bytes - 1) if fits else ()
 
 
@@ -103,13 +103,13 @@ class StorageFullFault(FaultKind, at="storage.commit", is_a="window", guards=("C
     spare_bytes: int = among(too_little)
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
 
-    def strike(self, call: Arrival[Commit]) -> Handled:
+    def apply(self, call: Arrival[Commit]) -> Handled:
         """Limit the store to its present size and `spare_bytes`, too little for this batch."""
         storage, now_ms = call.store.storage, call.now_ms
         call.store.tight = Tight(now_ms + self.for_ms, storage.used_bytes() + self.spare_bytes)
         # The new bound takes effect now, for this batch.
         call.store.turn_to(now_ms)
-        is_refused = storage.is_due(call.effect) and not storage.has_room(call.effect)
+        is_refused = storage.would_commit(call.effect) and not storage.has_room(call.effect)
         return call.fails("full") if is_refused else call.handle_unharmed()
 
 
@@ -155,7 +155,7 @@ class OfRow(FaultKind):
 
     index: int = below(row_count)
 
-    def strike(self, call: Arrival[Read]) -> Handled:
+    def apply(self, call: Arrival[Read]) -> Handled:
         rows = list(true_rows(call))
         if rows:
             at = self.index % len(rows)
@@ -183,21 +183,21 @@ class MayStay(FaultKind):
         atlas.lose(self.name, call.call.event, call.now_ms, where, store=call.effect.store)
 
 
-def one_whole(call: Arrival[Read], luck: Luck) -> tuple[int, bool] | None:
+def one_whole(call: Arrival[Read], draws: Draws) -> tuple[int, bool] | None:
     """Draw the place of an undamaged row, and whether it is damaged for good, if the atlas allows it."""
     whole = [(n, row) for n, row in enumerate(true_rows(call)) if row.body is not None]
     fragile = [(n, row) for n, row in whole if call.services.atlas.may_rot(place_of(call, row))]
-    is_latent = bool(fragile) and luck("latent", 2) == 1
+    is_latent = bool(fragile) and draws("latent", 2) == 1
     found = fragile if is_latent else whole
-    return (pick(luck, "index", found)[0], is_latent) if found else None
+    return (pick(draws, "index", found)[0], is_latent) if found else None
 
 
 class StorageDamaged(MayStay, OfRow, at="storage.read", is_a="before", guards=("STO-6", "RET-4")):
     """One row comes back as damaged: once, or for good if the atlas allows it."""
 
     @classmethod
-    def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
-        found = one_whole(call, luck)
+    def draw(cls, call: Arrival[Read], draws: Draws) -> Self | None:
+        found = one_whole(call, draws)
         return cls(index=found[0], latent=found[1]) if found else None
 
     def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
@@ -213,17 +213,17 @@ class Unfit(MayStay, OfRow, at="storage.read", is_a="shape", guards=("STO-6", "R
     choice: int = below(2**32)
 
     @classmethod
-    def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
-        found = one_whole(call, luck)
-        if not found or not can_be_unfit(true_rows(call)[found[0]].body):
+    def draw(cls, call: Arrival[Read], draws: Draws) -> Self | None:
+        found = one_whole(call, draws)
+        if not found or not can_have_wrong_field(true_rows(call)[found[0]].body):
             return None
-        return cls(index=found[0], latent=found[1], choice=luck("choice", 2**32))
+        return cls(index=found[0], latent=found[1], choice=draws("choice", 2**32))
 
     def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
         self.rot(call, rows[at], self.choice)
         whole = rows[at].body
         rows[:] = true_rows(call)
-        rows[at] = structs.replace(rows[at], body=unfit(whole, self.choice))
+        rows[at] = structs.replace(rows[at], body=set_wrong_field(whole, self.choice))
 
 
 class BitFlip(MayStay, at="storage.read", is_a="shape", guards=("SER-4", "SER-2")):
@@ -233,15 +233,15 @@ class BitFlip(MayStay, at="storage.read", is_a="shape", guards=("SER-4", "SER-2"
     bit: int = whole()
 
     @classmethod
-    def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
+    def draw(cls, call: Arrival[Read], draws: Draws) -> Self | None:
         sessions = [(row, row.body) for row in true_rows(call) if has_snapshot(row.body)]
         if not sessions:
             return None
         row, body = sessions[0]
-        is_latent = call.services.atlas.may_rot(row.address) and luck("latent", 2) == 1
-        return cls(byte=luck("byte", len(body.snapshot)), bit=luck("bit", 8), latent=is_latent)
+        is_latent = call.services.atlas.may_rot(row.address) and draws("latent", 2) == 1
+        return cls(byte=draws("byte", len(body.snapshot)), bit=draws("bit", 8), latent=is_latent)
 
-    def strike(self, call: Arrival[Read]) -> Handled:
+    def apply(self, call: Arrival[Read]) -> Handled:
         rows, bit = true_rows(call), (self.byte, self.bit)
         for row in [row for row in rows if has_snapshot(row.body)][:1]:
             self.rot(call, row, bit)
@@ -312,7 +312,7 @@ class IndexLag(FaultKind, at="storage.read", is_a="window", guards=("RET-1", "ST
     for_ms: int = whole()
 
     @classmethod
-    def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
+    def draw(cls, call: Arrival[Read], draws: Draws) -> Self | None:
         """Draw how far searches lag: just so far that this one misses a hit, or further."""
         is_search, fresh_ms = isinstance(call.effect.query, ByVector | ByWords), call.store.storage.fresh_ms
         rows = true_rows(call) if is_search else ()
@@ -322,11 +322,11 @@ class IndexLag(FaultKind, at="storage.read", is_a="window", guards=("RET-1", "ST
         if not young:
             return None
         # A row of age 40 is hidden by a lag of more than 40.
-        lag_ms = 1 + pick(luck, "row", young)
-        further_ms = log_uniform(luck, "lag_ms", WINDOW_MS_MAX) if luck("further", 2) else 0
-        return cls(for_ms=log_uniform(luck, "for_ms", WINDOW_MS_MAX), lag_ms=max(lag_ms, further_ms))
+        lag_ms = 1 + pick(draws, "row", young)
+        further_ms = log_uniform(draws, "lag_ms", WINDOW_MS_MAX) if draws("further", 2) else 0
+        return cls(for_ms=log_uniform(draws, "for_ms", WINDOW_MS_MAX), lag_ms=max(lag_ms, further_ms))
 
-    def strike(self, call: Arrival[Read]) -> Handled:
+    def apply(self, call: Arrival[Read]) -> Handled:
         call.store.lags.append(Lag(call.now_ms + self.for_ms, self.lag_ms))
         call.store.turn_to(call.now_ms)
         return call.handle_unharmed()
@@ -337,7 +337,7 @@ class ShortPage(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RE
 
     count: int = below(lambda call: row_count(call) if isinstance(call.effect.query, ByFilter) else 0)
 
-    def strike(self, call: Arrival[Read]) -> Handled:
+    def apply(self, call: Arrival[Read]) -> Handled:
         """Return fewer rows than there are, and a cursor to the rest. Only a scan has pages."""
         query = call.effect.query
         if not isinstance(query, ByFilter):
@@ -359,7 +359,7 @@ class Shuffled(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RET
 
     turn: int = among(lambda call: range(1, 9) if row_count(call) > 1 else ())
 
-    def strike(self, call: Arrival[Read]) -> Handled:
+    def apply(self, call: Arrival[Read]) -> Handled:
         rows = true_rows(call)
         by = self.turn % max(1, len(rows))
         # Turned and reversed: of three rows or more no turn gives the order they had.
@@ -379,8 +379,8 @@ def may_ack_early(call: Arrival[Commit]) -> bool:
     keys, storage = promised_keys(call.effect), call.store.storage
     is_losable = call.call.workflow in ("remember", "save_session", "create_session")
     is_plain = all(write.address.kind != "core" for write in call.effect.writes)
-    is_due = is_losable and is_plain and storage.predict_commit(call.effect) is not None
-    return is_due and keys != () and call.services.atlas.can_lose(keys)
+    can_happen = is_losable and is_plain and storage.predict_commit(call.effect) is not None
+    return can_happen and keys != () and call.services.atlas.can_lose(keys)
 
 
 class AckEarly(FaultKind, at="storage.commit", is_a="destroys", guards=("STO-6", "RET-4")):
@@ -388,7 +388,7 @@ class AckEarly(FaultKind, at="storage.commit", is_a="destroys", guards=("STO-6",
 
     for_ms: int = span_ms(1, WINDOW_MS_MAX, possible=may_ack_early)
 
-    def strike(self, call: Arrival[Commit]) -> Handled:
+    def apply(self, call: Arrival[Commit]) -> Handled:
         # The answer that the batch would get if it became durable, which it will not.
         answer = call.store.storage.predict_commit(call.effect)
         if answer is None or not may_ack_early(call):
@@ -406,7 +406,7 @@ class Wiped(FaultKind, at="storage.any", is_a="destroys", guards=("STO-6", "RET-
         1, WINDOW_MS_MAX, possible=lambda call: call.services.atlas.may_wipe() and call.store.storage.rows
     )
 
-    def strike(self, call: Arrival[Any]) -> Handled:
+    def apply(self, call: Arrival[Any]) -> Handled:
         """Empty the store, and drop what is on its way to it, if the atlas allows that."""
         if not call.services.atlas.may_wipe():
             return call.handle_unharmed()

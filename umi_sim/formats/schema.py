@@ -34,7 +34,7 @@ from msgspec import structs
 
 from umi_core.data import Data, is_struct, list_fields
 from umi_sim.kernel.prng import DENOMINATOR_MAX, SEED_MAX, Ratio, parse_seed
-from umi_sim.kernel.wording import near
+from umi_sim.kernel.wording import suggest_names
 
 T = TypeVar("T")
 Json = Any  # what a parser of JSON or TOML makes
@@ -156,7 +156,11 @@ def one_of(known: Iterable[str], what: str) -> Schema:
 
     def read(value: Json) -> str:
         given: str = TEXT.read(value)
-        return given if given in names else wrong(f"unknown {what} {quote_text(given)}{near(given, names)}")
+        return (
+            given
+            if given in names
+            else wrong(f"unknown {what} {quote_text(given)}{suggest_names(given, names)}")
+        )
 
     return Schema(read, lambda: {"enum": list(names)})
 
@@ -295,7 +299,7 @@ def read_fields(
     for key, value in given.items():
         try:
             if key not in fields:
-                wrong(f"unknown {what}{near(key, fields)}")
+                wrong(f"unknown {what}{suggest_names(key, fields)}")
             values[key] = fields[key].read(value)
         except Wrong as bad:
             # A key comes from the file: quoted without its quotes,
@@ -359,15 +363,15 @@ PLAIN: Final[Mapping[Any, Schema]] = {
 
 
 @cache
-def of(due: Any) -> Schema:
+def of(declared: Any) -> Schema:
     """Return the schema of a type: as `Annotated` says; else a plain int is a count from 0."""
     # Annotated[int, SEED]: the schema stands in the metadata of the type.
-    if found := [each for each in getattr(due, "__metadata__", ()) if isinstance(each, Schema)]:
+    if found := [each for each in getattr(declared, "__metadata__", ()) if isinstance(each, Schema)]:
         return found[0]
-    args = get_args(due)
-    match get_origin(due):
+    args = get_args(declared)
+    match get_origin(declared):
         case None:
-            return of_class(due) if is_struct(due) else PLAIN[due]
+            return of_class(declared) if is_struct(declared) else PLAIN[declared]
         case origin if origin is Literal:
             return one_of(args, "kind")
         case origin if origin in (Union, UnionType):

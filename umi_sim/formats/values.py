@@ -31,7 +31,7 @@ from umi_sim.formats.schema import (
     wrong,
 )
 from umi_sim.formats.strict_json import DIGITS_MAX
-from umi_sim.kernel.wording import near, split_runs
+from umi_sim.kernel.wording import split_runs, suggest_names
 
 Args = Mapping[str, object]
 
@@ -43,9 +43,9 @@ def args_to_json(types: Mapping[str, object], args: Args) -> Json:
     return {name: write_value(value, types.get(name, object)) for name, value in args.items()}
 
 
-def write_value(value: object, due: object) -> Json:
-    """Write a value of a field that declares the type `due`."""
-    fitting = fit(value, due)
+def write_value(value: object, declared: object) -> Json:
+    """Write a value of a field of the type `declared`."""
+    fitting = fit(value, declared)
     match value:
         case bytes():
             # b"abc" of a bytes field is written "abc", as its declared
@@ -91,26 +91,26 @@ def types_of(name: str) -> Mapping[str, object]:
 
 
 @cache
-def alternatives(due: object) -> tuple[object, ...]:
-    return get_args(due) if isinstance(due, UnionType) else (due,)
+def alternatives(declared: object) -> tuple[object, ...]:
+    return get_args(declared) if isinstance(declared, UnionType) else (declared,)
 
 
-def fit(value: object, due: object) -> object:
+def fit(value: object, declared: object) -> object:
     """Return the alternative of the declared type that a value has; None if it has none of them."""
-    return next((each for each in alternatives(due) if is_fitting(value, each)), None)
+    return next((each for each in alternatives(declared) if is_fitting(value, each)), None)
 
 
-def is_fitting(value: object, due: object) -> bool:
-    if due is object:
+def is_fitting(value: object, declared: object) -> bool:
+    if declared is object:
         return not isinstance(value, bytes | Turn)
-    if get_origin(due) is tuple:
+    if get_origin(declared) is tuple:
         return isinstance(value, tuple)
-    return type(value) is due
+    return type(value) is declared
 
 
-def parts(due: object, count: int) -> Sequence[object]:
+def parts(declared: object, count: int) -> Sequence[object]:
     """Return the types of the members of a tuple with so many members."""
-    inner = get_args(due)
+    inner = get_args(declared)
     if len(inner) == 2 and inner[1] is Ellipsis:
         return (inner[0],) * count
     # A tuple of the wrong length is written all the same, members beyond the declared ones as `object`.
@@ -134,23 +134,25 @@ def request_table(name: str) -> Schema:
 
 
 @cache
-def of_type(due: object) -> Schema:
+def of_type(declared: object) -> Schema:
     """Return the schema of a value of this declared type."""
     return Schema(
-        lambda value: read_value(value, due), lambda: rule_of(due), lambda value: write_value(value, due)
+        lambda value: read_value(value, declared),
+        lambda: rule_of(declared),
+        lambda value: write_value(value, declared),
     )
 
 
-def read_value(value: Json, due: object) -> object:
+def read_value(value: Json, declared: object) -> object:
     """Read a value that `write_value` wrote."""
-    choices = alternatives(due)
+    choices = alternatives(declared)
     if isinstance(value, str) or is_in_runs(value):
         return revived_text(value, choices)
     if isinstance(value, dict):
         return read_tagged(value)
     if isinstance(value, list):
         return revived_list(value, choices)
-    is_fit = type(value) in (RULE_TYPES if due is object else choices)
+    is_fit = type(value) in (RULE_TYPES if declared is object else choices)
     is_small = type(value) is not int or len(str(abs(value))) <= DIGITS_MAX
     return value if is_fit and is_small else fail(noun(choices), value)
 
@@ -165,8 +167,8 @@ def revived_list(value: list[Json], choices: tuple[object, ...]) -> object:
     if Turn in choices:
         return turn(value)
     fitting = [each for each in choices if each is object or get_origin(each) is tuple]
-    due = parts(fitting[0], len(value)) if fitting else fail(noun(choices), value)
-    return several([of_type(each) for each in due]).read(value)
+    declared = parts(fitting[0], len(value)) if fitting else fail(noun(choices), value)
+    return several([of_type(each) for each in declared]).read(value)
 
 
 def read_tagged(value: dict[str, Json]) -> object:
@@ -175,7 +177,7 @@ def read_tagged(value: dict[str, Json]) -> object:
         wrong(f"expected one of {', '.join(TAGS)} in an object, got {len(value)} fields")
     ((tag, inner),) = value.items()
     if tag not in TAGS:
-        wrong(f"unknown tag {quote_text(tag)}{near(tag, TAGS)}")
+        wrong(f"unknown tag {quote_text(tag)}{suggest_names(tag, TAGS)}")
     return at(tag, TAGS[tag], inner)
 
 
@@ -257,11 +259,11 @@ TAGS: Final[dict[str, Callable[[Json], object]]] = {
 # As JSON Schema.
 
 
-def rule_of(due: object) -> Rule:
+def rule_of(declared: object) -> Rule:
     """Return the JSON Schema of what `read_value` reads for a declared type."""
-    if due is object:
+    if declared is object:
         return {"$ref": "#/$defs/any"}
-    choices = alternatives(due)
+    choices = alternatives(declared)
     found: list[Rule] = [{"$ref": "#/$defs/tagged"}]
     if str in choices or bytes in choices:
         found.append({"$ref": "#/$defs/text"})
@@ -273,10 +275,10 @@ def rule_of(due: object) -> Rule:
 RULE_TYPES: Final[dict[type, str]] = {bool: "boolean", int: "integer", type(None): "null"}
 
 
-def list_rule(due: object) -> Rule:
-    if due is Turn:
+def list_rule(declared: object) -> Rule:
+    if declared is Turn:
         return {"$ref": "#/$defs/turn"}
-    inner = get_args(due)
+    inner = get_args(declared)
     if len(inner) == 2 and inner[1] is Ellipsis:
         return {"type": "array", "items": rule_of(inner[0])}
     return {"type": "array", "prefixItems": [rule_of(each) for each in inner]}

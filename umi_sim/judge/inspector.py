@@ -42,7 +42,7 @@ from umi_sim.judge.state import (
 from umi_sim.machines.protocol import Machine
 from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
-from umi_sim.record.answer_shapes import is_due
+from umi_sim.record.answer_shapes import is_answer_to
 from umi_sim.record.broken import Broken, demand
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call, Services
@@ -58,7 +58,7 @@ CHECK_EVERY: Final = 64
 SPOILING: Final = ("storage_damaged", "storage_unfit", "storage_bit_flip", "storage_misdirected")
 JUDGES: Final = (
     "observe_call", "observe_commit", "observe_answer", "observe_reply", "observe_crash", "observe_takeover",
-    "life_over", "observe_step", "check",
+    "end_incarnation", "observe_step", "check",
 )  # fmt: skip
 NO_SNAPSHOT: Final[tuple[Memory | None, StateSnapshot | None]] = (None, None)
 PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
@@ -132,10 +132,10 @@ class Inspector:
 
     def observe_answer(self, call: Call, answer: Answer, reading_ms: int) -> None:
         # A life that was replaced has a clock of its own, which goes on.
-        is_old = call.old_asker in self.oracle.old_lives
+        is_old = call.old_asker in self.oracle.replaced
         self.oracle.read_clock(call.old_asker if is_old else call.agent, reading_ms)
         taken = answer
-        if not is_due(call.effect, answer):  # a memory takes a malformed answer for this failure
+        if not is_answer_to(call.effect, answer):  # a memory takes a malformed answer for this failure
             kind: FailureKind = "unknown" if isinstance(call.effect, Commit) else "unavailable"
             taken = EffectFailed(call.effect.request_id, kind)
         if isinstance(call.effect, AskModel) and isinstance(taken, ModelReplied):
@@ -162,16 +162,16 @@ class Inspector:
         self.oracle.observe_crash(agent)
         for observer in self._observers:
             observer.observe_crash(agent)
-        self.life_over(agent)
+        self.end_incarnation(agent)
 
     def observe_takeover(self, agent: str, old: str) -> None:
         self.oracle.observe_takeover(agent, old)
         for observer in self._observers:
             observer.observe_takeover(agent, old)
-        self.life_over(agent)
+        self.end_incarnation(agent)
 
-    def old_life_woke(self, old: str) -> None:
-        self.oracle.old_life_woke(old)
+    def observe_successor(self, old: str) -> None:
+        self.oracle.observe_successor(old)
 
     def observe_wipe(self) -> None:
         self.oracle.observe_wipe()
@@ -180,7 +180,7 @@ class Inspector:
         """Observe that rows at rest were changed: from now on little is certain."""
         self.oracle.rows_tampered()
 
-    def life_over(self, agent: str) -> None:
+    def end_incarnation(self, agent: str) -> None:
         """Compare a life that has ended, by the equivalences that are on."""
         if self._lives is not None and (life := self._lives.over(agent)):
             from umi_sim.judge.equivalences.table import check
@@ -201,7 +201,7 @@ class Inspector:
             self._begun[agent] = None
             check_beginning(memory)
         if is_new:
-            self.oracle.begin_life(agent, memory.state.config.categories)
+            self.oracle.begin_incarnation(agent, memory.state.config.categories)
         if self._lives is not None:
             self._reading_ms = reading_ms
             if is_new:
@@ -274,8 +274,8 @@ def check_beginning(memory: Memory) -> None:
     except Exception:
         return
     got = sorted(type(effect).__name__ for effect in asked)
-    due = [Read.__name__, Reply.__name__]
-    demand(got == due, rules.PROGRESS, "the effects of a first request", due, got)
+    expected = [Read.__name__, Reply.__name__]
+    demand(got == expected, rules.PROGRESS, "the effects of a first request", expected, got)
 
 
 def is_beginning(before: StateSnapshot) -> bool:

@@ -68,7 +68,7 @@ def code_of(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def near(name: str, known: Iterable[str], most: int = 1) -> str:
+def suggest_names(name: str, known: Iterable[str], most: int = 1) -> str:
     """Return the end of an error about an unknown name: the closest known names, else all of a few."""
     import difflib  # not needed for names that are typed well
 

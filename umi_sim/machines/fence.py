@@ -247,12 +247,12 @@ def stub(owner: Any, name: str, reach: Reach, harmless_count: int = sys.maxsize)
 NOW: Final = ("now", "utcnow", "today")
 
 
-def teller(real: Any, name: str) -> Any:
-    def tell(cls: type, *args: Any, **kwargs: Any) -> Any:
+def report_reads(real: Any, name: str) -> Any:
+    def read(cls: type, *args: Any, **kwargs: Any) -> Any:
         report_reach("clock", f"datetime.{real.__name__}.{name}")
         return getattr(real, name)(*args, **kwargs)
 
-    return tell
+    return read
 
 
 STUBS: Final = tuple(stubs())
@@ -319,7 +319,7 @@ def find_renamed(packages: tuple[str, ...], loaded_count: int) -> tuple[Stub, ..
 def list_replacements() -> dict[Any, Any]:
     """By what may have been imported by its name: what stands for it."""
     dates = {
-        real: class_of_date(real, {name: teller(real, name) for name in NOW if hasattr(real, name)})
+        real: class_of_date(real, {name: report_reads(real, name) for name in NOW if hasattr(real, name)})
         for real in (datetime.datetime, datetime.date)
     }
     module = ModuleType("datetime")

@@ -35,7 +35,7 @@ from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Read
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
-from umi_sim.record.run_config import BEHIND, DOORKEEPER, USHER
+from umi_sim.record.run_config import LATE_REFUSING_HOOK, REFUSING_HOOK, SUBSTITUTING_HOOK
 
 CHANGE_COUNT_MAX: Final = 500  # a registry keeps 1000 revisions of a workflow
 
@@ -67,12 +67,12 @@ class Revisions:
         if not self._every:
             return registry
         if op_id is None:
-            return remove_doorkeeper(registry)
+            return remove_hooks(registry)
         self.check()
         # From the number of the op (o12, every 5: two changes), never from a count of calls: with o7 removed
         # from the record, o12 must still find the tables that it had (law 3).
-        due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)
-        while self._count < due_count:
+        change_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)
+        while self._count < change_count:
             self._count += 1
             self._tables = change_tables(self._tables or registry)
             registry = structs.replace(registry, revisions=self._tables.revisions)
@@ -82,7 +82,7 @@ class Revisions:
             # 2, 6, 10 ...: an even number brings the observers (law
             # 4), these numbers the one that refuses, too (law 5).
             if self._every % 4 == 2:
-                registry = change_doorkeeper(registry)
+                registry = toggle_hooks(registry)
         return registry
 
     def check(self) -> None:
@@ -173,7 +173,7 @@ TURNS_AWAY_EVERY: Final = 5
 REFUSED: Final = ("extract", "evolve", "expand", "route")  # asked of the model, and not indispensable
 CLOSED: Final = ("get_entity", "remember", "forget", "write_block")  # whose reads or commits may fail
 UNHEARD: Final = ("evolve", "expand", "route")  # whose answers nothing else in an operation rests on
-CLOSED_BEHIND: Final = ("write_block",)  # which has committed when it comes to its reply
+REFUSED_LATE: Final = ("write_block",)  # which has committed when it comes to its reply
 NO_USE: Final = ModelReplied(0, "")
 
 
@@ -181,24 +181,24 @@ class Stumbled(Exception):
     """An exception as an interceptor of a user may raise it."""
 
 
-def change_doorkeeper(registry: Registry) -> Registry:
+def toggle_hooks(registry: Registry) -> Registry:
     """Return the registry with the interceptors that turn away, or without them if it has them."""
-    if DOORKEEPER in registry.generations[-1].named:
-        return remove_doorkeeper(registry)
-    before, after = or_stumble(turns_away), or_stumble(turns_back)
-    behind = or_stumble(turns_away_behind)
+    if REFUSING_HOOK in registry.generations[-1].named:
+        return remove_hooks(registry)
+    before, after = or_stumble(refuse_request), or_stumble(refuse_reply)
+    refuse_late = or_stumble(refuse_last_step)
     for hook in (
-        Interceptor(DOORKEEPER, before=before, after=after, on_raise="fail"),
-        Interceptor(USHER, on_error=makes_do, priority=-2),
-        Interceptor(BEHIND, "step", before=behind, steps=("reply",), on_raise="fail"),
+        Interceptor(REFUSING_HOOK, before=before, after=after, on_raise="fail"),
+        Interceptor(SUBSTITUTING_HOOK, on_error=substitute, priority=-2),
+        Interceptor(LATE_REFUSING_HOOK, "step", before=refuse_late, steps=("reply",), on_raise="fail"),
     ):
         registry = registry.with_interceptor(hook)
     return registry
 
 
-def remove_doorkeeper(registry: Registry) -> Registry:
-    if DOORKEEPER in registry.generations[-1].named:
-        for name in (DOORKEEPER, USHER, BEHIND):
+def remove_hooks(registry: Registry) -> Registry:
+    if REFUSING_HOOK in registry.generations[-1].named:
+        for name in (REFUSING_HOOK, SUBSTITUTING_HOOK, LATE_REFUSING_HOOK):
             registry = registry.without_interceptor(name)
     return registry
 
@@ -215,31 +215,31 @@ def or_stumble(turns: Callable[..., Verdict]) -> Callable[..., Verdict]:
     return hook
 
 
-def turns_away(place: Place, request: Asked) -> Verdict:
+def refuse_request(place: Place, request: Asked) -> Verdict:
     """Refuse a question to the model of some operations, a commit or the read of a single row of others."""
     turn, rest = divmod(place.operation, TURNS_AWAY_EVERY)
     if rest:
         return Pass()
     if isinstance(request, AskModel) and place.step in REFUSED:
         return Refuse("nobody is asked") if turn % 2 else Substitute(NO_USE)
-    is_due = turn % 3 == 0 and place.workflow in CLOSED
+    is_chosen = turn % 3 == 0 and place.workflow in CLOSED
     may_fail = isinstance(request, Commit) or place.workflow == "get_entity"
-    return Refuse("closed") if is_due and may_fail else Pass()
+    return Refuse("closed") if is_chosen and may_fail else Pass()
 
 
-def turns_back(place: Place, request: Asked, answer: Answer) -> Verdict:
+def refuse_reply(place: Place, request: Asked, answer: Answer) -> Verdict:
     """Refuse the model's reply of some other operations."""
-    is_due = place.operation % TURNS_AWAY_EVERY == 1 and place.step in UNHEARD
-    return Refuse("not heard") if is_due and isinstance(request, AskModel) else Pass()
+    is_chosen = place.operation % TURNS_AWAY_EVERY == 1 and place.step in UNHEARD
+    return Refuse("not heard") if is_chosen and isinstance(request, AskModel) else Pass()
 
 
-def makes_do(place: Place, request: Asked, answer: Answer) -> Verdict:
+def substitute(place: Place, request: Asked, answer: Answer) -> Verdict:
     """Substitute an empty answer in every third operation, which goes on with it."""
-    is_due = place.operation % 3 == 0 and isinstance(request, AskModel) and place.step in REFUSED
-    return Substitute(NO_USE) if is_due else Pass()
+    is_chosen = place.operation % 3 == 0 and isinstance(request, AskModel) and place.step in REFUSED
+    return Substitute(NO_USE) if is_chosen else Pass()
 
 
-def turns_away_behind(place: Place, facts: Facts) -> Verdict:
+def refuse_last_step(place: Place, facts: Facts) -> Verdict:
     """Refuse the last step of some other operations, when all is done that is seen from outside."""
-    is_due = place.operation % TURNS_AWAY_EVERY > 1 and place.workflow in CLOSED_BEHIND
-    return Refuse("over") if is_due else Pass()
+    is_chosen = place.operation % TURNS_AWAY_EVERY > 1 and place.workflow in REFUSED_LATE
+    return Refuse("over") if is_chosen else Pass()

@@ -16,7 +16,7 @@ from umi_sim.machines.protocol import InitialStorage, Machine, Origin, Target
 from umi_sim.machines.revisions import Revisions
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken
-from umi_sim.record.category_lists import config_of_life
+from umi_sim.record.category_lists import config_of_incarnation
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
 
@@ -102,10 +102,10 @@ class UmiTarget(Target):
         life = self._begun[agent] = self._begun.get(agent, -1) + 1  # 0 for the first
         limit = self._entry_count_max.get(agent)
         if limit is None:
-            return config_of_life(self.config, life)
+            return config_of_incarnation(self.config, life)
         # Both the stored core and one in a commit under way: the new life may recover either.
         limit = self._entry_count_max[agent] = max((limit, *map(own_count, cores)))
-        return config_of_life(self.config, life, core_entry_count_max=limit)
+        return config_of_incarnation(self.config, life, core_entry_count_max=limit)
 
     def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
         registry = self._revisions.change_before(op_id, self.registry)

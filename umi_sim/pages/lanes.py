@@ -137,7 +137,7 @@ class Lanes(Owner):
         item, kind, event = map(str, fields)
         agent, service = self.asked.get(base(event), (self.agent_of(event), 0))
         group = kind.partition("_")[0]
-        # A message that was struck on its way: the arrow has
+        # A message that met a fault on its way: the arrow has
         # its direction. Any other fault is a mark in one lane.
         if group == "link" and service:
             ends = (service, agent) if ANSWER in event else (agent, service)

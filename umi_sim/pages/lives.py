@@ -80,7 +80,7 @@ def play_steps(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1)
 def split_records(records: Sequence[Record], ends: Sequence[int]) -> Iterator[list[Record]]:
     """Return the records of each step. `ends`: how many there were after each step.
 
-    A fault that struck a question stands with the step that asked it.
+    A fault that a question met stands with the step that asked it.
     """
     start, late = 0, list[Record]()
     for end, after in zip(ends, [*ends[1:], ends[-1]], strict=True):

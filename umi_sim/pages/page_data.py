@@ -26,7 +26,7 @@ NEAREST_BEFORE_COUNT: Final = 2
 NEAREST_COUNT: Final = 24
 TEXT_CHARS_MAX: Final = 400
 
-Lived = Callable[[Sequence[str], int], PageRun]
+RunPage = Callable[[Sequence[str], int], PageRun]
 """Returns a run from a step on, with the states below these roots."""
 
 
@@ -46,13 +46,13 @@ class About(Data):
     unseen: str = "States would make this page too large: umi-sim step FILE shows them."
 
 
-def page_data(about: About, lived: Lived, step_count: int) -> dict[str, object]:
+def page_data(about: About, run_page: RunPage, step_count: int) -> dict[str, object]:
     """Return the most that fits: the run with its states, without them, or its last steps alone."""
     first = max(1, step_count - STEP_COUNT_MAX + 1)
     # Lived again without states, not cut: the tables of paths
     # and texts are most of the data, and none is needed then.
     for roots in (ROOTS, ()):
-        data = as_data(about, lived(roots, first))
+        data = as_data(about, run_page(roots, first))
         if size_of(data) <= BYTES_MAX:
             return data
     steps = data["steps"]

@@ -15,7 +15,7 @@ from umi_sim.record.state_tree import Branch, Tree, describe_tree, is_same
 
 NAME_CHARS_MAX: Final = 80
 ROOTS: Final = ("memory", "storage", "world")  # what the judge believes is `umi-sim step` to show
-GONE: Final = -1
+REMOVED: Final = -1
 QUIET: Final = re.compile(  # the time, counts, and parts of an operation that its row contains
     r"(memory\.[^.]*\.(seen_ms|request_count|marks|waiting\..*|.*\.due_ms"
     r"|operations\.[^.]*\.(facts|learned|asked|sent|pages|calls|notes)\b.*)|world\..*)"
@@ -63,7 +63,7 @@ class States(Owner):
 
     def text(self, path: Parts) -> int:
         if path not in self.now:
-            return GONE
+            return REMOVED
         text = describe_tree(self.now[path])
         if text not in self.text_numbers:
             self.text_numbers[text] = len(self.texts)

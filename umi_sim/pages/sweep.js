@@ -28,8 +28,8 @@ function failures() {
 
 /** What a field of the map says under the pointer. */
 function metTold(rule, fault, count) {
-  const met = `${rule} judged ${spaced(Math.abs(count))} runs in which ${fault} struck`;
-  return count < 0 ? `${met}, and broke` : count ? `${met}, and held` : `${rule} judged no run in which ${fault} struck`;
+  const met = `${rule} judged ${spaced(Math.abs(count))} runs with ${fault}`;
+  return count < 0 ? `${met}, and broke` : count ? `${met}, and held` : `${rule} judged no run with ${fault}`;
 }
 
 function metCell(rule, fault, count) {
@@ -41,13 +41,13 @@ function map() {
   const { faults, rows } = data.map;
   if (!faults.length) return section("map", "What met what", el("p", {}, "These scenarios have no faults."));
   const heads = faults.map((kind) => {
-    const [struck, idle] = data.struck[kind];
-    return el("th", { scope: "col", class: "slant", title: `struck ${spaced(struck)} times, ${spaced(idle)} times without effect` },
-      el("span", {}, `${kind} ${spaced(struck)}`));
+    const [injected, idle] = data.injected[kind];
+    return el("th", { scope: "col", class: "slant", title: `injected ${spaced(injected)} times, ${spaced(idle)} times without effect` },
+      el("span", {}, `${kind} ${spaced(injected)}`));
   });
   const made = rows.map(([rule, promise, counts]) => el("tr", {}, el("th", { scope: "row", title: promise }, rule),
     ...counts.map((count, at) => metCell(rule, faults[at], count))));
-  const note = "Each column is a fault with how often it struck, each row a rule. A number says how many runs the rule judged in which the fault struck; \u2716: it broke there. What is empty did not meet.";
+  const note = "Each column is a fault with how often it was injected, each row a rule. A number says how many runs the rule judged with this fault; \u2716: it broke there. What is empty did not meet.";
   const heading = `${rows.length} rules under ${faults.length} kinds of faults`;
   const inside = [el("p", {}, note), el("div", { class: "wide tall", tabindex: "0", role: "group", "aria-label": "Rules by faults" },
       el("table", { class: "map" }, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "rule"), ...heads)), el("tbody", {}, ...made)))];

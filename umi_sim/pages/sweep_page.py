@@ -40,7 +40,7 @@ def sweep_data(outcome: SweepOutcome, command: str, pages: Mapping[str, str]) ->
         "map": fault_map(outcome, shown),
         "marks": [[each.name, list(each.counts.items())] for each in parts(outcome)],
         "longest": [[name, str(seed), steps] for (name, seed), steps in totals.longest.items()],
-        "struck": {kind: [totals.fired[kind], totals.without_effect[kind]] for kind in kinds(outcome)},
+        "injected": {kind: [totals.fired[kind], totals.without_effect[kind]] for kind in kinds(outcome)},
     }  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def facts(outcome: SweepOutcome) -> Iterator[tuple[str, str]]:
 def failure_pages(outcome: SweepOutcome, folder: str) -> Iterator[tuple[str, str, dict[str, object]]]:
     """Yield fingerprint, path and data of the page of each failure with a complete run."""
     for found in outcome.totals.in_order()[:FOUND_COUNT_MAX]:
-        if found.text and found.is_whole:
+        if found.text and found.has_items:
             seed = seed_file.loads(found.text.encode(), found.path)
             path = f"{folder}/{PurePosixPath(found.path).stem}.html"
             yield found.fingerprint, path, seed_page.data_of(found.path, seed, runs=0)
@@ -70,7 +70,7 @@ def failure_pages(outcome: SweepOutcome, folder: str) -> Iterator[tuple[str, str
 def failure(found: FoundFailure, hits: int, known: Iterable[str], page: str) -> list[object]:
     """Return whether it is new, kind, rule, message, hits, smallest seed, the command, and its page."""
     where = f"{found.scenario} seed {found.seed}"
-    look = f"umi-sim html {found.path} --open" if found.text and found.is_whole else ""
+    look = f"umi-sim html {found.path} --open" if found.text and found.has_items else ""
     is_new = found.fingerprint not in known
     cells = [is_new, found.kind, text(found.rule), text(found.message), hits, where]
     return [*cells, repeat_of(found), "" if page else look, page]
@@ -89,15 +89,15 @@ def scenarios(outcome: SweepOutcome) -> Iterator[list[object]]:
 
 
 def kinds(outcome: SweepOutcome) -> list[str]:
-    """Return the kinds of faults that struck, then the others that might have."""
+    """Return the kinds of faults that happened, then the others that might have."""
     known, fired = kinds_of(outcome.files.values()), outcome.totals.fired
-    # Those that struck in the order of the registry, then
-    # strikes of kinds that no file names, then the idle ones.
+    # Those that happened in the order of the registry, then
+    # injections of kinds that no file names, then the idle ones.
     return list(dict.fromkeys((*filter(fired.get, known), *sorted(+fired), *known)))
 
 
 def fault_map(outcome: SweepOutcome, shown: Iterable[FoundFailure]) -> dict[str, object]:
-    """Return rules by faults: in how many runs a rule judged while the fault struck, and broken ones.
+    """Return rules by faults: in how many runs a rule judged while the fault was injected, and broken ones.
 
     Each row is a rule by name, what it promises, and for each fault a number, below zero where it broke.
     """

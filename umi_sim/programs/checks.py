@@ -23,7 +23,7 @@ class Simulated(Data):
     broken: BrokenRule | None
 
     def check(self) -> ProgramOutcome:
-        """Return the outcome. Raises AssertionError, with what struck, if a rule is broken."""
+        """Return the outcome. Raises AssertionError, with what was injected, if a rule is broken."""
         if self.broken is not None:
             report = Report(f"{self.broken.rule} is broken", list(list_causes(self.broken, self.outcome)))
             raise AssertionError("\n".join(laid_out(report)))

@@ -1,4 +1,4 @@
-"""Events: what happened in a run, in order: where steps led, what was called, what struck, how it ended."""
+"""Events: what happened in a run, in order: steps, calls, injections, endings."""
 
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal
@@ -29,7 +29,7 @@ class ProgramEvent(Data):
 
 
 def choose_events(events: Sequence[ProgramEvent]) -> list[ProgramEvent]:
-    """Return at most EVENT_COUNT_MAX of them: what struck, and the last of the others."""
+    """Return at most EVENT_COUNT_MAX of them: what was injected, and the last of the others."""
     left = EVENT_COUNT_MAX - sum(each.kind == "strike" for each in events)
     others = [at for at, each in enumerate(events) if each.kind != "strike"]
     first = others[-left] if len(others) > left else 0

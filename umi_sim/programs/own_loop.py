@@ -68,7 +68,7 @@ class OwnLoopRun:
                 endings.append(self.drive(loop, "resume", self.program.resume))
             history = self.run.history
             if self.program.verify is not None:
-                self.run.begin_life()
+                self.run.begin_process()
                 endings.append(self.drive(loop, "verify", self.program.verify))
         finally:
             running.pop()

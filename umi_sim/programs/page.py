@@ -1,4 +1,4 @@
-"""The page of a case of a program: what its tasks did, what it called, what struck, and what broke.
+"""The page of a case of a program: what its tasks did, what it called, what was injected, and what broke.
 
 Law. It is made of the file alone: nothing is run, and nothing that the file says becomes a part of a command.
 """
@@ -16,8 +16,8 @@ from umi_sim.programs.rules import find_promise
 from umi_sim.programs.telling import show_replay
 from umi_sim.record.saved_failures import name_subject
 
-LANES: Final = ("main", "other tasks", "services", "what strikes")
-MAIN, TASKS, SERVICES, STRIKES = range(4)
+LANES: Final = ("main", "other tasks", "services", "perturbations")
+MAIN, TASKS, SERVICES, PERTURBATIONS = range(4)
 LOOKS: Final = {  # of an event of each kind
     "step": "wake", "end": "reply", "call": "question", "strike": "fault", "life": "life",
 }  # fmt: skip
@@ -27,8 +27,8 @@ UNSEEN: Final = "What a program keeps is its own: known is where its tasks wait,
 def data_of(file: str, saved: SavedCase) -> dict[str, object]:
     """Return all data of the page."""
     name = name_subject(saved.program)
-    struck = [("struck", str(each)) for each in saved.perturbations] or [("struck", "nothing")]
-    facts = [("promised", find_promise(saved.rule)), ("instead", saved.message), *struck]
+    applied = [("injected", str(each)) for each in saved.perturbations] or [("injected", "nothing")]
+    facts = [("promised", find_promise(saved.rule)), ("instead", saved.message), *applied]
     about = About(
         f"{saved.rule}: {name}", show_replay(file, name), "FAIL", tuple(it for it in facts if it[1]),
         rule=saved.rule, unseen=UNSEEN,
@@ -54,5 +54,5 @@ def lane_of(event: ProgramEvent) -> int:
         case "call":
             return SERVICES
         case "strike" | "life":
-            return STRIKES
+            return PERTURBATIONS
     return TASKS if event.who.startswith("task ") else MAIN

@@ -40,7 +40,7 @@ WAYS: Final[Mapping[How, str]] = {
 
 
 class Perturbation(Data):
-    """Base of all kinds. `kind`: the name in a file. `excuses`: where it has struck, main may raise."""
+    """Base of all kinds. `kind`: the name in a file. `excuses`: once it is applied, main may raise."""
 
     kind: ClassVar[str] = ""
     excuses: ClassVar[bool] = False

@@ -68,11 +68,11 @@ class ProgramRun:
         self.ways: dict[str, Sequence[str]] = {}  # in which each service can fail
         self.has_died = False
         self.is_quiet = False  # main has ended: nothing fails any more
-        self.effects: list[Perturbation] = []  # what has struck
+        self.effects: list[Perturbation] = []  # what was applied
         self.watch: Callable[[EventKind, str, str], None] = lambda kind, who, what: None
-        self.begin_life()
+        self.begin_process()
 
-    def begin_life(self) -> None:
+    def begin_process(self) -> None:
         self.life += 1
         self.state = SimpleNamespace()
         self.history: Sequence[Any] = []

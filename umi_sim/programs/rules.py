@@ -1,4 +1,4 @@
-"""Rules: what must hold of a run, whatever struck. A rule is a function of an outcome.
+"""Rules: what must hold of a run, whatever is injected. A rule is a function of an outcome.
 
 A rule returns what is broken in one line, or None. A program may bring rules of its own.
 """
@@ -38,9 +38,9 @@ def ends(outcome: ProgramOutcome) -> str | None:
 
 
 def continues(outcome: ProgramOutcome) -> str | None:
-    """Require that main succeeds where nothing strikes, and resume after whatever has struck."""
-    lives = [each for each in outcome.endings if each.what == "main"]
-    for ending, is_disturbed in zip(lives, outcome.disturbed, strict=True):
+    """Require that main succeeds where nothing is injected, and resume after every injection."""
+    processes = [each for each in outcome.endings if each.what == "main"]
+    for ending, is_disturbed in zip(processes, outcome.disturbed, strict=True):
         if ending.how in ("raised", "cancelled") and not is_disturbed:
             return str(ending)
     failed = (it for it in outcome.endings if it.what == "resume" and it.how in ("raised", "cancelled"))
@@ -76,8 +76,8 @@ def ends_when_cancelled(outcome: ProgramOutcome) -> str | None:
     It is in no RULES: asyncio lets a main that was cancelled clean up and return, and what it did after
     the cancellation, its cleanup or its work, looks the same from outside.
     """
-    lives = (each for each in outcome.endings if each.what == "main")
-    return next((f"{each}, although it was cancelled" for each in lives if each.has_ignored), None)
+    processes = (each for each in outcome.endings if each.what == "main")
+    return next((f"{each}, although it was cancelled" for each in processes if each.has_ignored), None)
 
 
 RULES: Final[Mapping[str, ProgramRule]] = {

@@ -62,12 +62,12 @@ class Phase(Owner):
 
 
 class Exploration(Owner):
-    """The result of a search. `is_whole`: its time was enough."""
+    """The result of a search. `is_complete`: its time was enough."""
 
     program: Program
     phases: list[Phase] = []
     findings: list[ProgramFinding] = []
-    is_whole: bool = True
+    is_complete: bool = True
     known: set[str] = set()  # fingerprints
 
     @property
@@ -80,7 +80,7 @@ class Exploration(Owner):
         broken: dict[str, list[tuple[BrokenRule, Case]]] = {}
         for case in cases:
             if until_s is not None and monotonic() >= until_s:
-                self.is_whole = False
+                self.is_complete = False
                 break
             at(phase.name, phase.run_count, min(phase.planned, POINTS_MAX))
             phase.run_count += 1
@@ -109,7 +109,7 @@ def explore_quietly(program: Program, seed: int, drawn: int, seconds: int, to_en
     for name, cases in list_phases(program, base, drawn, seed):
         found.take(Phase(name, len(cases)), spread(cases), until_s)
         has_ended = found.findings and (not to_end or name == UNDISTURBED)
-        if has_ended or not found.is_whole:
+        if has_ended or not found.is_complete:
             break
     return found
 
@@ -255,9 +255,9 @@ def find_needed(
 
 
 def without_kill(case: Sequence[Perturbation], kill: KillProcess) -> list[Perturbation]:
-    """Return the case without this death; what struck in the next process strikes at the same place.
+    """Return the case without this death; what met the next process is applied at the same place.
 
-    A process that dies before step 31 has run 30: what then struck in step 38 strikes in step 8 of the first.
+    A process that dies before step 31 has run 30: what met step 38 is then applied to step 8 of the first.
     """
     moved = list[Perturbation]()
     for each in case:

@@ -4,7 +4,7 @@
     resume, in the process in which main ended
     verify, in a new process
 
-Law 1. A case is a value: the same one runs the same. Perturbations strike while main runs, never later.
+Law 1. A case is a value: the same one runs the same. Perturbations are applied while main runs, never later.
 Law 2. What dies runs no `finally`: its tasks vanish, and its files are as the system had them at that moment.
 """
 
@@ -89,7 +89,7 @@ class ProgramEnding(Data):
     what: Literal["main", "resume", "verify"]
     how: Literal["returned", "raised", "cancelled", "died", "hung"]
     error: BaseException | None = None
-    beside = ("error", "folder")
+    uncompared = ("error", "folder")
     place: str = ""
     has_ignored: bool = False
     folder: str = ""
@@ -104,8 +104,8 @@ class ProgramOutcome(Data):
     """All that a rule may judge. `endings`: of main in each process, then of resume and verify.
 
     `disturbed`: for each of these processes, whether a perturbation may make main raise. `leaked`:
-    tasks that main left. `effects`: what struck, with the place where. `events`: only of a run that was
-    watched.
+    tasks that main left. `effects`: the applied perturbations, with the place where. `events`: only
+    of a run that was watched.
     """
 
     seed: int
@@ -119,11 +119,11 @@ class ProgramOutcome(Data):
     reached: "Reached" = msgspec.field(default_factory=lambda: Reached())
     trace: str = ""
     events: Sequence[ProgramEvent] = ()
-    beside = ("reached", "events")
+    uncompared = ("reached", "events")
 
 
 class Reached(Data):
-    """The points that a run reached, at which something may strike.
+    """The points that a run reached, at which a perturbation may be applied.
 
     `step_count`: of main in all processes. `spans`: by task, the steps before which it could be cancelled.
     `own_tasks`: numbers of the tasks that run a coroutine of the program itself. `calls`: of each service,
@@ -307,7 +307,7 @@ class Simulation:
         self.run.folder = self.world.folder = self.left or self.world.copy_folder()
         self.left = None
         self.loop.abandon()
-        self.run.begin_life()
+        self.run.begin_process()
         self.run.watch("life", "", "a new process begins on what the last one left")
 
     def die(self, error: Exception) -> None:
@@ -409,27 +409,27 @@ class Simulation:
     def disturb(self, step: int) -> None:
         """Apply the perturbations before this step. Raises ProcessDied."""
         if kill := self.kills.pop(step, None):
-            self.strike(kill)
+            self.apply(kill)
             raise ProcessDied
         for cancel in [each for each in self.cancels if each.step == step]:
             self.cancels.remove(cancel)
             of_process = self.tasks[self.first_task :]
             task = of_process[cancel.task] if cancel.task < len(of_process) else None
             if task is not None and not task.done():
-                self.strike(cancel, f"{name_task(task)} is at {find_place(task) or 'its beginning'}")
+                self.apply(cancel, f"{name_task(task)} is at {find_place(task) or 'its beginning'}")
                 task.cancel()
         if len(self.loop.ready) > 1 and (delay := self.delays.pop(step, None)):
-            self.strike(delay)
+            self.apply(delay)
             self.loop.ready.insert(delay.by, self.loop.ready.popleft())
 
     def note_sites(self) -> None:
         """Note that a site failed. Raises ProcessDied if the process died in it."""
         if self.sites and self.world.sites.fired:
-            self.strike(self.sites.pop(), self.world.sites.told)
+            self.apply(self.sites.pop(), self.world.sites.told)
         if self.left is not None:
             raise ProcessDied
 
-    def strike(self, effect: Perturbation, place: str = "") -> None:
+    def apply(self, effect: Perturbation, place: str = "") -> None:
         self.places[len(self.run.effects)] = place
         self.run.effects.append(effect)
         self.run.watch("strike", "", f"{effect}; {place}" if place else str(effect))

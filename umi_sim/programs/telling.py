@@ -33,7 +33,7 @@ def report_exploration(name: str, found: Exploration, files: Sequence[Path], rep
     `repeat`: the command that runs a finding again, where it is not the one of this package.
     """
     tried = list(under("tried", (row("", show_phase(each)) for each in found.phases)))
-    if not found.is_whole:
+    if not found.is_complete:
         tried.append(row("", "its time is over before all was tried: --seconds gives it more"))
     if not found.findings:
         return Report(
@@ -192,7 +192,7 @@ def report_saved(file: str, saved: "SavedCase", *, all_events: bool = False) -> 
 
 
 def choose_shown(events: Sequence[ProgramEvent]) -> list[ProgramEvent]:
-    """Return those from shortly before the first strike on, at most EVENTS_SHOWN."""
+    """Return those from shortly before the first perturbation on, at most EVENTS_SHOWN."""
     first = next((at for at, each in enumerate(events) if each.kind == "strike"), 0)
     return [*events[max(0, first - EVENTS_BEFORE) :][:EVENTS_SHOWN]]
 
@@ -218,11 +218,11 @@ def report_replay(
     `where`: the place of the run, if it is not the simulation, which alone has the trace.
     """
     broken = judge(program, outcome)
-    struck = outcome.effects or ["nothing"]
+    applied = outcome.effects or ["nothing"]
     if broken is None:
         head = f"PASS {name}: {file} passes{where}, where {saved.rule or 'nothing'} was broken"
         value: dict[str, object] = {"result": "pass", "file": file}
-        return Report(head, list(under("struck", (row("", each) for each in struck))), lambda: value, 1)
+        return Report(head, list(under("injected", (row("", each) for each in applied))), lambda: value, 1)
     if where:
         is_same, is_alike = broken.rule == saved.rule, True
     else:

@@ -11,15 +11,20 @@ from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded,
 from umi_core.messages.effects import AskModel, Commit, Embed, Read
 from umi_core.rows import Address, Receipt, Row
 
-DUE: Final[dict[type, type]] = {AskModel: ModelReplied, Embed: Embedded, Read: ReadDone, Commit: Committed}
+ANSWER_TYPES: Final[dict[type, type]] = {
+    AskModel: ModelReplied,
+    Embed: Embedded,
+    Read: ReadDone,
+    Commit: Committed,
+}
 """By class of question, the class of its answer if it does not fail."""
 
 
-def is_due(effect: object, answer: Answer) -> bool:
+def is_answer_to(effect: object, answer: Answer) -> bool:
     """Return whether `answer` can answer `effect`: it has the right shape, or says that it failed."""
     if type(answer) is EffectFailed:
         return True
-    is_answer = type(answer) is DUE[type(effect)] and is_shaped(answer)
+    is_answer = type(answer) is ANSWER_TYPES[type(effect)] and is_shaped(answer)
     return is_answer and (not isinstance(effect, Commit) or is_of_its_key(effect, answer))
 
 

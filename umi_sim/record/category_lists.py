@@ -25,7 +25,7 @@ LISTS: Final[Mapping[str, Pairs]] = {
 """A category in several lists has one description: a stored row keeps the one that it was made with."""
 
 
-def config_of_life(run: RunConfig, life: int, **changed: int) -> Config:
+def config_of_incarnation(run: RunConfig, life: int, **changed: int) -> Config:
     """Return the settings of incarnation number `life`, from 0, of a memory; the lists take turns.
 
     `changed`: settings to replace.

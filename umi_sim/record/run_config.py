@@ -12,11 +12,11 @@ from umi_sim.kernel.prng import Ratio
 from umi_sim.record.items import AgentName
 
 PAUSE_MS_MAX = 2_000
-DOORKEEPER: Final = "doorkeeper"
+REFUSING_HOOK: Final = "doorkeeper"
 """The interceptor of a run that turns questions away, as replies name it."""
-BEHIND: Final = "doorkeeper behind a commit"
+LATE_REFUSING_HOOK: Final = "doorkeeper behind a commit"
 """The interceptor that refuses a last step: what was done stands, and the memory cannot say so."""
-USHER: Final = "usher"
+SUBSTITUTING_HOOK: Final = "usher"
 """The interceptor outside of it that gives a reply of no use in place of a question that failed."""
 SCOPE_PARTS: Final = several([text("(?s).{0,256}", "at most 256 characters")] * 2, "[user, agent]")
 
@@ -110,7 +110,7 @@ class RunConfig(Data):
     categories: tuple[str, ...] = ()
     command: str = ""  # decides what is tested, not what happens
     settings: Mapping[str, str] = {}  # where it is from, not what it is
-    beside = ("command", "settings")
+    uncompared = ("command", "settings")
 
 
 DRAWN: Final = (  # what only a generator reads: a replay has the items

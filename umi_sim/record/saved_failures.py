@@ -139,9 +139,9 @@ def parse_document(data: bytes, name: str, kind: str, what: str, read: Callable[
 
 def read_trace(document: Mapping[str, Json]) -> str:
     """Return the hash of the recorded run; "" if the file was edited by hand."""
-    is_whole = document.get("checksum") == checksum(document)
+    is_intact = document.get("checksum") == checksum(document)
     found: str = at("trace", TEXT.read, document.get("trace", ""))
-    return found if is_whole else ""
+    return found if is_intact else ""
 
 
 def name_subject(name: str, unknown: str = "MODULE:NAME") -> str:

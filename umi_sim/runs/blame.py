@@ -52,7 +52,7 @@ def crash_of(world: World, raised: Exception) -> Failure:
 
 def wrong_fields(world: World) -> Iterator[str]:
     """Yield for each memory the first field of its state that holds a value outside its type or range."""
-    for agent in world.lives:
+    for agent in world.incarnations:
         memory = memory_of(agent.machine)
         if memory is not None and (wrong := shape_of(State)(memory.state)):
             yield f"{agent.name}: state{wrong}"

@@ -1,7 +1,7 @@
 """A source that follows a record to its end, and draws all that comes after.
 
 Law 1. Until the last kept item has happened nothing is drawn: the run is the recorded one.
-Law 2. From then on the generator supplies items, luck and order.
+Law 2. From then on the generator supplies items, draws and order.
 """
 
 from collections.abc import Sequence

@@ -11,7 +11,7 @@ from umi_core.values import Scope
 from umi_sim.judge.invariants.store import check_purged, is_closed
 from umi_sim.judge.invariants.upkeep import list_unfinished
 from umi_sim.judge.oracle.judge import Oracle
-from umi_sim.judge.plain.requests import is_gone
+from umi_sim.judge.plain.requests import is_no_agent
 from umi_sim.judge.plain.scores import division_ms
 from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
@@ -53,7 +53,7 @@ def is_settled(pages: Iterable[Reply], *, begins_anew: bool = False) -> bool:
     #   pages   end of an old scan | first page ... last page of a whole one
     #   idle    not known          | True while nothing is done ..... settled
     for reply in pages:
-        if is_gone(reply.outcome):
+        if is_no_agent(reply.outcome):
             return True  # of a closed agent nothing is scanned
         page = reply.outcome.value if isinstance(reply.outcome, Done) else None
         if not isinstance(page, Rebalanced):
@@ -86,8 +86,8 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
     """Let time pass until no memory knows of anything left to do. `demand`: raises Broken."""
     has_loss = bool(world.services.atlas.losses)
     for _ in range(LOSS_ROUND_COUNT_MAX if has_loss else UPKEEP_ROUND_COUNT_MAX):
-        waiting = [agent for agent in world.lives if agent.wake_ms is not None]
-        if not waiting or not any(wants_upkeep(world, agent) for agent in world.lives):
+        waiting = [agent for agent in world.incarnations if agent.wake_ms is not None]
+        if not waiting or not any(wants_upkeep(world, agent) for agent in world.incarnations):
             break
         # The name breaks ties, so that a replay wakes two agents of one time in the same order.
         first = min(waiting, key=lambda agent: (agent.wake_ms, agent.name))
@@ -98,14 +98,16 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
         machine = memory_of(agent.machine)
         if machine is not None and machine.state.phase == "closed" and not machine.state.tiers.upkeep:
             check_purged(world.services.storage, agent.config.scope)
-    left = {agent.name: keys for agent in world.lives if (keys := upkeep_of(agent))}
+    left = {agent.name: keys for agent in world.incarnations if (keys := upkeep_of(agent))}
     message = "something is still to be done that was pending"
     demand(not left or has_loss, rules.PENDING_UNTIL_DONE, message, {}, left)
 
 
 def may_be_left(world: World) -> bool:
     """Check whether upkeep is pending that cannot be finished, since storage has lost rows."""
-    return bool(world.services.atlas.losses) and any(wants_upkeep(world, agent) for agent in world.lives)
+    return bool(world.services.atlas.losses) and any(
+        wants_upkeep(world, agent) for agent in world.incarnations
+    )
 
 
 def must_be_kept_up(world: World, step_max: int, demand: Demand) -> None:

@@ -107,7 +107,7 @@ class Run(Owner):
                 queries = [str(args["query"]) for name, args in reads if name == "recall"]
                 count = compare_filtered(partial(self.recall, agent), queries, RECALL_LIMIT_MAX)
                 self.inspector.compared[f"equal: {equivalences.FILTER}"] += count
-            self.inspector.life_over(agent.name)
+            self.inspector.end_incarnation(agent.name)
 
     def recall(self, agent: Agent, args: Args) -> Outcome:
         return self.ask(agent, "audit", "recall", args).outcome
@@ -159,7 +159,7 @@ class Run(Owner):
 
     def scans_of(self, agent: Agent) -> tuple[int, int]:
         """Return its incarnation and its count of background pages: equal if none came between."""
-        return agent.life, self.world.network.names[f"{agent.name}:rebalance"]
+        return agent.incarnation, self.world.network.names[f"{agent.name}:rebalance"]
 
     def must_rest(self) -> None:
         """Check that no memory wants a step; after losses of storage one may repair again and again."""

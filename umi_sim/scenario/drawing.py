@@ -289,12 +289,14 @@ class Drawing(Data):
         """Return the requests of a file without weights: all common ones, or in a swarm run half of them."""
         if not self.is_swarm:
             return {name: OFTEN.get(name, 1) for name in COMMON}
-        kept = [name for name in COMMON if self.stream(f"workload.weights.{name}").chance(1, 2)]
+        enabled = [name for name in COMMON if self.stream(f"workload.weights.{name}").chance(1, 2)]
         for floor, row in FLOORS.items():
-            if not any(name in row for name in kept):
+            if not any(name in row for name in enabled):
                 # The highest word wins: an added request takes some runs for itself and changes no others.
-                kept.append(max(row, key=lambda name: self.stream(f"workload.weights.{floor}.{name}").word()))
-        return dict.fromkeys(kept, 1)
+                enabled.append(
+                    max(row, key=lambda name: self.stream(f"workload.weights.{floor}.{name}").word())
+                )
+        return dict.fromkeys(enabled, 1)
 
     def factor(self, name: str) -> int:
         return self.stream(f"workload.weights.{name}.factor").between(1, 20) if self.is_swarm else 1
@@ -337,6 +339,6 @@ class Drawing(Data):
         if not given or not stream.chance(1, 2):
             return (0, 1)
         # Legal behaviour may be frequent, but clocks that jump at every fourth op would be no clocks. Others
-        # strike 1 to 256 of 1,024 events: rare faults and storms in one set of runs.
+        # meet 1 to 256 of 1,024 events: rare faults and storms in one set of runs.
         is_frequent = kind.fault_class == "quirk" and kind.group != "clock"
         return QUIRK_RATE if is_frequent else (stream.log_between(1, 256), 1_024)

@@ -46,7 +46,7 @@ from umi_sim.formats.values import op_args
 from umi_sim.judge import equivalences
 from umi_sim.kernel import folders
 from umi_sim.kernel.prng import Ratio
-from umi_sim.kernel.wording import escape_text, near
+from umi_sim.kernel.wording import escape_text, suggest_names
 from umi_sim.machines.limits import LIMITS
 from umi_sim.machines.table import TARGETS, list_unserved
 from umi_sim.record.category_lists import LISTS
@@ -68,7 +68,7 @@ def find(name_or_path: str) -> "Scenario":
     """Return a shipped scenario by its id, or the one in the file at a path that ends in .toml."""
     known = list_shipped()
     if name_or_path not in known and not name_or_path.endswith(".toml"):
-        hint = near(name_or_path, known) or "; umi-sim scenarios lists them"
+        hint = suggest_names(name_or_path, known) or "; umi-sim scenarios lists them"
         raise BadScenario(f"{show_value(name_or_path)}: no such scenario{hint}")
     return load(known.get(name_or_path) or Path(name_or_path))
 
@@ -216,7 +216,7 @@ class Scenario(Data):
     """A checked file: each field has the name of its key. Keys that are left out are None, or empty."""
 
     document: Table
-    beside = ("document",)
+    uncompared = ("document",)
     folder: Path | None
     settings: Mapping[str, str] = {}  # the overrides
     id: Annotated[str, Key("scenario", ID)] = ""
@@ -329,7 +329,7 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
         from umi_sim.mutants.registry import MUTANTS  # never on the way of a world without one
 
         if scenario.mutant not in MUTANTS:
-            close = near(scenario.mutant, list(MUTANTS))
+            close = suggest_names(scenario.mutant, list(MUTANTS))
             message = f"no such planted bug{close or '; umi-sim mutants --list shows them'}"
             yield "scenario.mutant", f"{show_value(scenario.mutant)}: {message}"
     if scenario.off and not scenario.reason:

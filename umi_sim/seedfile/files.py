@@ -17,7 +17,7 @@ from msgspec import structs
 
 from umi_sim.formats.schema import Json, Wrong, as_object, at, quote_text, whole, wrong
 from umi_sim.formats.strict_json import bytes_of, checksum, layout, parse_json
-from umi_sim.kernel.wording import near
+from umi_sim.kernel.wording import suggest_names
 from umi_sim.machines.table import list_unserved
 from umi_sim.record import fingerprint, saved_failures
 from umi_sim.record.items import ClockMove, Item, Op
@@ -226,7 +226,7 @@ def check_agents(config: RunConfig, items: tuple[Item, ...], path: str = "items"
             at(
                 f"{path}[{place}].agent",
                 wrong,
-                f"unknown agent {quote_text(item.agent)}{near(item.agent, names)}",
+                f"unknown agent {quote_text(item.agent)}{suggest_names(item.agent, names)}",
             )
 
 

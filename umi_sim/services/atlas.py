@@ -29,7 +29,7 @@ class Loss(Data):
 
     @property
     def owner(self) -> str:
-        """Return the operation that was struck."""
+        """Return the operation whose call met the fault."""
         return self.event.partition("/")[0]
 
     @property
@@ -69,7 +69,7 @@ class Atlas(Owner):
         if lost or not keys:
             self.losses.append(Loss(kind, event, at_ms, lost, store))
 
-    def has_struck(self, op_id: str) -> bool:
+    def may_have_lost(self, op_id: str) -> bool:
         """Return True if a write that was acknowledged to this operation may be missing."""
         return any(loss.kind == "storage_ack_early" and loss.owner == op_id for loss in self.losses)
 

@@ -27,7 +27,7 @@ class Call(Data):
 
     event: str
     agent: str
-    life: int
+    incarnation: int
     op_id: str
     workflow: str
     step: str
@@ -43,7 +43,7 @@ class Call(Data):
     @property
     def old_asker(self) -> str:
         """Return the name of the incarnation that asked, as it is once another one has replaced it."""
-        return old_name(self.agent, self.life)
+        return old_name(self.agent, self.incarnation)
 
     @property
     def verb(self) -> str:
@@ -54,9 +54,9 @@ class Call(Data):
         return f"{self.verb}.{self.workflow}.{self.step}"
 
 
-def old_name(agent: str, life: int) -> str:
+def old_name(agent: str, incarnation: int) -> str:
     """Return the name of an incarnation of an agent that another one has replaced, such as `alice~2`."""
-    return f"{agent}~{life}"
+    return f"{agent}~{incarnation}"
 
 
 class Later(Data):
@@ -161,7 +161,7 @@ class Services:
         return self.stores[MAIN].lag_since(at_ms)
 
     def handle(self, call: Call, now_ms: int) -> Handled:
-        """Answer a call that arrives now and that no fault strikes; None if its store is dead."""
+        """Answer a call that arrives now and meets no fault; None if its store is dead."""
         away = self.is_away(call, now_ms)
         if away:
             return None if away == "dead" else fail_call(call, "unavailable", now_ms)

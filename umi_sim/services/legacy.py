@@ -42,7 +42,7 @@ class WithLegacy(Services):
         """Return False if a later call of its line has come; otherwise drop all earlier batches of it."""
         #   incarnation 1: write x=1 ......(late)......> dropped, or x=1 would replace x=2
         #   incarnation 2:      write x=2 -> done
-        line, order = line_of(call), (call.life, call.effect.request_id)
+        line, order = line_of(call), (call.incarnation, call.effect.request_id)
         if order < self.latest.get(line, order):
             return False
         if order > self.latest.get(line, (0, 0)):

@@ -22,7 +22,7 @@ class Sayings:
     def __init__(self, recorded: Iterable[RecordedReply] = ()) -> None:
         self.changed: dict[str, None] = {}  # events whose prompt is not the one that was recorded
         self._recorded = {(reply.at, reply.task): reply for reply in recorded}
-        self._kept: dict[str, RecordedReply] = {}
+        self._replies: dict[str, RecordedReply] = {}
 
     def answer(self, event: str, effect: AskModel) -> str:
         """Return the text that answers this effect."""
@@ -30,13 +30,13 @@ class Sayings:
         text = recorded.text if recorded else truth(effect.task, effect.prompt)
         if recorded and recorded.prompt != prompt_digest(effect.prompt):
             self.changed[event] = None
-        if event not in self._kept and len(self._kept) <= ASK_COUNT_MAX:
-            self._kept[event] = RecordedReply(event, effect.task, prompt_digest(effect.prompt), text)
+        if event not in self._replies and len(self._replies) <= ASK_COUNT_MAX:
+            self._replies[event] = RecordedReply(event, effect.task, prompt_digest(effect.prompt), text)
         return text
 
     def list_replies(self) -> tuple[RecordedReply, ...]:
         """Return all answers, in order; none of a run that asked too often to keep them."""
-        return tuple(self._kept.values()) if len(self._kept) <= ASK_COUNT_MAX else ()
+        return tuple(self._replies.values()) if len(self._replies) <= ASK_COUNT_MAX else ()
 
 
 def prompt_digest(prompt: str) -> str:

@@ -115,7 +115,7 @@ class ScopeIndex(Owner):
     rows: Stored
     stale: dict[str, None]  # ids of rows that changed since the last search
     tables: dict[int, "EntityTable"] = {}
-    odd: dict[str, None] = {}
+    unindexed: dict[str, None] = {}
     statistics: TermStatistics = msgspec.field(default_factory=TermStatistics)
     counted: dict[str, Row] = {}
     dead_count: int = 0
@@ -133,7 +133,7 @@ class ScopeIndex(Owner):
     def search(self, query: ByVector | ByWords) -> list[Found]:
         limit, least_ppm = rows_at_most(query.limit), max(1, query.min_score_ppm)
         weights = self.statistics.weigh_query(query.text) if isinstance(query, ByWords) else {}
-        found = [hit for hit in self._odd_ones(query, weights) if hit[0] >= least_ppm]
+        found = [hit for hit in self.search_unindexed(query, weights) if hit[0] >= least_ppm]
         for table in self.tables.values():
             if isinstance(query, ByWords):
                 found += table.by_words(weights, self.statistics, limit, least_ppm, query.where)
@@ -141,8 +141,8 @@ class ScopeIndex(Owner):
                 found += table.by_vector(query.vector, limit, least_ppm, query.where)
         return sorted(found, key=hit_order)[:limit]
 
-    def _odd_ones(self, query: ByVector | ByWords, weights: Mapping[str, int]) -> Iterator[Found]:
-        for row_id in self.odd:
+    def search_unindexed(self, query: ByVector | ByWords, weights: Mapping[str, int]) -> Iterator[Found]:
+        for row_id in self.unindexed:
             row = self.rows[Address(self.scope, "entity", row_id)]
             if not matches(query.where, row.body):
                 continue
@@ -153,7 +153,7 @@ class ScopeIndex(Owner):
                 yield 0 if found is None else vector_score(query.vector, found.body), row
 
     def _drop(self, row_id: str) -> None:
-        self.odd.pop(row_id, None)
+        self.unindexed.pop(row_id, None)
         if row_id in self.counted:
             # By the row that was counted, not the present one: exactly what was added must be removed.
             self.statistics.remove(terms_of(self.counted.pop(row_id).body))
@@ -167,7 +167,7 @@ class ScopeIndex(Owner):
         self.counted[row.address.id] = row
         self.statistics.add(counts)
         if components is None or not isinstance(row.body, Entity) or not fits(row.address.id, row.body):
-            self.odd[row.address.id] = None
+            self.unindexed[row.address.id] = None
             return
         table = self.tables.get(len(components))
         if table is None:

@@ -102,7 +102,7 @@ class SimStorage(Mutable):
     misread: dict[Address, dict[str, None]] = {}
     _now_ms: int = 0
     _used_bytes: int | None = None  # counted on demand
-    beside = ("durable_count", "index", "fresh_ms", "misread", "_now_ms", "_used_bytes")
+    uncompared = ("durable_count", "index", "fresh_ms", "misread", "_now_ms", "_used_bytes")
 
     # Commits: arrive, then flush, crash or tear.
 
@@ -130,7 +130,7 @@ class SimStorage(Mutable):
 
     def predict_commit(self, commit: Commit) -> Committed | None:
         """Return the answer that the batch would get now, and undo the batch; None if it would fail."""
-        if not self.is_due(commit) or not self.has_room(commit):
+        if not self.would_commit(commit) or not self.has_room(commit):
             return None
         return Committed(commit.request_id, self._try(commit.writes), receipt_of(commit))
 
@@ -208,7 +208,7 @@ class SimStorage(Mutable):
         after = sum(bytes_of(address, body) for address, body in last.items())
         return after - sum(bytes_of(row.address, row.body) for row in old if row is not None)
 
-    def is_due(self, commit: Commit) -> bool:
+    def would_commit(self, commit: Commit) -> bool:
         """Check whether the batch, given room, would be durable now: its key is new, its expects hold."""
         return commit.key not in self.receipts and not self._list_changed(commit.expects)
 
@@ -232,15 +232,15 @@ class SimStorage(Mutable):
 
     def _decide(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
         self.forget(now_ms)
-        kept = self.receipts.get(commit.key)
-        if kept is None:  # the key comes first: a batch that won already conflicts with itself
+        stored = self.receipts.get(commit.key)
+        if stored is None:  # the key comes first: a batch that won already conflicts with itself
             changed = self._list_changed(commit.expects)
             if changed:
                 return EffectFailed(commit.request_id, "conflict", changed=changed)
             if not self.has_room(commit):
                 return EffectFailed(commit.request_id, "full")
-            kept = self._make_durable(commit, now_ms)
-        return Committed(commit.request_id, kept.versions, kept.receipt)
+            stored = self._make_durable(commit, now_ms)
+        return Committed(commit.request_id, stored.versions, stored.receipt)
 
     def forget(self, now_ms: int) -> None:
         """Forget the keys that are 24 h old at this time."""
@@ -250,9 +250,9 @@ class SimStorage(Mutable):
                 break
             self._delete_receipts(self.receipts.pop(oldest))
 
-    def _delete_receipts(self, kept: CommittedBatch) -> None:
+    def _delete_receipts(self, stored: CommittedBatch) -> None:
         """Delete the receipt rows of a batch with its key, as long as no later batch has written them."""
-        for address, version in kept.versions:
+        for address, version in stored.versions:
             if address.kind == "receipt" and self._version(address) == version:
                 self._delete(address)
 
@@ -263,11 +263,11 @@ class SimStorage(Mutable):
 
     def _make_durable(self, commit: Commit, now_ms: int) -> CommittedBatch:
         versions = tuple([(write.address, self._apply(write)) for write in commit.writes])
-        kept = CommittedBatch(versions, receipt_of(commit), now_ms)
+        stored = CommittedBatch(versions, receipt_of(commit), now_ms)
         self.durable_count += 1
         if commit.key:  # a batch without a key is always a new one
-            self.receipts[commit.key] = kept
-        return kept
+            self.receipts[commit.key] = stored
+        return stored
 
     # Detail of rows: `rows`, `graves` and `shelves` change here and nowhere else.
 

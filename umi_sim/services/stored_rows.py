@@ -16,7 +16,7 @@ from umi_core.messages.effects import ByVector, ByWords, Commit, Query
 from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.policies.term_scores import TermStatistics, count_terms
 from umi_core.rows import Address, Body, Entity, Row, SessionRow, Vector
-from umi_sim.services.unfit_rows import unfit
+from umi_sim.services.wrong_fields import set_wrong_field
 
 Position = tuple[str, str]  # (kind, id): the last row of a scan
 Rot = tuple[int, int] | int | None
@@ -88,7 +88,7 @@ def has_snapshot(body: Body | None) -> TypeGuard[SessionRow]:
 def rotten(body: Body | None, rot: Rot) -> Body | None:
     if rot is None:
         return None
-    return unfit(body, rot) if isinstance(rot, int) else flip_bit(body, *rot)
+    return set_wrong_field(body, rot) if isinstance(rot, int) else flip_bit(body, *rot)
 
 
 # Order, cursors, bytes.

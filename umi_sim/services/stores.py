@@ -1,7 +1,7 @@
 """Stores by name: each has its own rows, and its own windows in which it is dead, tight or lagging.
 
 An effect names its store (`Read.store`, `Commit.store`). Most worlds have one, `main`. A fault of a call
-strikes the store of this call, and no other.
+affects the store of this call, and no other.
 """
 
 from umi_core.data import SET_LATER, Data, Owner

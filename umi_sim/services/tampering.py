@@ -18,7 +18,7 @@ from umi_sim.services.storage import SimStorage
 from umi_sim.services.stored_rows import address_order
 
 T = TypeVar("T")
-KEPT_COUNT_MAX: Final = 16
+EARLIER_COUNT_MAX: Final = 16
 LIE: Final = "was never told"
 Rows = Mapping[Address, Row]
 Change = Mapping[Address, Row | None]
@@ -54,31 +54,31 @@ FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
 
 
 class Tampering(Owner):
-    """Changes of one store at rest, one per `every` operations; 0 is never. `kept`: earlier rows."""
+    """Changes of one store at rest, one per `every` operations; 0 is never. `earlier_rows`: earlier rows."""
 
     every: int
-    luck: Keyed
-    beside = ("luck",)
-    kept: list[Rows] = []
+    draws: Keyed
+    uncompared = ("draws",)
+    earlier_rows: list[Rows] = []
     done_count: int = 0
 
     def tamper_before(self, op_id: str, storage: SimStorage, now_ms: int) -> str:
         """Change rows if a change is due before this operation; return its name, empty if none was."""
         # "o17" with `every` 5: three changes are due by then. By number, so leaving out ops moves none of
         # them.
-        due_count = int(op_id[1:]) // self.every if self.every else 0
-        if self.done_count >= due_count:
+        change_count = int(op_id[1:]) // self.every if self.every else 0
+        if self.done_count >= change_count:
             return ""
-        self.done_count = due_count
+        self.done_count = change_count
         before = dict(storage.rows)
         ways = [(name, changes) for name, changes in self.list_changes(before) if changes]
         name, changes = self.pick("way", ways) if ways else ("", ({},))
         storage.put_back(self.pick("what", changes), now_ms)
-        self.kept = [*self.kept, before][-KEPT_COUNT_MAX:]
+        self.earlier_rows = [*self.earlier_rows, before][-EARLIER_COUNT_MAX:]
         return name
 
     def pick(self, label: str, options: Sequence[T]) -> T:
-        return options[self.luck.draw(f"{self.done_count}/{label}") % len(options)]
+        return options[self.draws.draw(f"{self.done_count}/{label}") % len(options)]
 
     def list_changes(self, rows: Rows) -> Iterator[tuple[str, tuple[Change, ...]]]:
         """Yield each kind of change with all changes of that kind that may be made."""
@@ -88,7 +88,7 @@ class Tampering(Owner):
             tuple(
                 {address: old[address]}
                 for address in there
-                for old in self.kept
+                for old in self.earlier_rows
                 if address in old and old[address].version != rows[address].version
             ),
         )
@@ -105,7 +105,7 @@ class Tampering(Owner):
             "a scope is rolled back",
             tuple(
                 change
-                for old in self.kept
+                for old in self.earlier_rows
                 for scope in scopes
                 if (change := roll_back_scope(rows, old, scope))
             ),

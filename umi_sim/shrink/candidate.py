@@ -49,11 +49,11 @@ class Candidate(Data, dict=True):
         removed = {item.id for item in self.items if isinstance(item, kind) and item.id not in ids}
         return self.without(removed.__contains__)
 
-    def without(self, is_gone: Callable[[str], bool]) -> "Candidate":
+    def without(self, is_removed: Callable[[str], bool]) -> "Candidate":
         """Return the candidate without the items whose ids `is_gone` accepts, and what belongs to them."""
-        left = [item for item in self.items if not is_gone(item.id)]
+        left = [item for item in self.items if not is_removed(item.id)]
         # One round is enough: faults and deviations own nothing.
-        left = [item for item in left if not any(map(is_gone, owners(item)))]
+        left = [item for item in left if not any(map(is_removed, owners(item)))]
         return self if len(left) == len(self.items) else Candidate(self.config, tuple(left))
 
     def replace_items(self, changes: Mapping[str, Item]) -> "Candidate":
@@ -136,9 +136,9 @@ def kind_of(item: Item) -> str:
 def option_count(config: RunConfig) -> int:
     """Count the parts of a configuration that are not plain: options, agents, users, clocks that are off."""
     users = {agent.scope.user for agent in config.agents}
-    odd = [name for name in OPTIONS if getattr(config, name) != getattr(PLAIN, name)]
+    changed = [name for name in OPTIONS if getattr(config, name) != getattr(PLAIN, name)]
     skews = sum(agent.skew_ms != 0 for agent in config.agents)
-    return len(odd) + len(config.memory) + len(config.faults) + len(config.agents) + len(users) + skews
+    return len(changed) + len(config.memory) + len(config.faults) + len(config.agents) + len(users) + skews
 
 
 # Agents.

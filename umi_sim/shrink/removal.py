@@ -35,7 +35,7 @@ def until(candidate: Candidate, item_id: str) -> Candidate:
     ids = [item.id for item in candidate.items]
     if item_id not in ids:
         return candidate
-    # Faults have no time: one that is listed behind the item may have struck before it.
+    # Faults have no time: one that is listed behind the item may have been injected before it.
     late = candidate.items[ids.index(item_id) + 1 :]
     removed = {item.id for item in late if isinstance(item, Op | ClockMove)}
     return candidate.without(removed.__contains__)

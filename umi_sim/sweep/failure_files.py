@@ -81,7 +81,7 @@ def of(found: FoundFailure) -> SeedFile:
 
 def shrink(totals: Totals, executor: Workers) -> str:
     """Shrink each failure once, by the workers; return why some stay as they were, if any do."""
-    todo = [found for found in pick_failures(totals) if found.is_whole]
+    todo = [found for found in pick_failures(totals) if found.has_items]
     try:
         futures = [executor.submit(shrink_text, found.text) for found in todo]
         for number, (found, future) in enumerate(zip(todo, futures, strict=True)):
@@ -102,7 +102,7 @@ def verify(totals: Totals, whole: Mapping[str, FoundFailure]) -> None:
     `whole`: the failures before they were shrunk, which take the place of small ones that do not replay.
     """
     for found in pick_failures(totals):
-        if found.is_whole and (lines := differing(of(found))):
+        if found.has_items and (lines := differing(of(found))):
             apart = DivergentSeed(found.scenario, found.seed, "record-replays", tuple(lines))
             totals.apart[apart.scenario, apart.seed, apart.rule] = apart
             totals.found[found.fingerprint] = whole[found.fingerprint]

@@ -2,7 +2,7 @@
 
 fresh      drawn from the seed, in another process and environment (DET-1)
 record     replayed from the items of the fresh run (ORA-2)
-stirred    drawn from the seed, with an extra draw at every event from a stream that nothing else uses (DET-2)
+extra_draw drawn from the seed, with an extra draw at every event from a stream that nothing else uses (DET-2)
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,10 @@ from umi_sim.runs.runner import run_once
 from umi_sim.seedfile.files import config_to_json
 from umi_sim.world.generator import Generator, Watched
 
-Way = Literal["fresh", "record", "stirred"]
-WAYS: Final[tuple[Way, ...]] = ("fresh", "record", "stirred")
+Way = Literal["fresh", "record", "extra_draw"]
+WAYS: Final[tuple[Way, ...]] = ("fresh", "record", "extra_draw")
 RULES: Final[Mapping[Way, str]] = {
-    "fresh": "same-seed-same-trace", "record": "record-replays", "stirred": "stream-independence",
+    "fresh": "same-seed-same-trace", "record": "record-replays", "extra_draw": "stream-independence",
 }  # fmt: skip
 ONE_IN: Final = 20
 
@@ -36,7 +36,7 @@ def is_gated(seed: int) -> bool:
     return Stream(seed, "gate").word() % ONE_IN == 0
 
 
-class Stirred(Generator):
+class ExtraDraws(Generator):
     """The generator with an extra draw at every call."""
 
     def __init__(self, config: RunConfig, known: Watched) -> None:
@@ -62,8 +62,8 @@ def hashes(config: RunConfig) -> dict[Way, str]:
     # Equivalences that run beside this run leave no trace; those that held need not be repeated.
     within = tuple(name for name in config.equivalences if name not in OF_LIVES)
     rest = config if fresh.failure else structs.replace(config, equivalences=within)
-    record, stirred = run_once(rest, fresh.items)[0], run_way(rest, "stirred")[0]
-    return {"fresh": fresh.trace_hash, "record": record.trace_hash, "stirred": stirred.trace_hash}
+    record, extra_draw = run_once(rest, fresh.items)[0], run_way(rest, "extra_draw")[0]
+    return {"fresh": fresh.trace_hash, "record": record.trace_hash, "extra_draw": extra_draw.trace_hash}
 
 
 def write_trace(config: RunConfig, way: Way, path: Path) -> None:
@@ -72,7 +72,7 @@ def write_trace(config: RunConfig, way: Way, path: Path) -> None:
 
 
 def run_way(config: RunConfig, way: Way, *, keep_trace: bool = False) -> tuple[Verdict, Trace]:
-    if way == "stirred":
-        return run_once(config, partial(Stirred, config), keep_trace=keep_trace)
+    if way == "extra_draw":
+        return run_once(config, partial(ExtraDraws, config), keep_trace=keep_trace)
     items = run_once(config)[0].items if way == "record" else None
     return run_once(config, items, keep_trace=keep_trace)

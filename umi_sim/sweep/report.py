@@ -71,11 +71,11 @@ def wrong_lines(outcome: SweepOutcome) -> Iterator[Line]:
 
 
 def met_lines(outcome: SweepOutcome) -> Iterator[Line]:
-    """Yield counts of what happened, and the kinds of faults that never struck."""
+    """Yield counts of what happened, and the kinds of faults that never happened."""
     totals = outcome.totals
     yield row("requests", f"{sum(totals.operations.values())} of {plural(len(totals.operations), 'kind')}")
     # unary + drops counts of zero
-    counts_of = {"replies": totals.replies, "excused": +totals.excused, "struck": totals.fired}
+    counts_of = {"replies": totals.replies, "excused": +totals.excused, "injected": totals.fired}
     for label, counts in counts_of.items():
         if counts:
             yield list_row(label, show_counts(in_order(counts)))
@@ -183,7 +183,7 @@ def found_lines(found: FoundFailure, hits: int) -> Iterator[Line]:
 
 
 def repeat_of(found: FoundFailure) -> str:
-    if found.text and found.is_whole:
+    if found.text and found.has_items:
         return f"umi-sim replay {found.path}"
     return f"umi-sim run {found.scenario} --seed {found.seed}"
 
@@ -195,10 +195,10 @@ def in_order(counts: Mapping[str, int]) -> dict[str, int]:
 def kinds_of(files: Iterable[Scenario]) -> list[str]:
     """List the kinds of faults that these scenarios may have, in the order of the registry."""
     given = [file.faults for file in files]
-    return [kind for kind in KINDS if any(may_strike(kind, faults) for faults in given)]
+    return [kind for kind in KINDS if any(may_be_enabled(kind, faults) for faults in given)]
 
 
-def may_strike(kind: str, faults: Mapping[str, object] | None) -> bool:
+def may_be_enabled(kind: str, faults: Mapping[str, object] | None) -> bool:
     """Return whether a kind may be on: by its own name, else by its group; without a table all are."""
     return faults is None or bool(faults.get(kind, faults.get(KINDS[kind].group)))
 

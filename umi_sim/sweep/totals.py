@@ -40,7 +40,7 @@ Span = tuple[int, int]
 class FoundFailure(Data):
     """One failure, by its smallest seed. `text`: its seed file, unless it is too large for one.
 
-    `is_whole`: the file has the items of the run; a run that was ended by force has none.
+    `has_items`: the file has the items of the run; a run that was ended by force has none.
     """
 
     scenario: str
@@ -51,7 +51,7 @@ class FoundFailure(Data):
     message: str
     path: str
     text: Annotated[str, text(bytes_max=FILE_BYTES_MAX)]
-    is_whole: bool = True
+    has_items: bool = True
 
     @property
     def named(self) -> str:
@@ -79,7 +79,7 @@ class Totals(Mutable):
     """The results of many runs. `found` and `hits` by fingerprint, `summaries` by scenario.
 
     `gated`: how many runs were repeated in other ways; `apart`: those with another trace. `sizes`: least and
-    greatest of a run. `met`: for each fault that struck, how many of its runs each rule judged, by the id of
+    greatest of a run. `met`: for each injected fault, how many of its runs each rule judged, by the id of
     the rule. `longest`: steps of the longest runs.
     """
 
@@ -260,7 +260,7 @@ def of_limit(name: str, file: Scenario, seed: int, limit: Limit, message: str) -
         history=seed_file.History(first_seed=str(seed), notes="ended by force: only configuration and seed"),
     )  # fmt: skip
     totals = Totals(1, sizes={}, summaries={name: Summary(1)})
-    fail(totals, found_of(name, seed, failure, seed_file.text_of(kept), is_whole=False))
+    fail(totals, found_of(name, seed, failure, seed_file.text_of(kept), has_items=False))
     return totals
 
 
@@ -277,13 +277,13 @@ def found_in(name: str, verdict: Verdict) -> FoundFailure:
     except seed_file.BadSeedFile:
         text = ""
     # With this note the schedule was left out of the file, so it replays only from the seed.
-    is_whole = NO_SCHEDULE not in text
-    return found_of(name, verdict.config.seed, verdict.failure, text, is_whole=is_whole)
+    has_items = NO_SCHEDULE not in text
+    return found_of(name, verdict.config.seed, verdict.failure, text, has_items=has_items)
 
 
-def found_of(name: str, seed: int, failure: Failure, text: str, *, is_whole: bool = True) -> FoundFailure:
+def found_of(name: str, seed: int, failure: Failure, text: str, *, has_items: bool = True) -> FoundFailure:
     path = seed_file.default_path(failure).as_posix()
     mark = fingerprint.of(failure)
     return FoundFailure(
-        name, seed, failure.kind, failure.rule_and_id, mark, failure.message, path, text, is_whole
+        name, seed, failure.kind, failure.rule_and_id, mark, failure.message, path, text, has_items
     )

@@ -196,7 +196,7 @@ def draw_beside(plan: DrawingPlan, own: Stream, op: ContractOp, at: str) -> tupl
 
     `own`: a stream that moves no other draw.
     """
-    if own.chance(1, 3) or (plan.contract.is_batch(op) and not is_whole(plan)) or op.name == "scan":
+    if own.chance(1, 3) or (plan.contract.is_batch(op) and not is_batch_atomic(plan)) or op.name == "scan":
         return (op,)
     if own.chance(1, 3):
         return op, draw_lone(plan, own, f"{at}b")
@@ -264,12 +264,12 @@ def draw_paged(plan: DrawingPlan, chance: Stream, at: str) -> tuple[ContractOp, 
 def draw_lone(plan: DrawingPlan, chance: Stream, at: str) -> ContractOp:
     """No batch of several, if others may come in between: then there is nothing to be said of it."""
     op = draw_op(plan, chance, at, lone=True)
-    if is_whole(plan) or not plan.contract.is_batch(op):
+    if is_batch_atomic(plan) or not plan.contract.is_batch(op):
         return op
     return ContractOp(op.name, {name: at_most_one(each) for name, each in op.args.items()})
 
 
-def is_whole(plan: DrawingPlan) -> bool:
+def is_batch_atomic(plan: DrawingPlan) -> bool:
     """Return whether a batch is done completely or not at all."""
     choices = plan.contract.flags.get("batch_atomic", (True,))
     return bool(flags_of(plan.adapter).get("batch_atomic", choices[0]))

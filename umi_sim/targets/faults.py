@@ -91,7 +91,7 @@ def tell_time(connection: Any, seconds: Callable[[], float]) -> None:
         moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=round(seconds() * 1000))
         return moment.isoformat(sep=" ", timespec="milliseconds")
 
-    def teller(name: str, now_at: int) -> Callable[..., Any]:
+    def make_sql_function(name: str, now_at: int) -> Callable[..., Any]:
         def tell(*args: Any) -> Any:
             given = [now() if str(arg).lower() == "now" else arg for arg in args]
             given += [now()] if len(args) <= now_at else []
@@ -101,10 +101,10 @@ def tell_time(connection: Any, seconds: Callable[[], float]) -> None:
         return tell
 
     for name in ("datetime", "date", "time", "julianday", "unixepoch"):
-        connection.create_function(name, -1, teller(name, 0))
-    connection.create_function("strftime", -1, teller("strftime", 1))
+        connection.create_function(name, -1, make_sql_function(name, 0))
+    connection.create_function("strftime", -1, make_sql_function("strftime", 1))
     for name in ("timestamp", "date", "time"):
-        tell = teller({"timestamp": "datetime"}.get(name, name), 0)
+        tell = make_sql_function({"timestamp": "datetime"}.get(name, name), 0)
         connection.create_function(f"current_{name}", 0, tell)
 
 

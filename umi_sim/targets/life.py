@@ -42,17 +42,17 @@ class TargetStep(Data):
     `paused_at`: the lines of the store where jobs paused. `times_ms`: before it and, if another, after it.
     """
 
-    beside = ("gots", "paused_at", "times_ms")
+    uncompared = ("gots", "paused_at", "times_ms")
 
     item: Item
-    said: tuple[str, ...] = ()
+    replies: tuple[str, ...] = ()
     gots: tuple[Got, ...] = ()
     paused_at: tuple[str, ...] = ()
     times_ms: tuple[int, ...] = ()
 
     @property
     def told(self) -> str:
-        return join_shown(self.said) or "done"
+        return join_shown(self.replies) or "done"
 
 
 class JobCounts(Data):
@@ -283,8 +283,8 @@ class TargetRun:
     def end_early(self, items: Sequence[Item], broken: BrokenContract) -> TargetVerdict:
         """Return the verdict of a run that ends in the middle of an item, or in the restart after it."""
         for step in self.steps[self.at :] or map(TargetStep, items[self.at : self.at + 1]):
-            before = step.said if self.world.sites.told else ()  # says how much was written
-            self.steps[self.at :] = [structs.replace(step, said=(*before, broken.message))]
+            before = step.replies if self.world.sites.told else ()  # says how much was written
+            self.steps[self.at :] = [structs.replace(step, replies=(*before, broken.message))]
         return self.verdict(items, broken)
 
     def verdict(self, items: Sequence[Item], broken: BrokenContract | None = None) -> TargetVerdict:

@@ -72,21 +72,21 @@ class MemoryEntry(StoredEntry):
 
 
 class MemoryState(StoreState):
-    """`gone`: what was deleted; a store may give its id again.
+    """`deleted`: what was deleted; a store may give its id again.
 
     `before`: of an eventual store, what has changed since it was drained, as it was; None where nothing was.
     `asked`, `missed`: searches for what is there, and those that did not find it, where there is a floor.
     """
 
-    gone: Mapping[str, MemoryEntry] = {}
+    deleted: Mapping[str, MemoryEntry] = {}
     before: tuple[tuple[str, MemoryEntry | None], ...] = ()
     asked: int = 0
     missed: int = 0
 
     def set(self, name: str, entry: MemoryEntry) -> "MemoryState":
-        deleted = {other: each for other, each in self.gone.items() if other != name}
+        deleted = {other: each for other, each in self.deleted.items() if other != name}
         before = self.add_changed(name)
-        return structs.replace(self, gone=deleted, before=before).store(name, entry)
+        return structs.replace(self, deleted=deleted, before=before).store(name, entry)
 
     def rename_row(self, name: str, to: str) -> "MemoryState":
         """Give a row whose id was never told the id that a repeated add got."""
@@ -98,9 +98,9 @@ class MemoryState(StoreState):
         """Return the state in which each of the two names stands for what the other one stood for."""
         names = {name: other, other: name}
         entries, deleted = ({names.get(it, it): each for it, each in rows.items()}
-                         for rows in (self.entries, self.gone))  # fmt: skip
+                         for rows in (self.entries, self.deleted))  # fmt: skip
         before = tuple((names.get(it, it), each) for it, each in self.before)
-        return structs.replace(self, entries=entries, gone=deleted, before=before)
+        return structs.replace(self, entries=entries, deleted=deleted, before=before)
 
     def pin_name(self, name: str) -> "MemoryState":
         """Return the state in which the id of this name, if it stands for anything, is known."""
@@ -110,7 +110,7 @@ class MemoryState(StoreState):
         left = {name: each for name, each in self.entries.items() if name not in names}
         deleted = {name: each for name, each in self.entries.items() if name in names}
         before = self.add_changed(*deleted)
-        return structs.replace(self, gone={**self.gone, **deleted}, before=before).keep(left)
+        return structs.replace(self, deleted={**self.deleted, **deleted}, before=before).keep(left)
 
     def add_changed(self, *names: str) -> tuple[tuple[str, MemoryEntry | None], ...]:
         """Return the rows before their change, for a store that may show them for a while."""
@@ -274,7 +274,7 @@ class MemoryContract(Contract):
                 (Exactly(id), state.rename_row(it, id)) for it in twins if state.entries[it].is_untold
             )
         else:
-            known = same(state.gone, scope, text) if state.flags["dedupes"] else []
+            known = same(state.deleted, scope, text) if state.flags["dedupes"] else []
             entry = new_entry(now_ms, text, scope, metadata, live_for(state.flags, ttl))
             for name in (id, *known):
                 yield Exactly(name), state.set(name, entry)
@@ -303,7 +303,7 @@ class MemoryContract(Contract):
         args["ttl"] = live_for(state.flags, args.get("ttl"))
         for each in state.make_room(coming=1).split_unsure([got]):  # room was made before
             is_evicted = "maxsize" in state.flags and got not in each.entries
-            if is_evicted or (got in each.gone and not state.flags["dedupes"]):
+            if is_evicted or (got in each.deleted and not state.flags["dedupes"]):
                 yield each.set(got, new_entry(now_ms, **{it: args[it] for it in args if it != "id"}))
 
     def on_get(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
@@ -352,8 +352,8 @@ class MemoryContract(Contract):
             yield ExpectedHits(own, None, limit, recent), missing
 
     def on_render(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
-        kept = {text for it in state.entries.values() for text in it.texts}
-        deleted = {text for it in state.gone.values() for text in it.texts} - kept
+        remaining = {text for it in state.entries.values() for text in it.texts}
+        deleted = {text for it in state.deleted.values() for text in it.texts} - remaining
         # What an eventual store has not drained may be shown for a while.
         late = {text for _, it in state.before if it is not None for text in it.texts}
         yield Without([*marks_in(sorted(deleted - late))]), state

@@ -249,9 +249,9 @@ class StoreState(Data):
         if key is None:
             yield self
             return
-        there, gone = self.change(key, is_unsure=False), self.without(key)
-        yield from there.keep(there.entries).split_unsure(keys)
-        yield from gone.keep(gone.entries, self.lost_max - 1).split_unsure(keys)
+        present, absent = self.change(key, is_unsure=False), self.without(key)
+        yield from present.keep(present.entries).split_unsure(keys)
+        yield from absent.keep(absent.entries, self.lost_max - 1).split_unsure(keys)
 
 
 TTLS_MS: Final = (1_000, 2_000, 5_000, 60_000)

@@ -50,11 +50,11 @@ def play_saved(saved: SavedRun, roots: Sequence[str], first: int) -> PageRun:
 def arrows(step: life.TargetStep) -> Iterator[Arrow]:
     """Yield the questions, what happened meanwhile, and the results."""
     item = step.item
-    unasked = {at for at, text in enumerate(step.said) if text.startswith(f"{NOT_ASKED}: ")}
+    unasked = {at for at, text in enumerate(step.replies) if text.startswith(f"{NOT_ASKED}: ")}
     for at, op in enumerate(item.ops):
         yield Arrow(CLIENTS, CLIENTS if at in unasked else STORE, "request", line(op))
     if place := item.of.place:
         lane = LANES.index(place)
         yield Arrow(lane, lane, LOOKS[place], line(item.event))
-    for at, text in enumerate(step.said):
+    for at, text in enumerate(step.replies):
         yield Arrow(CLIENTS if at in unasked else STORE, CLIENTS, "reply", line(text))

@@ -66,7 +66,8 @@ def document_of(adapter: type[Adapter], name: str, verdict: TargetVerdict) -> di
     fields: dict[str, Json] = {
         "contract": adapter.contract.name, "target": name, "seed": str(verdict.seed),
         "items": [item_to_json(item) for item in verdict.items],
-        "said": [list[Json](step.said) for step in verdict.steps], "failure": failure, "trace": verdict.trace,
+        "said": [list[Json](step.replies) for step in verdict.steps], "failure": failure,
+        "trace": verdict.trace,
         **dict(zip(JOB_FIELDS, structs.astuple(verdict.jobs), strict=True)),
     }  # fmt: skip
     return make_document(FORMAT, fields)

@@ -333,8 +333,8 @@ def of_replay(
 def lines_of(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[str]:
     """One for each item."""
     for step in verdict.steps:
-        is_said = bool(step.gots) and step.said == tuple(map(str, step.gots))  # else it ended within the item
-        shown = join_shown([got.told for got in step.gots]) if is_said else step.told
+        is_finished = bool(step.gots) and step.replies == tuple(map(str, step.gots))  # else cut off
+        shown = join_shown([got.told for got in step.gots]) if is_finished else step.told
         paused = f" (paused at {', '.join(step.paused_at)})" if step.paused_at else ""
         yield f"{text_of(adapter, step.item)}  ->  {shown}{paused}"
 

@@ -83,6 +83,6 @@ def names_of(given: Sequence[str]) -> list[str]:
     files = {name: scenarios.find(name) for name in given or scenarios.list_shipped()}
     fit = [name for name, file in files.items() if file.target == TARGET and file.mutant is None]
     if given and len(fit) < len(files):
-        unfit = next(name for name in files if name not in fit)
-        raise BadAdapter(f"--scenario {unfit}: tests the {files[unfit].target}, or has a planted bug")
+        other = next(name for name in files if name not in fit)
+        raise BadAdapter(f"--scenario {other}: tests the {files[other].target}, or has a planted bug")
     return [name for name in fit if given or not files[name].manual]

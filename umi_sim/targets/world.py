@@ -113,7 +113,7 @@ class TargetWorld:
         self.reached: dict[tuple[str, str], int] = {}  # how often at most, by operation and site
         self.has_failed = False  # what was to fail in the last item, or to kill the process
         self.store: Any = None
-        self.gone: list[Any] = []  # stores that died, kept so that nothing ends them properly
+        self.dead_stores: list[Any] = []  # stores that died, kept so that nothing ends them properly
         self.outside: dict[str, Any] = {}  # what lives elsewhere, such as a server: no restart ends it
         self.left: Path | None = None  # the folder as the process left it that was killed in an operation
 
@@ -144,7 +144,7 @@ class TargetWorld:
             self.loop.finish_jobs()
             self.ask("close", self.store)
         else:
-            self.gone.append(self.store)
+            self.dead_stores.append(self.store)
             self.store.killed()
             self.folder = self.left or self.copy_folder()
             self.left = None
@@ -160,7 +160,7 @@ class TargetWorld:
     def end(self) -> None:
         """Close what lives, and what has died: files must not stay open after a run."""
         self.loop.abandon_flights()
-        lives = (*self.gone, *([] if self.store is None else [self.store]))
+        lives = (*self.dead_stores, *([] if self.store is None else [self.store]))
         for store in lives:
             with suppress(NotOpened, loop.Stuck):
                 self.ask("close", store)

@@ -99,19 +99,19 @@ def check_total(truth: Truth, text: str) -> None:
 
 
 def check_extract(truth: Truth, text: str) -> None:
-    said = make_acceptable(text)
-    reply = truth("extract", ask_extract(said))
-    parsed = parse_extraction(reply, said, Config())
+    accepted = make_acceptable(text)
+    reply = truth("extract", ask_extract(accepted))
+    parsed = parse_extraction(reply, accepted, Config())
     assert isinstance(parsed, Extraction), f"an extraction has its form, whatever the text says: {reply}"
     agree("a true extraction holds nothing malformed", parsed.partial, False)
 
 
 def check_route(truth: Truth, text: str) -> None:
-    said = make_acceptable(text)
+    accepted = make_acceptable(text)
     facts = tuple(entity_of(f"e{n}", fact) for n, fact in enumerate(FACTS))
     # The drawn text as a fact of its own: a name that looks like the end of a prompt must not end the prompt.
-    asked = (*facts, structs.replace(facts[0], id="told", name=said, content=said))
-    reply = truth("route", ask_route(asked, said))
+    asked = (*facts, structs.replace(facts[0], id="told", name=accepted, content=accepted))
+    reply = truth("route", ask_route(asked, accepted))
     parsed = parse_routes(reply, asked, Config())
     assert isinstance(parsed, Routes), f"a routing has its form, whatever the text says: {reply}"
     agree("a true routing has one sound row per entity", parsed.degraded, ())

@@ -64,7 +64,7 @@ JUDGING: Final = (
     "observe_reply",
     "observe_step",
     "observe_crash",
-    "life_over",
+    "end_incarnation",
     "check",
 )
 
@@ -394,8 +394,8 @@ def function(test: ExportedTest, writer: LiteralWriter, failure: Failure | None)
         sign = "!=" if index == last and test.unlike else "=="
         yield from statement(f"assert effects {sign} ", writer.node(effects), "", INDENT)
     if test.has_deadline:
-        due = "is None" if test.deadline_ms is None else f"== {number(test.deadline_ms)}"
-        yield f"{INDENT}assert memory.deadline_ms() {due}"
+        assertion = "is None" if test.deadline_ms is None else f"== {number(test.deadline_ms)}"
+        yield f"{INDENT}assert memory.deadline_ms() {assertion}"
 
 
 def is_reply(effects: Sequence[Effect]) -> bool:

@@ -63,8 +63,8 @@ from umi_sim.world.world import OutOfSteps
 JUMP_MS: Final = (1, 10, 1_000, 3_600_000, 7 * 86_400_000)
 HEALED_MS: Final = 120_000  # no window is open for so long
 EVENTS_MAX: Final = 6
-# `luck % n` chooses among n: enough for most arguments, and quick for Hypothesis to search
-LUCK_MAX: Final = 255
+# `choice % n` chooses among n: enough for most arguments, and quick for Hypothesis to search
+CHOICE_MAX: Final = 255
 PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)  # an example is shrunk here, 50 times as fast
 SHRINK_SECONDS_MAX: Final = 20
 OURS: Final[dict[str, Any]] = {"deadline": None, "phases": PHASES, "verbosity": Verbosity.quiet}
@@ -76,12 +76,12 @@ PROFILES: Final = {
 
 
 class Manual:
-    """Items as the rules make them; a fault that is armed strikes an event that it can strike, soon."""
+    """Items as the rules make them; an armed fault is injected soon, at an event that it applies to."""
 
     def __init__(self) -> None:
         self.record: list[Item] = []
         self.armed: str | None = None
-        self.after = self.luck = 0
+        self.after = self.choice = 0
         self._waiting: list[Op | ClockMove] = []
         self._counts = {"o": 0, "f": 0, "c": 0}
 
@@ -93,9 +93,9 @@ class Manual:
         self.record.append(item)
         self._waiting.append(item)
 
-    def arm(self, kind: str | None, after: int = 0, luck: int = 0) -> None:
-        """Let this kind strike event number `after`, from 0, of those it can strike; `luck` chooses how."""
-        self.armed, self.after, self.luck = kind, after, luck
+    def arm(self, kind: str | None, after: int = 0, choice: int = 0) -> None:
+        """Inject this kind at event number `after`, from 0, of those it applies to; `choice` says how."""
+        self.armed, self.after, self.choice = kind, after, choice
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
         mine = [item for item in self._waiting if item.agent == agent]
@@ -106,11 +106,11 @@ class Manual:
         kind = self.armed
         if kind is None or not KINDS[kind].is_at(verb):
             return None
-        # Counts only events that this kind can strike, so a small number reaches far into a run.
+        # Counts only events that this kind applies to, so a small number reaches far into a run.
         if self.after:
             self.after -= 1
             return None
-        args = make_args(kind, lambda label, n: self.luck % n)
+        args = make_args(kind, lambda label, n: self.choice % n)
         # Nothing to change here: the fault stays armed for the next event.
         if args is None:
             return None
@@ -374,16 +374,16 @@ def rule_for(name: str, config: RunConfig) -> Any:
 
 def moments(config: RunConfig) -> dict[str, Any]:
     """Yield rules for faults of agents and clocks, if the scenario has such faults."""
-    after, luck = st.integers(0, EVENTS_MAX), st.integers(0, LUCK_MAX)
+    after, choice = st.integers(0, EVENTS_MAX), st.integers(0, CHOICE_MAX)
     # Crashes get a rule of their own: among thirty kinds of faults one would hardly ever be drawn.
     crashes = [kind for kind in config.faults if issubclass(KINDS[kind], Down)]
     kinds = sorted(kind for kind in config.faults if kind not in crashes and KINDS[kind].group != "clock")
     jumps = [sign * ms for sign in jump_signs(tuple(config.faults)) for ms in JUMP_MS]
     rules: dict[str, Any] = {}
     if kinds:
-        rules["arm_fault"] = rule(kind=st.sampled_from(kinds), after=after, luck=luck)(arm_fault)
+        rules["arm_fault"] = rule(kind=st.sampled_from(kinds), after=after, choice=choice)(arm_fault)
     if crashes:
-        rules["crash"] = rule(kind=st.sampled_from(crashes), after=after, luck=luck)(arm_fault)
+        rules["crash"] = rule(kind=st.sampled_from(crashes), after=after, choice=choice)(arm_fault)
     if jumps:
         rules["jump_clock"] = rule(by_ms=st.sampled_from(jumps))(jump_clock)
     if kinds or crashes:
@@ -391,9 +391,9 @@ def moments(config: RunConfig) -> dict[str, Any]:
     return rules
 
 
-def arm_fault(self: MemoryMachine, kind: str, after: int, luck: int) -> None:
-    """Arm the fault for one of the next events that this kind can strike."""
-    self.source.arm(kind, after, luck)
+def arm_fault(self: MemoryMachine, kind: str, after: int, choice: int) -> None:
+    """Arm the fault for one of the next events that this kind applies to."""
+    self.source.arm(kind, after, choice)
 
 
 def jump_clock(self: MemoryMachine, by_ms: int) -> None:

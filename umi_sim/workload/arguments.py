@@ -142,13 +142,13 @@ def habits_of(name: str) -> tuple[tuple[Argument, Habit], ...]:
 def arguments(name: str, user: User, stream: Stream) -> dict[str, object]:
     """Draw the arguments of a request by name; those left out have their default."""
     table = habits_of(name)
-    struck = struck_argument(table, stream) if stream.chance(*user.adversarial) and table else None
+    hostile = draw_hostile_argument(table, stream) if stream.chance(*user.adversarial) and table else None
     args: dict[str, object] = {}
     for argument, habit in table:
         # A draw of its own, behind all others, so that an added argument does not change the draws before it.
-        if habit.is_late and struck is None and stream.chance(*user.adversarial):
-            struck = argument if stream.chance(*SELDOM) else None
-        if argument is struck:
+        if habit.is_late and hostile is None and stream.chance(*user.adversarial):
+            hostile = argument if stream.chance(*SELDOM) else None
+        if argument is hostile:
             args[argument.name] = habit.bad(argument.domain, user, stream)
         elif argument.is_required or habit.share is ALWAYS or stream.chance(*habit.share):
             value = habit.plain(user, stream)
@@ -157,7 +157,7 @@ def arguments(name: str, user: User, stream: Stream) -> dict[str, object]:
     return args
 
 
-def struck_argument(table: Sequence[tuple[Argument, Habit]], stream: Stream) -> Argument:
+def draw_hostile_argument(table: Sequence[tuple[Argument, Habit]], stream: Stream) -> Argument:
     """Draw the argument that is hostile."""
     candidates = [each for each in table if not each[1].is_late]
     # Four arguments have six places, of which 0, 4 and 5 are the first argument.

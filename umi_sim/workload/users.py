@@ -26,7 +26,7 @@ Question = tuple[str, tuple[Turn, ...]]  # a query, and the turns it was asked a
 
 ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
 TOLD_COUNT_MAX: Final = 16
-SAID_COUNT_MAX: Final = 8  # so few that several texts say the same
+RECENT_COUNT_MAX: Final = 8  # so few that several texts say the same
 ASKED_COUNT_MAX: Final = 4
 DOCUMENT_COUNT_MAX: Final = 4
 TEXT_KINDS: Final = ("text", "message", "document", "conversation")
@@ -101,7 +101,7 @@ class User:
         self.start_ms = config.start_ms
         self.adversarial = config.adversarial
         self.edges, self.short_blocks, self.media = config.edges, config.short_blocks, config.media
-        self.retold, self.said = config.retold, deque[str](maxlen=SAID_COUNT_MAX)
+        self.retold, self.recent = config.retold, deque[str](maxlen=RECENT_COUNT_MAX)
         self.keys = (*pools.KEYS, *(f"k{n}" for n in range(config.key_count)))[: config.key_count]
         self.may_share = bool(config.weights.get("share_archive"))
         self.agent_names = tuple(dict.fromkeys(it.scope.agent for it in config.agents))
@@ -157,10 +157,10 @@ class User:
 
     def sentence(self, stream: Stream) -> str:
         """Draw a sentence about the cast; now and then one that was said before, in whatever text."""
-        if self.retold[0] and self.said and stream.chance(*self.retold):
-            return stream.pick(self.said)
-        self.said.append(filled_in(stream, pools.TEMPLATES))
-        return self.said[-1]
+        if self.retold[0] and self.recent and stream.chance(*self.retold):
+            return stream.pick(self.recent)
+        self.recent.append(filled_in(stream, pools.TEMPLATES))
+        return self.recent[-1]
 
     def fact(self, stream: Stream) -> object:
         """Return a sentence about the cast, or a text that was told before."""
@@ -170,7 +170,7 @@ class User:
 
     def new_fact(self, stream: Stream) -> object:
         """Draw the new content of a fact; in every second case one that an earlier fact has."""
-        return stream.pick(self.said) if stream.chance(1, 2) and self.said else self.fact(stream)
+        return stream.pick(self.recent) if stream.chance(1, 2) and self.recent else self.fact(stream)
 
     def bad_text(self, stream: Stream) -> object:
         """Draw a text of the pools, or one that was told before, as it was or nearly."""

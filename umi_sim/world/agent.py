@@ -43,7 +43,7 @@ class Judge(Protocol):
     def observe_reply(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None: ...
     def observe_crash(self, agent: str) -> None: ...
     def observe_takeover(self, agent: str, old: str) -> None: ...
-    def old_life_woke(self, old: str) -> None: ...
+    def observe_successor(self, old: str) -> None: ...
     def observe_wipe(self) -> None: ...
     def observe_tampering(self) -> None: ...
     def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None: ...
@@ -60,7 +60,7 @@ class Agent(Owner):
     config: AgentConfig
     clock: SimClock
     machine: Machine | None = None
-    life: int = 0
+    incarnation: int = 0
     recovery_crash_count: int = 0  # of the last incarnations, in a row
     wake_ms: int | None = None
     pending: deque[Op | ClockMove] = msgspec.field(default_factory=deque)
@@ -166,7 +166,7 @@ def must_be_quiet(agents: Iterable[Agent]) -> None:
 def wake_name(agent: Agent) -> str:
     """Name the next wake-up of an agent; a restart and the end of a pause are none."""
     if agent.machine is None:
-        return f"{agent.name}/start#{agent.life + 1}"
+        return f"{agent.name}/start#{agent.incarnation + 1}"
     return (
         f"{agent.name}/resume" if agent.resume_ms is not None else f"{agent.name}/wake#{agent.wake_count + 1}"
     )

@@ -12,23 +12,23 @@ class ChangeContext(network.NetworkContext, Protocol):
     """The part of a world that a change needs."""
 
     judge: Judge
-    lives: list[Agent]
+    incarnations: list[Agent]
     tampering: Tampering
 
 
 def revise(world: ChangeContext, op_id: str) -> None:
     """Give the workflows a new revision if one is due; operations in flight end on their own revision."""
     # An agent without a machine needs no new tables: its next incarnation begins with the latest ones.
-    if world.target.revise(op_id, (it.machine for it in world.lives if it.machine)):
+    if world.target.revise(op_id, (it.machine for it in world.incarnations if it.machine)):
         world.trace.add(Tag.MARK, f"new revisions before {op_id}")
         # Only a change during an operation in flight shows whether old revisions still work.
-        busy_count = sum(bool(agent.in_flight) for agent in world.lives)
+        busy_count = sum(bool(agent.in_flight) for agent in world.incarnations)
         world.tally.marks["revision: under an operation"] += busy_count
 
 
 def heal(world: ChangeContext) -> None:
     """Remove every interceptor that turned questions away."""
-    world.target.revise(None, (it.machine for it in world.lives if it.machine))
+    world.target.revise(None, (it.machine for it in world.incarnations if it.machine))
 
 
 def tamper(world: ChangeContext, op_id: str) -> None:

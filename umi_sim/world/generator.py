@@ -11,8 +11,8 @@ from typing import Final, Protocol
 
 from umi_sim.faults.clock import Moment, Moves
 from umi_sim.faults.declaration import ArgsMaker
+from umi_sim.faults.draws import Draws
 from umi_sim.faults.kinds import KINDS
-from umi_sim.faults.luck import Luck
 from umi_sim.faults.window import Window
 from umi_sim.kernel.clock import SimClock
 from umi_sim.kernel.prng import Keyed, Ratio, Stream, stream_key
@@ -28,7 +28,7 @@ PATIENT: Final = (1, 4)  # of four repeated questions one waits until its cached
 CLOCK_SITE: Final = "agent.clock"
 ACTIVE_SITES: Final = 4  # a kind of fault is active at one site in so many
 
-Active = tuple[str, Keyed, int, int]  # a kind of fault, its luck at a site, its rate
+Active = tuple[str, Keyed, int, int]  # a kind of fault, its draws at a site, its rate
 
 
 class Watched(Protocol):
@@ -83,7 +83,7 @@ class Generator:
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
         kind = self._dice.find_fault(verb, site, data)
-        args = make_args(kind, self._dice.luck(kind, site, data)) if kind else None
+        args = make_args(kind, self._dice.draws(kind, site, data)) if kind else None
         # Without arguments the kind would change nothing here (no list to cut, a batch of one row): then
         # there is no fault, and no item in the record.
         if kind is None or args is None:
@@ -143,10 +143,10 @@ class Generator:
         if kind is None and to_ms is None:
             return ()
         if kind is not None:
-            moment, luck = self._moment(agent, op.at_ms), self._dice.luck(kind, CLOCK_SITE, op.id)
+            moment, draws = self._moment(agent, op.at_ms), self._dice.draws(kind, CLOCK_SITE, op.id)
             # The Counter is thrown away: `clock_moves.make` counts moves that had no effect.
-            args = KINDS[kind].args_for(moment, luck, Counter())
-            moves += () if args is None else KINDS[kind](**args).befall(moment)
+            args = KINDS[kind].args_for(moment, draws, Counter())
+            moves += () if args is None else KINDS[kind](**args).inject(moment)
         return tuple(
             ClockMove(self._next_id("c"), op.at_ms + in_ms, agent, move, args) for in_ms, move, args in moves
         )
@@ -159,7 +159,7 @@ class Generator:
 
 
 class Dice:
-    """Decides which kinds strike which events. The draws of an event depend on nothing else that happens.
+    """Decides which events meet which faults. The draws of an event depend on nothing else that happens.
 
     A kind is active at a site or not, once per run; at an active site each event decides by its own name. A
     world with faults everywhere has them at every site: only there do several meet in one operation often.
@@ -173,13 +173,13 @@ class Dice:
         self._at_site: dict[tuple[str, str], tuple[Active, ...]] = {}
 
     def find_fault(self, verb: str, site: str, data: str) -> str | None:
-        """Return the first kind of the registry that strikes the event `data` at this site, or None."""
+        """Return the first kind of the registry that the event `data` meets at this site, or None."""
         kinds_here = self._at_site.get((verb, site))
         if kinds_here is None:
             kinds_here = self._at_site[(verb, site)] = tuple(self._active(verb, site))
         key = data.encode()
         for name, keyed, n, d in kinds_here:
-            # word / 2**64 < n / d in whole numbers: a rate of 1/8 strikes when the word is below 2**61.
+            # word / 2**64 < n / d in whole numbers: a rate of 1/8 is met when the word is below 2**61.
             if keyed.draw_of(key) * d < n << 64:
                 return name
         return None
@@ -193,8 +193,8 @@ class Dice:
             if kind.is_at(verb) and Keyed(stream_key(self._seed, ("site", name))).draw(site) % share == 0:
                 yield name, Keyed(stream_key(self._seed, ("fault", name, site))), n, d
 
-    def luck(self, name: str, site: str, data: str) -> Luck:
-        """Return the source of draws for a kind that strikes this event."""
+    def draws(self, name: str, site: str, data: str) -> Draws:
+        """Return the source of draws for a kind that this event meets."""
         keyed = Keyed(stream_key(self._seed, ("fault", name, site)))
         # Scales a word of 64 bits to 0 .. n-1: 2**63 with n = 10 gives 5.
         return lambda label, n: keyed.draw(f"{data}/{label}") * n >> 64

@@ -8,7 +8,7 @@ from umi_core.messages.effects import HookNote
 from umi_core.messages.requests import CoreRead, Request
 from umi_core.messages.results import BlockSet, Rebalanced, Remembered
 from umi_sim.machines.protocol import Machine
-from umi_sim.record.run_config import BEHIND, DOORKEEPER, USHER
+from umi_sim.record.run_config import LATE_REFUSING_HOOK, REFUSING_HOOK, SUBSTITUTING_HOOK
 
 ENDS: Final = (I64_MIN, I64_MAX)
 
@@ -29,9 +29,9 @@ def of_late_answer(machine: Machine | None, reading_ms: int) -> Iterator[str]:
 
 def of_hooks(notes: Iterable[HookNote]) -> Sequence[str]:
     """Return marks of interceptors that have answered in place of the world, from their notes."""
-    behind = (f"turned away behind a commit: {note.what}" for note in notes if note.name == BEHIND)
-    usher = ("turned away: made do" for note in notes if note.name == USHER)
-    return (*(f"turned away: {note.what}" for note in notes if note.name == DOORKEEPER), *usher, *behind)
+    prefixes = {REFUSING_HOOK: "turned away", LATE_REFUSING_HOOK: "turned away behind a commit"}
+    refused = (f"{prefixes[note.name]}: {note.what}" for note in notes if note.name in prefixes)
+    return (*refused, *("turned away: made do" for note in notes if note.name == SUBSTITUTING_HOOK))
 
 
 def of_value(value: object) -> Sequence[str]:

@@ -34,7 +34,7 @@ UP: Final = "request"
 
 Entry = tuple[int, int, NetworkMessage]  # due time, place in the order of that time, what is delivered
 Lane = tuple[str, str, bool]  # agent, service, up or down: which link
-Strike = Callable[[At, Callable[[], object]], tuple[Any] | None]
+InjectFault = Callable[[At, Callable[[], object]], tuple[Any] | None]
 
 
 class NetworkContext(Protocol):
@@ -51,7 +51,7 @@ class NetworkContext(Protocol):
     is_healed: bool
     keep_story: bool
 
-    def strike(self, at: At, here: Callable[[], object]) -> tuple[Any] | None: ...
+    def inject(self, at: At, here: Callable[[], object]) -> tuple[Any] | None: ...
     def crash(self, agent: Agent, down_ms: int) -> None: ...
     def tell(self, event: str, what: str) -> None: ...
 
@@ -59,30 +59,30 @@ class NetworkContext(Protocol):
 class Links:
     """All links of a world, each one direction between one agent and one service."""
 
-    def __init__(self, config: RunConfig, strike: Strike, *, may_strike: bool) -> None:
+    def __init__(self, config: RunConfig, inject: InjectFault, *, has_faults: bool) -> None:
         self.delay_ms = latency_of(config)
-        self.may_strike = may_strike
+        self.has_faults = has_faults
         self.copied: dict[str, str] = {}  # by request that comes twice: sent, arrived or failed
-        self._strike = strike
+        self._inject = inject
         self._windows: defaultdict[Lane, Window] = defaultdict(Window)
         self._order = Keyed(stream_key(config.seed, ("release",)))
 
     def trips(self, message: NetworkMessage, ready_ms: int, now_ms: int) -> Trips:
         """Decide the deliveries, none to two, of a message that is sent in `ready_ms` from now."""
         event, usual_ms = message.event, self.delay_ms(message.event)
-        if not self.may_strike:
+        if not self.has_faults:
             return (Trip(ready_ms + usual_ms),)
         lane, was_copied = lane_of(message), message.call.event in self.copied
         window, verb = self._windows[lane], "link.up" if lane[2] else "link.down"
         passage = Passage(window, now_ms, ready_ms, usual_ms, was_copied)
-        struck: tuple[Trips] | None = None
-        # An open window decides for everything on the link, copies included. Otherwise at most one fault
-        # strikes a message, and none a copy (law 4), or copies of copies might never end.
+        injected: tuple[Trips] | None = None
+        # An open window decides for everything on the link, copies included. Otherwise a message meets
+        # at most one fault, and a copy none (law 4), or copies of copies might never end.
         if window.is_open(now_ms):
-            struck = (window.fault.strike(passage),)
+            injected = (window.fault.apply(passage),)
         elif not message.is_copy:
-            struck = self._strike((verb, f"{verb}.{lane[1]}", event, event), lambda: passage)
-        return struck[0] if struck else (Trip(passage.delay_ms),)
+            injected = self._inject((verb, f"{verb}.{lane[1]}", event, event), lambda: passage)
+        return injected[0] if injected else (Trip(passage.delay_ms),)
 
     def release_order(self, event: str) -> int:
         """Return the place of a message among those that are released with it."""
@@ -92,7 +92,7 @@ class Links:
     def heal(self) -> None:
         """End all delays and faults."""
         self.delay_ms = no_delay
-        self.may_strike = False
+        self.has_faults = False
 
 
 def lane_of(message: NetworkMessage) -> Lane:
@@ -103,7 +103,7 @@ class Network(Owner):
     """Messages in order of their due time."""
 
     world: NetworkContext
-    beside = ("world",)
+    uncompared = ("world",)
     queue: list[Entry] = []  # a heap, so the first is due first
     links: Links = SET_LATER
     sent_count: int = 0
@@ -113,8 +113,8 @@ class Network(Owner):
 
     def __post_init__(self) -> None:
         world = self.world
-        may_strike = names_group("link", world.config, world.source)
-        self.links = Links(world.config, world.strike, may_strike=may_strike)
+        has_faults = names_group("link", world.config, world.source)
+        self.links = Links(world.config, world.inject, has_faults=has_faults)
 
     # The queue.
 
@@ -202,7 +202,9 @@ class Network(Owner):
         self.world.trace.add(Tag.EFFECT, event, *effect_fields(effect))
         if self.world.keep_story:
             self.world.tell(event, short(effect))
-        call = Call(event, agent.config.name, agent.life, owner, workflow, step, effect, self.world.now_ms)
+        call = Call(
+            event, agent.config.name, agent.incarnation, owner, workflow, step, effect, self.world.now_ms
+        )
         self.world.judge.observe_call(call)
         self.carry(NetworkMessage(event, call, UP))
 
@@ -211,7 +213,7 @@ class Network(Owner):
         if origin.op_id is not None:
             return origin.op_id
         # Each incarnation numbers its operations from the start, so a number alone may name two operations.
-        key = (agent.config.name, agent.life, origin.number)
+        key = (agent.config.name, agent.incarnation, origin.number)
         if key not in self.owners:
             kind = f"{agent.config.name}:{origin.workflow}"
             self.names[kind] += 1
@@ -221,21 +223,21 @@ class Network(Owner):
     # At the service.
 
     def arrive(self, message: NetworkMessage) -> None:
-        """Deliver a call to its service, where a fault may strike it."""
+        """Deliver a call to its service, where it may meet a fault."""
         call = message.call
         # Absent for a call without a copy; "sent" until the first of two arrives.
         if self.links.copied.get(call.event, "sent") != "sent":
             self.arrive_again(message)
             return
-        world, services, struck = self.world, self.world.services, None
-        luck, here = (
+        world, services, injected = self.world, self.world.services, None
+        data, here = (
             services.register_arrival(call, world.now_ms),
             partial(Arrival, call, call.effect, services),
         )
         # A service that is away fails every call already.
         if not world.is_healed and not services.is_away(call, world.now_ms):
-            struck = world.strike((call.verb, call.site, call.event, luck), here)
-        handled = struck[0] if struck else services.handle(call, world.now_ms)
+            injected = world.inject((call.verb, call.site, call.event, data), here)
+        handled = injected[0] if injected else services.handle(call, world.now_ms)
         # sent -> arrived -> failed: once the caller may know that nothing happened, its copy must not happen.
         if call.event in self.links.copied:
             self.links.copied[call.event] = "arrived"

@@ -68,21 +68,21 @@ class Pct:
         # say, 480, and each pair of them is as likely as any other.
         self._turns = tuple(stream.below(decision_count) for _ in range(depth - 1))
         self._keyed = Keyed(stream_key(seed, ("schedule", "lane")))
-        self._fallen: dict[str, int] = {}
+        self._lowered: dict[str, int] = {}
         self._count = 0
 
     def choose(self, ready: Sequence[str]) -> int:
         lanes = [lane_of(event) for event in ready]
         if self._count in self._turns:
             # Draws of Keyed are never negative; of two fallen lanes the one that fell later is lower.
-            self._fallen[max(lanes, key=self._priority)] = -1 - self._count
+            self._lowered[max(lanes, key=self._priority)] = -1 - self._count
         self._count += 1
         # `ready` is oldest first, so `index` finds the oldest event of the winning lane.
         return lanes.index(max(lanes, key=self._priority))
 
     def _priority(self, lane: str) -> int:
-        fallen = self._fallen.get(lane)
-        return self._keyed.draw(lane) if fallen is None else fallen
+        lowered = self._lowered.get(lane)
+        return self._keyed.draw(lane) if lowered is None else lowered
 
 
 def lane_of(event: str) -> str:

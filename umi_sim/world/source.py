@@ -13,7 +13,7 @@ from umi_sim.faults.kinds import KINDS
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 
-At = tuple[str, str, str, str]  # what a fault may strike: verb, site, event, and the data of its draws
+At = tuple[str, str, str, str]  # where a fault may be injected: verb, site, event, and the data of its draws
 
 
 class Source(Protocol):
@@ -26,7 +26,7 @@ class Source(Protocol):
         ...
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
-        """Return the fault that strikes this event, if any."""
+        """Return the fault to inject at this event, if any."""
         ...
 
     def choose(self, ready: Sequence[str]) -> int:

@@ -5,7 +5,7 @@
 
 Law 1. The old one wakes up only when the new one has recovered. It ends if that takes too long, if it wakes
        with nothing in flight more than a day after it was replaced, or if there are too many of them.
-Law 2. It has a clock of its own from then on, and no further fault of agents strikes it.
+Law 2. It has a clock of its own from then on, and it meets no further fault of agents.
 Law 3. Answers to its questions reach it, and its questions reach the services.
 """
 
@@ -37,7 +37,7 @@ class TakeoverContext(network.NetworkContext, Protocol):
     """The part of a world that a takeover needs."""
 
     judge: Judge
-    lives: list[Agent]
+    incarnations: list[Agent]
 
     def start(self, agent: Agent) -> None: ...
 
@@ -45,87 +45,91 @@ class TakeoverContext(network.NetworkContext, Protocol):
 def take_over(world: TakeoverContext, agent: Agent, for_ms: int, ask_count: int) -> None:
     """Begin a new incarnation of an agent at once; the old one sleeps for `for_ms`."""
     old = ReplacedAgent(
-        name=old_name(agent.name, agent.life), config=agent.config, clock=copy(agent.clock),
-        machine=agent.machine, life=agent.life, in_flight=agent.in_flight, successor=agent,
+        name=old_name(agent.name, agent.incarnation), config=agent.config, clock=copy(agent.clock),
+        machine=agent.machine, incarnation=agent.incarnation, in_flight=agent.in_flight, successor=agent,
         replaced_ms=world.now_ms, sleep_ms=for_ms, ask_count=ask_count,
     )  # fmt: skip
     old.pause(world.now_ms, for_ms, clock_stands=False)
     agent.machine = agent.wake_ms = None
     # A new dict: the old incarnation keeps this one, as it still owes these replies.
     agent.in_flight = {}
-    others = [it for it in old_lives(world.lives) if it.successor is agent]
+    others = [it for it in replaced_agents(world.incarnations) if it.successor is agent]
     # With the new one there are at most four: of four others [:-3] is the first, of three none.
     for surplus in others[: 1 - OLD_COUNT_MAX]:
         end(world, surplus)
-    world.lives.append(old)
+    world.incarnations.append(old)
     world.trace.add(Tag.LIFE, "taken over", old.name)
     world.judge.observe_takeover(agent.name, old.name)
     world.start(agent)
 
 
-def sleeps_on(world: TakeoverContext, life: Agent) -> bool:
+def sleeps_on(world: TakeoverContext, agent: Agent) -> bool:
     """Put an old incarnation to sleep again, twice as long each time; return whether it had to sleep."""
-    if not isinstance(life, ReplacedAgent):
+    if not isinstance(agent, ReplacedAgent):
         return False
-    machine = life.successor.machine
+    machine = agent.successor.machine
     # Before the new one has claimed its epoch, storage accepts commits of the old one, which would show
     # nothing.
     if machine is not None and not machine.is_recovering:
-        world.judge.old_life_woke(life.name)
+        world.judge.observe_successor(agent.name)
         return False
     # Doubled, so that a slow recovery costs few wake-ups: 1 ms grows past a minute in 16 of them.
-    life.sleep_ms = max(1, 2 * life.sleep_ms)
-    if life.sleep_ms > WINDOW_MS_MAX:
-        end(world, life)
+    agent.sleep_ms = max(1, 2 * agent.sleep_ms)
+    if agent.sleep_ms > WINDOW_MS_MAX:
+        end(world, agent)
     else:
-        life.pause(world.now_ms, life.sleep_ms, clock_stands=False)
+        agent.pause(world.now_ms, agent.sleep_ms, clock_stands=False)
     return True
 
 
-def end_if_idle(world: TakeoverContext, life: Agent) -> bool:
+def end_if_idle(world: TakeoverContext, agent: Agent) -> bool:
     """End an old incarnation with nothing in flight more than a day after its replacement; return if so."""
-    if not isinstance(life, ReplacedAgent) or life.in_flight or world.now_ms - life.replaced_ms <= DAY_MS:
+    if not isinstance(agent, ReplacedAgent) or agent.in_flight or world.now_ms - agent.replaced_ms <= DAY_MS:
         return False
-    end(world, life)
+    end(world, agent)
     return True
 
 
 def end(world: TakeoverContext, old: ReplacedAgent) -> None:
     """End an old incarnation; its operations in flight get no replies."""
     world.tally.excused["taken over"] += len(old.in_flight)
-    world.lives[:] = [life for life in world.lives if life is not old]
+    world.incarnations[:] = [agent for agent in world.incarnations if agent is not old]
 
 
 def end_all(world: TakeoverContext, successor: Agent | None = None) -> None:
     """End all old incarnations, or those of `successor`."""
-    for old in list(old_lives(world.lives)):
+    for old in list(replaced_agents(world.incarnations)):
         if successor is None or successor is old.successor:
             end(world, old)
 
 
-def old_lives(lives: list[Agent]) -> Iterator[ReplacedAgent]:
-    return (life for life in lives if isinstance(life, ReplacedAgent))
+def replaced_agents(incarnations: list[Agent]) -> Iterator[ReplacedAgent]:
+    return (agent for agent in incarnations if isinstance(agent, ReplacedAgent))
 
 
-def asker(lives: list[Agent], call: Call) -> Agent | None:
+def find_caller(incarnations: list[Agent], call: Call) -> Agent | None:
     """Return the incarnation that asked, if it still runs."""
-    # A call has the name under which it was sent, "alice"; since then the asker may have become "alice~2".
+    # A call has the name under which it was sent, "alice"; since then the caller may have become "alice~2".
     # Its number distinguishes it from its successor, which is called "alice" now.
     names = (call.agent, call.old_asker)
-    found = (it for it in lives if it.name in names and it.life == call.life and it.machine is not None)
+    found = (
+        it
+        for it in incarnations
+        if it.name in names and it.incarnation == call.incarnation and it.machine is not None
+    )
     return next(found, None)
 
 
-def hold(lives: list[Agent], message: NetworkMessage) -> None:
+def hold(incarnations: list[Agent], message: NetworkMessage) -> None:
     """Keep an answer for the incarnation that asked, if it sleeps; else drop the answer."""
-    life = asker(lives, message.call)
-    if life is not None and life.resume_ms is not None:
-        life.held.append(message)
+    agent = find_caller(incarnations, message.call)
+    if agent is not None and agent.resume_ms is not None:
+        agent.held.append(message)
 
 
-def addressee(lives: list[Agent], agent: Agent) -> Agent:
+def addressee(incarnations: list[Agent], agent: Agent) -> Agent:
     """Return the incarnation that gets the next operation of this agent's user: at first an old one."""
-    for old in lives:
+    for old in incarnations:
         if (
             isinstance(old, ReplacedAgent)
             and old.successor is agent

@@ -71,7 +71,7 @@ class World(Owner):
     target: Target
     keep_story: bool = False
     agents: dict[str, Agent] = {}
-    lives: list[Agent] = []  # agents, and their replaced incarnations
+    incarnations: list[Agent] = []  # agents, and their replaced incarnations
     lone: Agent = SET_LATER  # the last agent; the only one if there is one
     services: Services = SET_LATER
     tampering: Tampering = SET_LATER
@@ -100,7 +100,7 @@ class World(Owner):
         for agent in config.agents:
             clock = SimClock.start(0, config.start_ms + agent.skew_ms)
             self.agents[agent.name] = self.lone = Agent(agent.name, agent, clock)
-            self.lives.append(self.lone)
+            self.incarnations.append(self.lone)
         self.network = Network(self)
 
     def begin(self) -> None:
@@ -132,7 +132,7 @@ class World(Owner):
         # `deliver_next` would do the same, after building a list of ready events. Wake-ups come before items
         # of the same instant (law 2), so no alarm may be set; comparing its time is what this saves.
         agent = self.lone
-        is_alone = not self.network.queue and len(self.lives) == 1
+        is_alone = not self.network.queue and len(self.incarnations) == 1
         if not is_alone or not agent.pending or agent.wake_ms is not None:
             return False
         if agent.machine is None or agent.resume_ms is not None:
@@ -146,7 +146,7 @@ class World(Owner):
         is_awake = self.is_busy()
         due_ms = self.next_due(is_awake)
         if due_ms is None:
-            must_be_quiet(self.lives)
+            must_be_quiet(self.incarnations)
             return False
         self.set_time(due_ms)
         # Messages come before wake-ups and items (law 2), and the heap has the oldest on top.
@@ -172,7 +172,7 @@ class World(Owner):
     def next_due(self, is_awake: bool | None = None) -> int | None:
         """Return the time of the next event; None when only idle agents are left."""
         dues, is_awake = [self.network.next_due()], self.is_busy() if is_awake is None else is_awake
-        for agent in self.lives:
+        for agent in self.incarnations:
             dues += self.wake_at(agent, is_awake), self.item_at(agent)
         return min((due_ms for due_ms in dues if due_ms is not None), default=None)
 
@@ -180,7 +180,7 @@ class World(Owner):
         """Yield everything due now, oldest first, each with what delivers it."""
         for entry in self.network.due(due_ms):
             yield entry[2].event, partial(self.deliver_entry, entry)
-        for agent in self.lives:
+        for agent in self.incarnations:
             at_ms = self.wake_at(agent, is_awake)
             if at_ms is not None and at_ms <= due_ms:
                 yield wake_name(agent), partial(self.deliver_wake, agent)
@@ -207,7 +207,7 @@ class World(Owner):
 
     def is_busy(self) -> bool:
         """Return whether something other than background work is still to come."""
-        return bool(self.network.queue) or any(is_busy(agent) for agent in self.lives)
+        return bool(self.network.queue) or any(is_busy(agent) for agent in self.incarnations)
 
     # Deliveries.
 
@@ -225,9 +225,9 @@ class World(Owner):
     def deliver_op(self, agent: Agent, op: Op) -> None:
         # A fault that pauses holds the op; one that crashes leaves no machine (next branch); after a takeover
         # the new incarnation gets the op.
-        if self.may_crash and self.is_struck(agent, op.id) and agent.resume_ms is not None:
+        if self.may_crash and self.inject_agent_fault(agent, op.id) and agent.resume_ms is not None:
             agent.held.append(op)
-        # Perhaps because it has just crashed at this very event: `is_struck` above did it.
+        # Perhaps because it has just crashed at this very event: `inject_agent_fault` above did it.
         elif agent.machine is None:
             self.skip(op.id, "op of an agent that is down", "down")
         elif op.name not in self.target.requests:
@@ -236,7 +236,7 @@ class World(Owner):
             if self.may_change:
                 changes.revise(self, op.id)
                 changes.tamper(self, op.id)
-            self.issue(takeovers.addressee(self.lives, agent), op.id, op.name, op.args)
+            self.issue(takeovers.addressee(self.incarnations, agent), op.id, op.name, op.args)
 
     def skip(self, item_id: str, what: str, why: str) -> None:
         self.tally.skipped[what] += 1
@@ -264,7 +264,7 @@ class World(Owner):
             return
         agent.wake_count += 1
         event = f"{agent.name}/wake#{agent.wake_count}"
-        if not (takeovers.end_if_idle(self, agent) or self.is_struck(agent, event)):
+        if not (takeovers.end_if_idle(self, agent) or self.inject_agent_fault(agent, event)):
             self.wake(agent, agent.machine, event)
 
     def wake(self, agent: Agent, machine: Machine, event: str) -> None:
@@ -286,13 +286,13 @@ class World(Owner):
         call, answer, event = message.call, message.answer, message.event
         assert answer is not None
         # None if the incarnation that asked has crashed since.
-        agent = takeovers.asker(self.lives, call)
+        agent = takeovers.find_caller(self.incarnations, call)
         if agent is None:
             return
-        # `hold` looks for the asker once more: after a pause or takeover it sleeps and gets the answer later;
-        # after a crash it is gone, and the answer with it.
-        if agent.resume_ms is not None or self.is_struck(agent, event):
-            takeovers.hold(self.lives, message)
+        # `hold` looks for the caller once more: after a pause or takeover it sleeps and gets the answer
+        # later; after a crash it is gone, and the answer with it.
+        if agent.resume_ms is not None or self.inject_agent_fault(agent, event):
+            takeovers.hold(self.incarnations, message)
             return
         reading_ms = agent.clock.reading(self.now_ms)
         self.trace.add(ANSWER, event, *answer_fields(answer))
@@ -360,8 +360,8 @@ class World(Owner):
 
     # Faults and lives.
 
-    def strike(self, at: At, here: Callable[[], object]) -> tuple[Any] | None:
-        """Return the effect of a fault on this event, alone in a tuple; None if nothing strikes it."""
+    def inject(self, at: At, here: Callable[[], object]) -> tuple[Any] | None:
+        """Inject the fault of this event; return its effect, alone in a tuple, or None without a fault."""
         fault = self.source.fault(*at, args_maker(here, self.tally.without_effect))
         if fault is None:
             return None
@@ -370,17 +370,17 @@ class World(Owner):
         if self.keep_story:
             self.tell(at[2], f"FAULT {fault.id} {fault.fault}")
         # In a tuple, since the effect itself may be None: an answer that never comes.
-        return (KINDS[fault.fault](**fault.args).befall(here()),)
+        return (KINDS[fault.fault](**fault.args).inject(here()),)
 
-    def is_struck(self, agent: Agent, event: str) -> bool:
-        """Let a fault strike an agent before an event reaches it; return whether one did."""
+    def inject_agent_fault(self, agent: Agent, event: str) -> bool:
+        """Inject a fault into an agent before an event reaches it, if one is due; return whether one was."""
         # A replaced incarnation is spared (law 2 of takeovers.py): a restart would give it a second
         # successor.
         if not self.may_crash or self.is_healed or agent.machine is None or agent.is_old:
             return False
         place = "recovery" if agent.machine.is_recovering else "life"
         here = partial(crashes.event_of, self, agent, place == "recovery")
-        return self.strike(("agent.event", f"agent.event.{place}", event, event), here) is not None
+        return self.inject(("agent.event", f"agent.event.{place}", event, event), here) is not None
 
     def resume(self, agent: Agent) -> None:
         """End a pause, and deliver at once what arrived meanwhile."""
@@ -400,10 +400,10 @@ class World(Owner):
         """Begin a new incarnation, which recovers from storage."""
         stored = InitialStorage(self.services, partial(self.network.commits_of, agent.name))
         agent.machine = self.target.begin(agent.name, agent.config.scope, stored)
-        agent.life += 1
+        agent.incarnation += 1
         agent.restart_ms = None
         self.trace.add(Tag.LIFE, "start", agent.name)
-        self.wake(agent, agent.machine, f"{agent.name}/start#{agent.life}")
+        self.wake(agent, agent.machine, f"{agent.name}/start#{agent.incarnation}")
 
     def crash(self, agent: Agent, down_ms: int) -> None:
         """Drop everything volatile; operations in flight will never reply."""
@@ -428,9 +428,9 @@ class World(Owner):
 
     def free_ms(self, agent: Agent) -> int:
         """Return for how long nothing happens but items of this agent."""
-        others = (self.item_at(other) for other in self.lives if other is not agent)
+        others = (self.item_at(other) for other in self.incarnations if other is not agent)
         # This agent's own alarm counts, too: a landing must not skip its wake-up.
-        wakes = (self.wake_at(other, True) for other in self.lives)
+        wakes = (self.wake_at(other, True) for other in self.incarnations)
         dues = [due_ms for due_ms in (self.network.next_due(), *others, *wakes) if due_ms is not None]
         return max(0, min(dues) - self.now_ms) if dues else READING_MS_MAX
 

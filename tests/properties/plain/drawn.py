@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from tests.properties.text_reference import is_text
 from umi_core.language.tables import NAME_PRONOUNS
 from umi_core.messages.effects import AskModel
+from umi_sim.faults.draws import Draws
 from umi_sim.faults.edits import ReplyEdit
 from umi_sim.faults.kinds import KINDS
-from umi_sim.faults.luck import Luck
 from umi_sim.faults.service import Arrival
 from umi_sim.kernel.prng import Keyed, Stream, stream_key
 from umi_sim.services.calls import Call, Services
@@ -58,13 +58,13 @@ CALL: Final = Arrival(
 )
 
 
-def luck(n: int) -> Luck:
+def draws(n: int) -> Draws:
     return lambda label, below: Keyed(KEY).draw(f"{n}/{label}") % below
 
 
 def spoiled(reply: str, faults: list[tuple[type[ReplyEdit], int]]) -> str:
     for kind, n in faults:
-        args = kind.draw_edit(reply, luck(n), CALL)
+        args = kind.draw_edit(reply, draws(n), CALL)
         reply = cast(Any, kind)(**args).edit_reply(reply) if args else reply
     return reply
 

@@ -7,21 +7,21 @@ from hypothesis import strategies as st
 from tests.properties.rows_reference import FIELDS, check_kinds, is_fit
 from umi_core.declared import Incomplete
 from umi_core.rows import BODIES, Body, Head
-from umi_sim.services.unfit_rows import WRONG, can_be_unfit, unfit
+from umi_sim.services.wrong_fields import WRONG, can_have_wrong_field, set_wrong_field
 from umi_sim.testing.random_rows import bodies_of
 
 KINDS = tuple(BODIES)
 
 
-def test_each_kind_of_row_is_read_and_can_be_unfit() -> None:
+def test_each_kind_of_row_is_read_and_can_have_a_wrong_field() -> None:
     assert sorted(FIELDS) == sorted(WRONG) == sorted(KINDS)
 
 
 @given(st.sampled_from(KINDS).flatmap(bodies_of), st.integers(0, 2**32))
 def test_a_row_that_a_memory_may_write_fits_and_an_unfit_one_does_not(body: Body, choice: int) -> None:
     assert is_fit(body)
-    assert can_be_unfit(body)
-    other = unfit(body, choice)
+    assert can_have_wrong_field(body)
+    other = set_wrong_field(body, choice)
     assert other is not None
     assert not is_fit(other)
     assert not other.is_sound
@@ -36,9 +36,9 @@ def test_every_wrong_value_that_is_listed_is_one(kind: str, data: st.DataObject)
     assert not any(is_fit(change(body)) for change in WRONG[kind])
 
 
-def test_what_is_not_there_cannot_be_unfit() -> None:
-    assert unfit(None, 3) is None
-    assert not can_be_unfit(None)
+def test_what_is_not_there_has_no_field_to_spoil() -> None:
+    assert set_wrong_field(None, 3) is None
+    assert not can_have_wrong_field(None)
 
 
 def test_a_kind_of_rows_that_the_judge_would_not_read_is_named_at_import() -> None:

@@ -9,7 +9,7 @@ class Point(Data):
     x: int
     y: int = 0
     note: str = ""
-    beside = ("note",)
+    uncompared = ("note",)
 
 
 class Other(Data):
@@ -33,7 +33,7 @@ class Own(Data):
 class Place(Owner):
     x: int
     near: "Place | None" = None
-    beside = ("near",)
+    uncompared = ("near",)
 
 
 def test_data_is_equal_by_class_and_fields() -> None:

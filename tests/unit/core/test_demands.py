@@ -22,7 +22,7 @@ from umi_core.tiers.archive import AccessRecords, AccessTable, as_versions
 from umi_core.tiers.core import CoreTier, admit, entry_of, without
 from umi_core.values import RoutingDecision, Scope, Turn
 from umi_sim.judge.plain.scores import fault_of, sound_vectors
-from umi_sim.judge.state.accesses import check_deleted, check_gone, prune_fault
+from umi_sim.judge.state.accesses import check_deleted, check_removed, prune_fault
 from umi_sim.judge.state.plans import check_blocks
 from umi_sim.judge.state.prompts import check_opened, check_reported_calls, check_turns
 from umi_sim.judge.state.settling import check_believed, check_won
@@ -329,8 +329,8 @@ def test_a_record_that_a_later_commit_wrote_again_stays() -> None:
 
 def test_what_was_shown_is_not_gone() -> None:
     told = [Row(Address(SCOPE, "entity", ALICE), 1, None)]
-    check_gone(told, ("ent_other",))
-    assert caught(partial(check_gone, told, (ALICE,))) == "access-truth"
+    check_removed(told, ("ent_other",))
+    assert caught(partial(check_removed, told, (ALICE,))) == "access-truth"
 
 
 # Questions to models, and what is told of them.

@@ -67,7 +67,7 @@ def list_requests(life: RecordedLife, kinds: tuple[type, ...]) -> tuple[Any, ...
 def describe_archive(world: SmallWorld) -> Contents:
     """Return the contents of an archive, as far as they are compared."""
     return {
-        (where.kind, where.id): SAID[type(body)](body) for where, body in world.rows() if type(body) in SAID
+        (where.kind, where.id): SHOWN[type(body)](body) for where, body in world.rows() if type(body) in SHOWN
     }
 
 
@@ -76,7 +76,7 @@ def lines(content: str) -> tuple[str, ...]:
     return tuple(sorted(norm(line) for line in content.splitlines()))
 
 
-SAID: Final[Mapping[type, Callable[[Any], object]]] = {
+SHOWN: Final[Mapping[type, Callable[[Any], object]]] = {
     Entity: lambda it: (
         it.type, norm(it.name), norm(it.content), it.sources, it.reinforced_count, it.is_direct,
     ),
@@ -90,10 +90,10 @@ SAID: Final[Mapping[type, Callable[[Any], object]]] = {
 }  # fmt: skip
 
 
-def must_equal(due: Contents, got: Contents, rule: Any, message: str) -> None:
+def must_equal(expected: Contents, got: Contents, rule: Any, message: str) -> None:
     """Raise Broken unless both archives are equal, with their differences."""
-    apart = [key for key in {**due, **got} if due.get(key) != got.get(key)]
-    first, second = ({key: it.get(key) for key in apart} for it in (due, got))
+    apart = [key for key in {**expected, **got} if expected.get(key) != got.get(key)]
+    first, second = ({key: it.get(key) for key in apart} for it in (expected, got))
     demand(not apart, rule, message, first, second)
 
 

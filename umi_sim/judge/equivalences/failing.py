@@ -29,9 +29,9 @@ from umi_sim.judge.equivalences.afresh import begin_session, describe_archive, m
 from umi_sim.judge.equivalences.failing_world import (
     ALWAYS,
     DURABLE,
+    INVALID,
     KINDS,
     LATER_MS,
-    ODD,
     PAGE_ROWS,
     SILENCE,
     FailingWorld,
@@ -77,19 +77,19 @@ def compare_failing(life: RecordedLife) -> Counter[str]:
     births = Ways(draws_of(life, "recovery"), world.registry)
     births.learn(world.asked, {})
     asked = tell_story(life, [begin_session(world) for _ in range(SESSION_COUNT)])
-    lived = run_faultless(world, asked)
-    for whole in pick_requests(lived):
+    faultless = run_faultless(world, asked)
+    for whole in pick_requests(faultless):
         ways = Ways(draws_of(life, type(whole.request).__name__), world.registry)
         ways.learn(whole.world.asked, {})
         for script in ways:
             other = fork_graph(whole.before)
-            other.marks, other.luck = [], ways.draw.word()
+            other.marks, other.reply_seed = [], ways.draw.word()
             check(other, whole, script)
             ways.learn(other.asked, script)
             marks.update(met_in(other))
             marks["equal: E-FAIL"] += 1
     linked = run_faultless(fork_graph(world), [draw_update(draws_of(life, "linking"))])
-    for landed in landings([*lived, *linked], asked, life.seed):
+    for landed in landings([*faultless, *linked], asked, life.seed):
         marks.update(met_in(landed))
         marks["equal: E-FAIL"] += 1
     for script in births:
@@ -120,10 +120,10 @@ def run_faultless(world: FailingWorld, asked: list[Any]) -> list["FaultFreeRun"]
     return found
 
 
-def pick_requests(lived: list["FaultFreeRun"]) -> list["FaultFreeRun"]:
+def pick_requests(faultless: list["FaultFreeRun"]) -> list["FaultFreeRun"]:
     """Pick one request of each kind: the last that was done, as more is stored then, else the first."""
     found = dict[type, FaultFreeRun]()
-    for it in lived:
+    for it in faultless:
         if isinstance(it.outcome, Done) or type(it.request) not in found:
             found[type(it.request)] = it
     return [*found.values()]
@@ -241,9 +241,13 @@ def check(world: FailingWorld, whole: FaultFreeRun, script: Script) -> None:
         failing.demand(is_right, "the outcome in doubt", whole.outcome, outcome)
     if isinstance(outcome, Failed):
         check_again(world, whole, before, failing)
-    # an odd reply, or a substitute for one, may store something else than a true reply does
-    is_odd = any(ODD in kinds for kinds in script.values())
-    if is_odd or not isinstance(whole.outcome, Done) or (isinstance(outcome, Done) and outcome.degraded):
+    # an invalid reply, or a substitute for one, may store something else than a true reply does
+    has_invalid_reply = any(INVALID in kinds for kinds in script.values())
+    if (
+        has_invalid_reply
+        or not isinstance(whole.outcome, Done)
+        or (isinstance(outcome, Done) and outcome.degraded)
+    ):
         return
     has_landed = is_open(whole.before) and world.list_rows() != before
     if isinstance(outcome, Done | Failed) or has_landed:
@@ -277,10 +281,14 @@ def check_same(world: FailingWorld, true: FailingWorld, since: range, failing: F
     """Compare all rows and the reply, but for times and the id of a new session, which has its time."""
     there, here = split_differences(true.by_id(), world.by_id(), since)
     must_equal(there, here, rules.FAILED_THEN_AGAIN, f"{failing.label}: rows, against no failure")
-    due, got = (it.outcomes[it.subject] for it in (true, world))
-    if isinstance(due, Done) and isinstance(got, Done) and not isinstance(due.value, SessionCreated):
-        is_same = hide_times(drop_reasons(due), since) == hide_times(drop_reasons(got), since)
-        failing.demand(is_same, "the reply", due, got)
+    expected, got = (it.outcomes[it.subject] for it in (true, world))
+    if (
+        isinstance(expected, Done)
+        and isinstance(got, Done)
+        and not isinstance(expected.value, SessionCreated)
+    ):
+        is_same = hide_times(drop_reasons(expected), since) == hide_times(drop_reasons(got), since)
+        failing.demand(is_same, "the reply", expected, got)
 
 
 def check_again(world: FailingWorld, whole: FaultFreeRun, before: Any, failing: Failing) -> None:
@@ -310,8 +318,8 @@ def check_waits(world: FailingWorld, met: list[StepAttempt], failing: Failing) -
     groups = dict[tuple[int, int, int], list[StepAttempt]]()
     for it in met:
         groups.setdefault((it.unit, it.page, it.plan), []).append(it)
-    if failing.kind == ODD:
-        # An odd reply is a failure if it cannot be read; then the model is asked once more.
+    if failing.kind == INVALID:
+        # An invalid reply is a failure if it cannot be read; then the model is asked once more.
         again = [group for group in groups.values() if len(group) > 1]
         unread_count = world.marks.count(f"{met[0].workflow}.{met[0].row}: unusable")
         holds = met[0].of is not AskModel or len(again) <= unread_count <= 2 * len(again)
@@ -342,7 +350,7 @@ def check_end(outcome: Outcome, true: Outcome, met: list[StepAttempt], failing: 
     other = scores.substitute(it.workflow, it.row)
     # once unavailable, or in conflict: the next attempt succeeds; once refused: none follows
     passes = not failing.is_lasting and (failing.is_conflict or not failing.ends_at_once)
-    if failing.kind == ODD:
+    if failing.kind == INVALID:
         failing.demand(not isinstance(outcome, Failed), "how it ends", "no failure", outcome)
     elif passes:
         failing.demand(type(outcome) is type(true), "how it ends", true, outcome)
@@ -354,9 +362,9 @@ def check_end(outcome: Outcome, true: Outcome, met: list[StepAttempt], failing: 
         failing.demand(isinstance(outcome, Unknown), "how it ends", "unknown", outcome)
     else:
         error: Any = outcome.error if isinstance(outcome, Failed) else None
-        due = (it.row, name, failing.count(it))
+        expected = (it.row, name, failing.count(it))
         named = (error.step, error.kind, error.attempts) if isinstance(error, StepFailed) else None
-        failing.demand(named == due, "how it ends", due, outcome)
+        failing.demand(named == expected, "how it ends", expected, outcome)
         plans, plan_count = {each.plan for each in met}, scores.PLAN_COUNT if failing.is_conflict else 1
         failing.demand(len(plans) == plan_count, "how often it is planned", plan_count, len(plans))
 

@@ -8,7 +8,7 @@ from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelRepli
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read
 from umi_core.rows import Address
 from umi_sim.judge.equivalences.afresh import KEPT, Contents
-from umi_sim.judge.equivalences.odd_replies import odd_reply
+from umi_sim.judge.equivalences.odd_replies import make_invalid_reply
 from umi_sim.judge.small_world import NEVER, SmallWorld
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
@@ -20,21 +20,21 @@ LATER_PAGES: Final = ", later pages"
 ALWAYS: Final = 99  # so many failures of a step are without end
 SILENCE: Final = "silence"
 DURABLE: Final = "durable"
-ODD: Final = "odd"
+INVALID: Final = "invalid"
 LATER_MS: Final = {"soon": 1, "later": 7_321, "in_an_hour": 3_600_000, "even_later": 3_600_001}
 LATE: Final = ("timeout", SILENCE)
 AWAY: Final = ("unavailable",)
 BUSY: Final = ("rate_limited", "refused", *LATER_MS)
 KINDS: Final[Mapping[type[Asked], tuple[tuple[str, ...], ...]]] = {
-    AskModel: (LATE, AWAY, BUSY, ("too_long",), *[(ODD,)] * 3),
-    Embed: (LATE, AWAY, BUSY, ("too_long", ODD)),
+    AskModel: (LATE, AWAY, BUSY, ("too_long",), *[(INVALID,)] * 3),
+    Embed: (LATE, AWAY, BUSY, ("too_long", INVALID)),
     Read: (LATE, AWAY, BUSY),
     Commit: (LATE, AWAY, BUSY, ("refused",), ("full",), ("unknown",), (DURABLE,), *[("conflict",)] * 2),
 }
 """Failures by question, in groups; of each group a step meets one. `silence`: no answer, so that the memory
-gives up waiting. `durable`: the batch is stored, and the answer is lost. `odd`: an answer of no use. A rate
-limit may name a wait. Failures that lead to other steps (an odd reply, a conflict) are listed more than
-once, so that they are drawn more often."""
+gives up waiting. `durable`: the batch is stored, and the answer is lost. `invalid`: an answer of no use. A
+rate limit may name a wait. Failures that lead to other steps (an invalid reply, a conflict) are listed more
+than once, so that they are drawn more often."""
 
 Script = Mapping[str, list[str]]  # by step, the failures of its next questions
 Counting = Callable[[Any], Any]  # the part of a body, or of None, that is compared
@@ -61,13 +61,13 @@ class FailingWorld(SmallWorld):
     """A world in which the steps of one operation fail as the script says; all else is answered truly.
 
     `subject`: its op_id, None for recovery. `script`: by step, its failures. `asked`: its questions.
-    `luck`: the seed of odd replies. `unheard`: the last commit that met silence; it lands before the question
-    number `lands_at` of the subject, or never.
+    `reply_seed`: the seed of invalid replies. `unheard`: the last commit that met silence; it lands before
+    the question number `lands_at` of the subject, or never.
     """
 
     subject: object = None
     script: Script = {}
-    luck: int = 0
+    reply_seed: int = 0
     asked: list[StepAttempt] = []
     marks: list[str] = []
     unheard: Commit | None = None
@@ -122,8 +122,8 @@ class FailingWorld(SmallWorld):
         if kind == SILENCE:
             self.unheard = effect if isinstance(effect, Commit) else self.unheard
             return None
-        if kind == ODD:
-            return self.odd(effect)
+        if kind == INVALID:
+            return self.answer_invalid(effect)
         if kind == DURABLE:
             self.answer(effect)
         return EffectFailed(number, cast(FailureKind, name_failure(kind)), LATER_MS.get(kind, 0))
@@ -134,11 +134,13 @@ class FailingWorld(SmallWorld):
             self.answer(self.unheard)
         self.unheard = self.lands_at = None
 
-    def odd(self, effect: Asked) -> Answer:
+    def answer_invalid(self, effect: Asked) -> Answer:
         number = effect.request_id
         if not isinstance(effect, AskModel):
             return Embedded(number, ())
-        return ModelReplied(number, odd_reply(effect.task, effect.prompt, Stream(self.luck, number)))
+        return ModelReplied(
+            number, make_invalid_reply(effect.task, effect.prompt, Stream(self.reply_seed, number))
+        )
 
     def list_rows(self) -> dict[Address, Any]:
         """Return all rows but those of lives and commits."""
@@ -155,14 +157,14 @@ def name_failure(kind: str) -> str:
 
 
 def split_differences(
-    due: Contents, got: Contents, since: range, counts: Counting = lambda body: body
+    expected: Contents, got: Contents, since: range, counts: Counting = lambda body: body
 ) -> tuple[Contents, Contents]:
     """Return the bodies in which two archives differ: the part that `counts`, with `since` as one instant.
 
     Forked worlds share a body that neither has written.
     """
-    keys = [key for key in {**due, **got} if due.get(key) is not got.get(key)]
-    first, second = ({key: hide_times(counts(it.get(key)), since) for key in keys} for it in (due, got))
+    keys = [key for key in {**expected, **got} if expected.get(key) is not got.get(key)]
+    first, second = ({key: hide_times(counts(it.get(key)), since) for key in keys} for it in (expected, got))
     return first, second
 
 

@@ -34,7 +34,7 @@ from umi_sim.record.broken import Broken, demand
 MOMENT_COUNT_MAX: Final = 5
 EDIT_COUNT: Final = 5  # changed copies of each moment
 STEP_COUNT_MAX: Final = 60  # of the life of a changed copy
-ODD: Final = (
+INVALID: Final = (
     0, 1, -1, 2, 9, 2**53, 2**63 - 1, -(2**63), 2**64 - 1, "", "a", "system", "\x00", "x" * 300, "ent_1",
     b"", b"x", None, True, False, [0], [0, [0]], [5],
 )  # fmt: skip
@@ -119,8 +119,8 @@ def run_on(memory: Memory) -> None:
         pending += [answer(effect) for effect in effects if not isinstance(effect, Reply)]
         check_cheap(memory.state)
         check_working(memory.state.tiers.working, memory.state.seen_ms)
-    in_flight, is_due = list(memory.in_flight), memory.deadline_ms() is not None
-    holds, message = is_due or not memory.state.operations, "questions of a memory without a deadline"
+    in_flight, has_deadline = list(memory.in_flight), memory.deadline_ms() is not None
+    holds, message = has_deadline or not memory.state.operations, "questions of a memory without a deadline"
     demand(holds, rules.FORGED_STATE_REFUSED, message, [], shorten_value(in_flight))
 
 
@@ -167,10 +167,10 @@ class Forger(Owner, dict=True):
         return tuple(place)
 
     def draw_part(self, old: Tree) -> Tree:
-        """Return an odd value, another part of the same memory, or nearly the old one."""
+        """Return an invalid value, another part of the same memory, or nearly the old one."""
         match self.stream.below(4):
             case 0:
-                return self.stream.pick(ODD)
+                return self.stream.pick(INVALID)
             case 1:
                 return part_at(self.tree, self.draw_place())
             case 2:

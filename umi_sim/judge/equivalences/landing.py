@@ -33,9 +33,9 @@ ABSENT: Final = "ent_000000000000000000000000"  # `at_hand` replaces it by the l
 TAKING_THE_BEST: Final = (Rebalance, Summarise)  # these choose rows by their scores
 
 
-def landings(lived: list[Any], asked: list[Any], seed: int) -> Iterator[FailingWorld]:
+def landings(faultless: list[Any], asked: list[Any], seed: int) -> Iterator[FailingWorld]:
     """Compare some pairs of requests of a life about one row; yields the world of each. Raises Broken."""
-    late = [it for it in lived if any(each.of is Commit for each in it.world.asked)]
+    late = [it for it in faultless if any(each.of is Commit for each in it.world.asked)]
     for one in late:
         for other in filter(is_meanwhile, asked):
             # drawn from both requests, so that a pair stays when shrinking leaves out others
@@ -85,18 +85,18 @@ def compare_landing(one: Any, other: Any, draw: Stream) -> Iterator[FailingWorld
     doubtful.land()
     check_memory(doubtful.memory.state)
     since = range(one.before.now_ms, doubtful.now_ms + 1)
-    due, got = split_differences(list_settled(sure), list_settled(doubtful), since, drop_relations)
-    is_odd = isinstance(answer, Refused) and answer != behind
+    expected, got = split_differences(list_settled(sure), list_settled(doubtful), since, drop_relations)
+    is_invalid = isinstance(answer, Refused) and answer != behind
     # The other order is run only if the first one does not explain the result, which is rare.
-    if is_odd or due != got:
+    if is_invalid or expected != got:
         ahead = before.begin(meanwhile, {})
         before.land()
         message = f"{type(one.request).__name__} lands while {type(other).__name__} is under way"
         first, then = split_differences(list_settled(before), list_settled(doubtful), since, drop_relations)
-        if due != got and first != then:
-            must_equal(due, got, rules.FAILED_THEN_AGAIN, f"{message}: rows, against it landing before")
+        if expected != got and first != then:
+            must_equal(expected, got, rules.FAILED_THEN_AGAIN, f"{message}: rows, against it landing before")
         message = f"{message}: the refusal, against both orders"
-        demand(not is_odd or answer == ahead, rules.FAILED_THEN_AGAIN, message, (behind, ahead), answer)
+        demand(not is_invalid or answer == ahead, rules.FAILED_THEN_AGAIN, message, (behind, ahead), answer)
     yield doubtful
 
 

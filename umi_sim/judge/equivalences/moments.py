@@ -110,8 +110,8 @@ def jump(number: int, step: RecordedStep, memory: Memory) -> bool:
     one, other = ((it.digest() if is_exact else describe_standing(it)) for it in (once, often))
     if one != other:
         message = f"before step {number}, from {now_ms} to {until_ms}: the state after one jump"
-        due, got = (shorten_value(describe_standing(it)) for it in (often, once))
-        raise Broken(rules.JUMP_OR_STEPS, message, due, got)
+        expected, got = (shorten_value(describe_standing(it)) for it in (often, once))
+        raise Broken(rules.JUMP_OR_STEPS, message, expected, got)
     return True
 
 

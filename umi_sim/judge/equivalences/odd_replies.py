@@ -1,8 +1,8 @@
 """Odd replies of a model: a true reply with one change, or one of no use at all.
 
 Law 1. Pure: the reply follows from the task, the prompt and the stream.
-Law 2. A reply is odd in one of six ways, each as likely: useless for any task, or for this one; with a word
-or some fields changed; with a list that is too long; edited as the faults of a world do, once or twice.
+Law 2. A reply is invalid in one of six ways, each as likely: useless for any task, or for this one; with a
+word or some fields changed; with a list that is too long; edited as the faults of a world do, once or twice.
 """
 
 import re
@@ -51,7 +51,7 @@ SPOILERS: Final[tuple[Spoiler, ...]] = tuple(
 )
 
 
-def odd_reply(task: str, prompt: str, draw: Stream) -> str:
+def make_invalid_reply(task: str, prompt: str, draw: Stream) -> str:
     reply = truth(task, prompt)
     match draw.below(6):
         case 0:

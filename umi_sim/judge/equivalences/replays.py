@@ -36,8 +36,8 @@ def read_back_inputs(life: RecordedLife) -> list[Value]:
     except Rejected as refused:
         raise Broken(rules.REPLAY_INPUTS, f"the recording of a life cannot be read: {refused}") from refused
     got = inputs, [it.digest for it in taken], [it.now_ms for it in taken]
-    due = head, digests, [life.steps[number].now_ms for number in numbers]
-    demand(got == due, rules.REPLAY_INPUTS, "the recording of a life, read back", due, got)
+    expected = head, digests, [life.steps[number].now_ms for number in numbers]
+    demand(got == expected, rules.REPLAY_INPUTS, "the recording of a life, read back", expected, got)
     for number, it in zip(numbers, taken, strict=True):
         values[number] = it.value
     return values
@@ -53,8 +53,8 @@ def compare_replay(life: RecordedLife) -> int:
             message = f"the effects of step {number}, {step.name}, in a replay"
             raise Broken(rules.REPLAY_INPUTS, message, shorten_value(step.effects), shorten_value(effects))
     if memory.digest() != life.digest:
-        due, got = life.digest.hex(), memory.digest().hex()
-        raise Broken(rules.REPLAY_INPUTS, "the digest of the state after a replay", due, got)
+        expected, got = life.digest.hex(), memory.digest().hex()
+        raise Broken(rules.REPLAY_INPUTS, "the digest of the state after a replay", expected, got)
     return len(life.steps)
 
 
@@ -70,8 +70,8 @@ def compare_restored(life: RecordedLife) -> int:
         effects = memory.step(step.now_ms, step.value)
         what, rule = f"step {number}, {step.name}, restored before {copied_at}", rules.COPIED_STATE_CONTINUES
         if effects != step.effects:
-            due, got = shorten_value(step.effects), shorten_value(effects)
-            raise Broken(rule, f"the effects of {what}", due, got)
+            expected, got = shorten_value(step.effects), shorten_value(effects)
+            raise Broken(rule, f"the effects of {what}", expected, got)
         if memory.deadline_ms() != step.deadline_ms:
             raise Broken(rule, f"the deadline after {what}", step.deadline_ms, memory.deadline_ms())
     if memory.digest() != life.digest:

@@ -28,7 +28,7 @@ SHOWN: Final[Sequence[requests.Request]] = (
     requests.Blocks("blocks"), requests.Render("xml", "xml"), requests.CoreBytes("bytes"),
 )  # fmt: skip
 # One request of each kind that needs core or storage: each must fail and name the option that leaves no room.
-BARRED: Final[Sequence[requests.Request]] = (
+FORBIDDEN: Final[Sequence[requests.Request]] = (
     *SHOWN, requests.GetBlock("get", "human"), requests.Remember("remember", "Alice likes tea"),
     requests.Recall("recall", "tea"), requests.GetEntity("entity", "ent_x"), requests.Count("count"),
     requests.SetBlock("set", "human", "x"), requests.Forget("forget", "ent_x"), requests.Rebalance("scan"),
@@ -78,7 +78,7 @@ def compare_without_room(
     # enough room, too little, enough again: the last life must read core as the first one
     for name, least in options.items():
         rows, label = list_rows(copy), f"a life without room ({name})"
-        must_be_refused(name, list_replies({name: least}, BARRED))
+        must_be_refused(name, list_replies({name: least}, FORBIDDEN))
         demand(list_rows(copy) == rows, rules.ROOM_COMES_BACK, f"{label} has changed rows")
         after = list_replies({}, SHOWN)
         demand(after == before, rules.ROOM_COMES_BACK, f"core after {label}", before, after)
@@ -86,7 +86,7 @@ def compare_without_room(
 
 
 def must_be_refused(name: str, replies: Mapping[object, Outcome] | None) -> None:
-    for request in BARRED:
+    for request in FORBIDDEN:
         outcome = (replies or {}).get(request.op_id)
         error = outcome.error if isinstance(outcome, Failed) else None
         is_right = isinstance(error, BadConfig) and error.option == name

@@ -20,7 +20,7 @@ from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
-DUE: Final[Mapping[type, Callable[[Any, Tiers], object]]] = {
+EXPECTATIONS: Final[Mapping[type, Callable[[Any, Tiers], object]]] = {
     Blocks: lambda request, tiers: tiers.core.blocks,
     GetBlock: lambda request, tiers: next(
         (it for it in tiers.core.blocks if (it.kind, it.label) == (request.kind, tidy(request.label))), None
@@ -39,7 +39,7 @@ class CoreShown(Observer):
     asked: dict[str, Request] = {}
 
     def observe_request(self, agent: str, op_id: str, request: Request) -> None:
-        if type(request) in DUE:
+        if type(request) in EXPECTATIONS:
             self.asked[op_id] = request
 
     def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
@@ -56,6 +56,6 @@ def check_shown(reply: Reply, request: Request, tiers: Tiers) -> None:
         # of a prompt only the version of core is compared: the oracle reads back its text
         value: Any = reply.outcome.value
         got = value.version if isinstance(request, BuildSystemPrompt) else value
-        due = DUE[type(request)](request, tiers)
+        expected = EXPECTATIONS[type(request)](request, tiers)
         message = f"what {reply.op_id} {type(request).__name__} shows of core"
-        demand(got == due, rules.REFERENCE_AGREES, message, due, got)
+        demand(got == expected, rules.REFERENCE_AGREES, message, expected, got)

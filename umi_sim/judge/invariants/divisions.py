@@ -212,21 +212,21 @@ class Divisions(Observer):
 
     def check_reply(self, scope: Scope, op_id: str, outcome: Outcome) -> None:
         """Demand that the reply to a division reports one of its commits, or groups left as they were."""
-        plan, due = self.plans.pop(op_id, None), self.expected.pop(op_id, [])
+        plan, expected = self.plans.pop(op_id, None), self.expected.pop(op_id, [])
         self.forced.pop(op_id, None)
         if not (isinstance(outcome, Done) and isinstance(outcome.value, Evolved)):
             return
         value = outcome.value
         if value.change == "unchanged":
-            due = [self.expect_unchanged(plan or PlanInputs(), scope)]
-        lacks = dict(due).get(value)
-        demand(lacks is not None, RULE, f"the groups in the reply to {op_id}", due, value)
+            expected = [self.expect_unchanged(plan or PlanInputs(), scope)]
+        lacks = dict(expected).get(value)
+        demand(lacks is not None, RULE, f"the groups in the reply to {op_id}", expected, value)
         names, message = [it.name for it in outcome.degraded], f"the degradations of {op_id}"
         missing = [name for name, _, _ in lacks or () if name not in names]
         demand(not missing, rules.DEGRADATION_NAMED, message, missing, names)
         reported = [(it.name, it.reason, it.count) for it in outcome.degraded if it.name == PARTIAL]
         # two commits may come to equal replies, and lack different members: the reply may have either list
-        possible = [[it for it in each if it[0] == PARTIAL] for made, each in due if made == value]
+        possible = [[it for it in each if it[0] == PARTIAL] for made, each in expected if made == value]
         demand(reported in possible, rules.DEGRADATION_NAMED, message, possible, reported)
 
     def check_digest(self, reading: CategoryContents, rows: Bodies) -> None:
@@ -245,10 +245,10 @@ class Divisions(Observer):
         members = [it for it in bodies if isinstance(it, Membership)]
         for home in (it for it in bodies if isinstance(it, Category)):
             links = {it.entity_id: it.entity_version for it in members if it.category_id == home.id}
-            digest, due = self.links.get(home.id, ("", links))
+            digest, expected = self.links.get(home.id, ("", links))
             message = f"members of {home.name}, whose digest has not changed"
             is_other = digest != home.evolved_digest
-            demand(is_other or links == due, rules.DERIVED_FOLLOWS_SOURCE, message, due, links)
+            demand(is_other or links == expected, rules.DERIVED_FOLLOWS_SOURCE, message, expected, links)
 
     def expect_unchanged(self, plan: PlanInputs, scope: Scope) -> ExpectedReply:
         """Return the reply to a division that did nothing; the category must be as it was divided."""
@@ -296,9 +296,9 @@ def check_assignment(plan: PlanInputs, commit: Commit, config: Config) -> None:
         is_written, message = not words or it.entity_id in contents, f"entities written with {it.id}"
         demand(is_written, RULE, message, it.entity_id, sorted(contents))
         # keywords tea, green; "likes green apples": green alone
-        due = tuple(word for word in words if word in key_words(contents[it.entity_id]))
+        expected = tuple(word for word in words if word in key_words(contents[it.entity_id]))
         message = f"keywords of its group that {it.entity_id} has"
-        demand(due == it.keywords_matched, RULE, message, due, it.keywords_matched)
+        demand(expected == it.keywords_matched, RULE, message, expected, it.keywords_matched)
 
 
 # A category that is divided.
@@ -353,15 +353,17 @@ def list_used(members: Iterable[Membership], plan: PlanInputs) -> list[str]:
 
 def check_evolution(reading: CategoryContents, commit: Commit, config: Config) -> Bodies:
     """Check groups, members and names against what was read; return the rows after the commit."""
-    before, due = rows_before(reading), rows_due(reading, config)
+    before, expected = rows_before(reading), expect_rows(reading, config)
     after = before | {(it.address.kind, it.address.id): it.body for it in commit.writes}
     # Vectors that the commit leaves alone are as they were read; those that it writes take their place.
     after = keep_vectors(reading, after) | after
     check_bounds(reading, after, config)
-    for key in due:
-        wanted, got = hide_times(due[key]), hide_times(after.get(key))
+    for key in expected:
+        wanted, got = hide_times(expected[key]), hide_times(after.get(key))
         demand(wanted == got, RULE, f"{key[0]} {key[1]} as {reading.category.name} is divided", wanted, got)
-    strange = [key for key in after if key not in due and key[0] in ("membership", "subcategory", "vector")]
+    strange = [
+        key for key in after if key not in expected and key[0] in ("membership", "subcategory", "vector")
+    ]
     demand(not strange, RULE, f"rows that the division of {reading.category.name} does not give", (), strange)
     category = after["category", reading.category.id]
     is_timed = isinstance(category, Category) and category.evolved_ms == category.updated_ms
@@ -413,7 +415,7 @@ def rows_before(reading: CategoryContents) -> Bodies:
     return rows | {("vector", key): Vector(key, 1, it) for key, it in vectors.items()}
 
 
-def rows_due(reading: CategoryContents, config: Config) -> Bodies:
+def expect_rows(reading: CategoryContents, config: Config) -> Bodies:
     """Return every row of the category as it must be after the division; None: it must be deleted."""
     seen = reading.list_seen_ids()
     vectors = {key: reading.vectors[key] for key in seen if key in reading.vectors and key in reading.used}

@@ -92,8 +92,10 @@ def check_categories(rows: StoredRows, abouts: Mapping[str, str]) -> None:
     for key, it in rows.categories.items():
         own = category_id(rows.scope, it.name)
         demand(key == own, rules.UNIQUE_ROWS, f"the id of the category {it.name}", own, key)
-        due = counts[key]
-        demand(it.member_count == due, rules.DERIVED_FOLLOWS_SOURCE, f"members of {it.name}", due, it)
+        expected = counts[key]
+        demand(
+            it.member_count == expected, rules.DERIVED_FOLLOWS_SOURCE, f"members of {it.name}", expected, it
+        )
         about, message = abouts.get(it.name, it.description), f"the description of {it.name}"
         demand(it.description == about, rules.DERIVED_FOLLOWS_SOURCE, message, about, it)
         check_summary(it, [each.entity_id for each in rows.memberships.values() if each.category_id == key])
@@ -119,8 +121,14 @@ def check_resources(rows: StoredRows) -> None:
     # a long text is one whole resource and its segments, which name it as parent
     parts: dict[str, list[Resource]] = {}
     for key, it in rows.resources.items():
-        due = text_hash(it.text)
-        demand(it.text_hash == due, rules.DERIVED_FOLLOWS_SOURCE, f"the hash of {key}", due, it.text_hash)
+        expected = text_hash(it.text)
+        demand(
+            it.text_hash == expected,
+            rules.DERIVED_FOLLOWS_SOURCE,
+            f"the hash of {key}",
+            expected,
+            it.text_hash,
+        )
         check_description(it)
         if it.parent_id is None:
             own = resource_id(rows.scope, it.uri, it.text)
@@ -141,13 +149,13 @@ def check_resources(rows: StoredRows) -> None:
 
 def check_description(it: Resource) -> None:
     """Demand that only media have a description, and that a missing one is pending and nothing was read."""
-    is_media, is_due = it.modality in MEDIA and it.parent_id is None, it.pending[:1] == (DESCRIBE,)
+    is_media, must_describe = it.modality in MEDIA and it.parent_id is None, it.pending[:1] == (DESCRIBE,)
     rule, what = rules.DERIVED_FOLLOWS_SOURCE, f"the description of {it.id}"
     demand(is_media or not it.description, rule, what, "", it.description)
-    is_pending = is_due == (is_media and not it.description)
+    is_pending = must_describe == (is_media and not it.description)
     demand(is_pending, rule, f"{what} and what is pending", it.description, it.pending)
     # facts are read from the description: none can be known before there is one
-    is_unread = not (is_due and it.extracted_types)
+    is_unread = not (must_describe and it.extracted_types)
     demand(is_unread, rule, f"what was read of {it.id} before it had a description", (), it.extracted_types)
 
 
@@ -155,8 +163,10 @@ def check_segments(whole: Resource, segments: list[Resource], rows: StoredRows) 
     """Demand that segments are the lines of `whole`, in their order; a long line is in several."""
     message = f"segments of {whole.id}"
     places = [it.position for it in segments]
-    due_places = [*range(len(places))]
-    demand(places == due_places, rules.TEXT_COVERED, f"positions of the {message}", due_places, places)
+    expected_places = [*range(len(places))]
+    demand(
+        places == expected_places, rules.TEXT_COVERED, f"positions of the {message}", expected_places, places
+    )
     # Joined again, the segments must give the text: a line break belongs only between two lines.
     text, last = segments[0].text, segments[0].last_line
     for it in segments[1:]:
@@ -164,9 +174,9 @@ def check_segments(whole: Resource, segments: list[Resource], rows: StoredRows) 
         is_next = it.first_line in (last, last + 1) and it.first_line <= it.last_line
         demand(is_next, rules.TEXT_COVERED, f"the first line of {it.id}", last + 1, it.first_line)
         text, last = text + ("\n" if it.first_line > last else "") + it.text, it.last_line
-    due = whole.description or NORMALISERS[whole.modality](whole.text)
-    demand(text == due, rules.TEXT_COVERED, f"the text of all {message}", due, text)
-    end = due.count("\n")
+    expected = whole.description or NORMALISERS[whole.modality](whole.text)
+    demand(text == expected, rules.TEXT_COVERED, f"the text of all {message}", expected, text)
+    end = expected.count("\n")
     demand(last == end, rules.TEXT_COVERED, f"the last line of the {message}", end, last)
     before: Counter[str] = Counter()
     for it in segments:

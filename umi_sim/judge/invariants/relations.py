@@ -138,16 +138,16 @@ def check_count(entity: Entity, rows: StoredRows) -> None:
 
 def check_contradicts(entity: Entity, rows: StoredRows) -> None:
     """Demand that a fact names the facts that contradict it, all of them while there is room."""
-    refs, limit, due = entity.contradicts, limits.RELATION_COUNT_MAX, dict[str, None]()
+    refs, limit, expected = entity.contradicts, limits.RELATION_COUNT_MAX, dict[str, None]()
     for relation in rows.touching.get(entity.id, ()):
         if relation.kind == "contradict":
             # a contradicts b: a names b, and b names a
             key, version = relation.target if relation.source[0] == entity.id else relation.source
-            due[f"{key}@{version}"] = None
-    strange, rule = [ref for ref in refs if ref not in due], rules.RELATION_ENDS
-    demand(not strange, rule, f"{entity.id} names contradictions without a relation", list(due), refs)
+            expected[f"{key}@{version}"] = None
+    strange, rule = [ref for ref in refs if ref not in expected], rules.RELATION_ENDS
+    demand(not strange, rule, f"{entity.id} names contradictions without a relation", list(expected), refs)
     is_once = len(dict.fromkeys(refs)) == len(refs) <= limit
     message = f"contradictions that {entity.id} names"
     demand(is_once, rule, message, f"each once, {limit} at most", refs)
-    missing = [ref for ref in due if ref not in refs]
-    demand(not missing or len(refs) >= limit, rule, message, list(due), refs)
+    missing = [ref for ref in expected if ref not in refs]
+    demand(not missing or len(refs) >= limit, rule, message, list(expected), refs)

@@ -91,9 +91,9 @@ def check_store(storage: SimStorage, state: State, *, has_lied: bool = False) ->
 def check_grant(body: object, scope: Scope) -> None:
     """Demand that the readers of an archive are other agents than its own, in order, and not too many."""
     if isinstance(body, Grant):
-        due = tuple(sorted({*body.readers} - {scope.agent}))
-        is_fit = body.readers == due and 0 < len(due) <= limits.SESSION_MEMBER_COUNT_MAX
-        demand(is_fit, rules.SHARED_AS_GRANTED, "agents that may read an archive", due, body.readers)
+        expected = tuple(sorted({*body.readers} - {scope.agent}))
+        is_fit = body.readers == expected and 0 < len(expected) <= limits.SESSION_MEMBER_COUNT_MAX
+        demand(is_fit, rules.SHARED_AS_GRANTED, "agents that may read an archive", expected, body.readers)
 
 
 def check_records(access: AccessTable) -> None:
@@ -141,8 +141,12 @@ def check_opening(asked: Commit, storage: SimStorage) -> None:
     for write in asked.writes:
         value, scope = write.body.value if isinstance(write.body, Receipt) else None, write.address.scope
         # an older life may send the same batch; it expects an older epoch, and storage refuses it
-        due = Expect(Address(scope, "epoch", "epoch"), storage.epoch_of(scope))
-        if getattr(value, "change", "") == "opened" and is_closed(storage, scope) and due in asked.expects:
+        expected = Expect(Address(scope, "epoch", "epoch"), storage.epoch_of(scope))
+        if (
+            getattr(value, "change", "") == "opened"
+            and is_closed(storage, scope)
+            and expected in asked.expects
+        ):
             check_purged(storage, scope)
 
 
@@ -229,9 +233,9 @@ def check_owned(rows: StoredRows, kind: str, rule: Rule, owner_ids: Iterable[str
 def check_entity(entity: Entity, rows: StoredRows) -> None:
     """Demand that the id of a fact follows from its content and what it is about."""
     names = (entity.name, *entity.others)
-    due = tuple(entity_id(rows.scope, name) for name in names) if entity.about else ()
-    is_due = entity.about == due and len(due) >= len(entity.others)
-    demand(is_due, rules.EQUAL_NAMES_APART, f"what {entity.id} is about", due, entity.about)
+    expected = tuple(entity_id(rows.scope, name) for name in names) if entity.about else ()
+    is_right = entity.about == expected and len(expected) >= len(entity.others)
+    demand(is_right, rules.EQUAL_NAMES_APART, f"what {entity.id} is about", expected, entity.about)
     demand(entity.follows != entity.id, rules.EQUAL_NAMES_APART, f"{entity.id} follows itself", None, entity)
     own = fact_id(rows.scope, entity.about, entity.content)
     demand(entity.id == own, rules.EQUAL_NAMES_APART, f"the id of {entity.content!r}", own, entity.id)
@@ -273,8 +277,8 @@ def check_vectors(rows: StoredRows, dims: int) -> None:
         is_missed = entity is not None and entity.vector_missing
         demand(not is_missed, rule, f"{key} has a vector, and is marked as a fact without one")
         is_sound = len(components) == dims and any(components) and COMPONENTS.issuperset(components)
-        due = f"{dims} numbers of one byte, not all 0"
-        demand(is_sound, rules.VECTORS_WHOLE, f"the vector of {key}", due, components)
+        expected = f"{dims} numbers of one byte, not all 0"
+        demand(is_sound, rules.VECTORS_WHOLE, f"the vector of {key}", expected, components)
 
 
 # Core.
@@ -289,8 +293,8 @@ def check_core_rows(rows: StoredRows, core: CoreTier) -> None:
         return
     # core read at version 5, row at 7: a newer core is on its way; at 7 both must be equal
     if guard == stored:
-        due, got = row.body.blocks, core.blocks
-        demand(got == due, rules.CORE_CURRENT, "the blocks of core", due, got)
+        expected, got = row.body.blocks, core.blocks
+        demand(got == expected, rules.CORE_CURRENT, "the blocks of core", expected, got)
     for block in row.body.blocks:
         for entry in block.entries:
             check_shown(block, entry, rows)
@@ -315,8 +319,8 @@ def check_shown(block: Block, entry: Entry, rows: StoredRows) -> None:
     demand(entry.name == name, rules.CORE_CURRENT, f"the name that core shows of {key}", name, entry.name)
     demand(entry.text == text, rules.CORE_CURRENT, f"the text that core shows of {key}", text, entry.text)
     is_right = (block.kind == SELF_BLOCK) == (entity.type == "self")
-    message, due = f"the block of {key} of type {entity.type}", f"{SELF_BLOCK} for self alone"
-    demand(is_right, rules.SYSTEM_IS_AUTHORED, message, due, block.kind)
+    message, expected = f"the block of {key} of type {entity.type}", f"{SELF_BLOCK} for self alone"
+    demand(is_right, rules.SYSTEM_IS_AUTHORED, message, expected, block.kind)
 
 
 def check_xml(core: CoreTier) -> None:

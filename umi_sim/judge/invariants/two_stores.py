@@ -267,10 +267,10 @@ def is_sound(row: Row) -> bool:
     return body.row_kind == address.kind and body.own_id() in (None, address.id)
 
 
-def check_commit(commit: Commit, scope: Scope, due: Sequence[str]) -> None:
+def check_commit(commit: Commit, scope: Scope, allowed: Sequence[str]) -> None:
     """Demand that a batch is about one kind of rows of one agent, and that one to main expects the phase.
 
-    `due`: the kinds of the requests in flight. Without that fence it could land after a switch of the phase.
+    `allowed`: the kinds of the requests in flight. Without that fence it could land after a switch.
     """
     written = [it.address for it in commit.writes]
     addresses = [*written, *(it.address for it in commit.expects)]
@@ -279,7 +279,9 @@ def check_commit(commit: Commit, scope: Scope, due: Sequence[str]) -> None:
     strange = [it for it in addresses if it.kind not in allowed and (it in written or it.kind != "epoch")]
     is_own = all(each.scope == scope for each in addresses) and not strange
     message = "the rows of a batch, all of one kind that a request is about, and of its agent"
-    demand(is_own and len(kinds) == 1 and kinds[0] in due, rules.PHASES_APART, message, due, addresses)
+    demand(
+        is_own and len(kinds) == 1 and kinds[0] in allowed, rules.PHASES_APART, message, allowed, addresses
+    )
     # planned in dual_write, lands in dual_read: without the fence the outbox would not name the row
     is_fenced = commit.store != MAIN or any(each.address.kind == "phase" for each in commit.expects)
     message = "a batch to main does not expect the phase that it was planned in"
@@ -305,19 +307,19 @@ def check_log(now: StoresView, whose: str) -> None:
     """Demand that the numbers of a log are 1, 2, 3 ... in both stores, but for a purge or a hand-over."""
     for store, rows in ((MAIN, now.main), (LEGACY, now.legacy)):
         # three rows are 1, 2 and 3; a legacy that is purged in the end may lack any of them
-        due = [f"{number:012}" for number in range(1, len(rows) + 1)]
+        expected = [f"{number:012}" for number in range(1, len(rows) + 1)]
         is_purged = now.phase in HANDED_OVER or (store == LEGACY and now.phase == "cleanup")
         message = f"in {now.phase} the numbers of {whose} in {store}"
-        demand(is_purged or sorted(rows) == due, rules.NO_GAPS, message, due, sorted(rows))
+        demand(is_purged or sorted(rows) == expected, rules.NO_GAPS, message, expected, sorted(rows))
 
 
-def check_write(op_id: str, own_id: str, due: str | None, now: StoresView) -> None:
+def check_write(op_id: str, own_id: str, expected: str | None, now: StoresView) -> None:
     got = (now.legacy if now.truth == LEGACY else now.main).get(own_id)
     message = f"what {now.truth} has of row {own_id}, which {op_id} has written in {now.phase}"
-    demand(got == due, rules.ONE_TRUTH, message, due, got)
+    demand(got == expected, rules.ONE_TRUTH, message, expected, got)
 
 
-def check_mirrored(op_id: str, own_id: str, due: str | None, now: StoresView, done: Done) -> None:
+def check_mirrored(op_id: str, own_id: str, expected: str | None, now: StoresView, done: Done) -> None:
     """Demand that a write done in legacy is in main too, or reported as missing there.
 
     Reads cannot show that, since legacy has the truth. An added row of a log is exempt: it may wait for
@@ -326,7 +328,7 @@ def check_mirrored(op_id: str, own_id: str, due: str | None, now: StoresView, do
     got = now.main.get(own_id)
     is_reported = now.phase != "dual_write" or bool(done.degraded)
     message = f"what main has of row {own_id}, which {op_id} has written to legacy"
-    demand(is_reported or got == due, rules.MIRROR_TOLD, message, due, got)
+    demand(is_reported or got == expected, rules.MIRROR_TOLD, message, expected, got)
 
 
 def check_fallback(op_id: str, shown: Mapping[str, object], now: StoresView) -> None:
@@ -342,12 +344,12 @@ def check_failure(op_id: str, work: Work, now: StoresView) -> None:
     Main counts as well if it has to store a key first, and at the steps that read the phase.
     """
     # a keyed write in dual_write: legacy has the truth, but main has to store the key first
-    due, failed = (now.truth, MAIN) if work.is_keyed else (now.truth,), [*work.unanswered.values()]
+    asked, failed = (now.truth, MAIN) if work.is_keyed else (now.truth,), [*work.unanswered.values()]
     if not isinstance(work.request, OF_ROWS):
-        due = MAIN, LEGACY  # it asks both
-    has_reason = any(store in due or step in STARTS for store, step in failed)
+        asked = MAIN, LEGACY  # it asks both
+    has_reason = any(store in asked or step in STARTS for store, step in failed)
     message = f"{op_id} fails in {now.phase}; the stores that have failed it"
-    demand(has_reason, rules.STORE_FAILURE_CONTAINED, message, due, failed)
+    demand(has_reason, rules.STORE_FAILURE_CONTAINED, message, asked, failed)
 
 
 def check_report(op_id: str, report: StoresCompared, now: StoresView, doubted: Mapping[str, None]) -> None:

@@ -34,8 +34,8 @@ from umi_sim.services.storage import SimStorage
 KINDS: Final = ("category", "resource", "reflection")
 WORKFLOWS: Final = ("memorize", "summarise", "reflect")
 PURGE: Final = "epoch"  # by the row of a closed agent, the purge of its rows is scheduled
-Due = tuple[int, int | None]  # the version of a row, and when something of it is due
-UNKNOWN: Final[Due] = (0, None)
+Schedule = tuple[int, int | None]  # the version of a row, and when something of it is due
+UNKNOWN: Final[Schedule] = (0, None)
 UpkeepRow = Category | Resource | Reflection
 
 
@@ -69,17 +69,17 @@ def check_upkeep(storage: SimStorage, state: State, *, is_sure: bool) -> None:
         demand(PURGE in got, rules.RESTART_KEEPS_DUES, message, PURGE, got)
         return
     unfinished = list_unfinished(storage, state.scope) if interval_ms else []
-    due = {it.id: it.updated_ms + interval_ms for it in unfinished}
-    check_schedule("upkeep", due, got, is_sure=is_sure)
+    expected = {it.id: it.updated_ms + interval_ms for it in unfinished}
+    check_schedule("upkeep", expected, got, is_sure=is_sure)
 
 
-def check_schedule(name: str, due: Mapping[str, int], got: Mapping[str, int], *, is_sure: bool) -> None:
+def check_schedule(name: str, expected: Mapping[str, int], got: Mapping[str, int], *, is_sure: bool) -> None:
     # a damaged row counts as none: it can hide work, and cannot make any
-    strange = {key: at_ms for key, at_ms in got.items() if due.get(key) != at_ms}
+    strange = {key: at_ms for key, at_ms in got.items() if expected.get(key) != at_ms}
     message = f"{name} that a restart has scheduled without need, or at another time"
-    demand(not strange, rules.RESTART_KEEPS_DUES, message, due, strange)
-    lost = [key for key in due if key not in got] if is_sure else []
-    demand(not lost, rules.RESTART_KEEPS_DUES, f"{name} that a restart has not scheduled", due, got)
+    demand(not strange, rules.RESTART_KEEPS_DUES, message, expected, strange)
+    lost = [key for key in expected if key not in got] if is_sure else []
+    demand(not lost, rules.RESTART_KEEPS_DUES, f"{name} that a restart has not scheduled", expected, got)
 
 
 class UpkeepSchedule(Observer):
@@ -96,7 +96,7 @@ class UpkeepSchedule(Observer):
     config: Config
     is_forged: bool
     reported: dict[str, dict[str, int | None]] = {}
-    newest: dict[str, dict[str, Due]] = {}
+    newest: dict[str, dict[str, Schedule]] = {}
     counts: Counter[str] = msgspec.field(default_factory=Counter)
     begun: dict[str, int] = {}
     is_late: dict[str, bool] = {}
@@ -108,31 +108,31 @@ class UpkeepSchedule(Observer):
     def observe_answer(self, call: Call, answer: Answer, scope: Scope) -> None:
         if self.is_forged:
             return
-        asker = call.old_asker if call.old_asker in self.newest else call.agent
+        caller = call.old_asker if call.old_asker in self.newest else call.agent
         if call.workflow == "upkeep" and isinstance(answer, ReadDone):
             for row in answer.rows:
                 if not is_damaged(row) and has_work(row.body):
-                    self.looks[asker] = row.body
+                    self.looks[caller] = row.body
             return
         begun, commit = self.begun.get(call.op_id, -1), call.effect
         if not isinstance(commit, Commit) or not isinstance(answer, Committed):
             return
         # issued when two commits were answered, answered when three are: the third may have written the row
-        self.is_late[asker] = self.counts[asker] > begun
-        self.counts[asker] += 1
+        self.is_late[caller] = self.counts[caller] > begun
+        self.counts[caller] += 1
         receipts = [it.body for it in commit.writes if isinstance(it.body, Receipt)]
         if answer.receipt not in (None, *receipts):
             return  # an earlier batch of its own has the key
         versions = {where.id: version for where, version in answer.versions if where.kind in KINDS}
         bodies = {it.address.id: it.body for it in commit.writes if isinstance(it.body, UpkeepRow)}
-        newest = self.newest.setdefault(asker, {})
-        if not self.is_late[asker]:  # storage may have lost rows, and count from a lower version again
+        newest = self.newest.setdefault(caller, {})
+        if not self.is_late[caller]:  # storage may have lost rows, and count from a lower version again
             newest |= dict.fromkeys(bodies, UNKNOWN)
         for key, body in bodies.items():
             # version 3 is known, version 2 comes late: version 3 says what is left to do
             now = versions[key], self.due_ms(body)
             newest[key] = max(newest.get(key, UNKNOWN), now, key=itemgetter(0))
-        self.reported[asker] = {key: newest[key][1] for key in bodies}
+        self.reported[caller] = {key: newest[key][1] for key in bodies}
 
     def due_ms(self, body: UpkeepRow) -> int | None:
         interval_ms = self.config.upkeep_interval_ms
@@ -154,8 +154,8 @@ class UpkeepSchedule(Observer):
             message = f"when {agent} tries the unfinished work of {seen.id} again"
             demand(known_ms in (None, due_ms), rules.PENDING_UNTIL_DONE, message, due_ms, known_ms)
         known = {key: scheduled.get(key) for key in reported}
-        others = {key: due for key, due in reported.items() if due != known[key]}
-        wrong = {key: due for key, due in others.items() if not (is_late and known[key] is not None)}
+        others = {key: stated for key, stated in reported.items() if stated != known[key]}
+        wrong = {key: stated for key, stated in others.items() if not (is_late and known[key] is not None)}
         message = f"the work that a commit of {agent} leaves, as it is scheduled"
         if reported:
             demand(not wrong, rules.PENDING_UNTIL_DONE, message, wrong, known)

@@ -31,7 +31,7 @@ from umi_sim.judge.oracle.api_blocks import Keys
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.oracle.promises import PHASES, Failures, check_refusal
 from umi_sim.judge.oracle.working import WorkingModel
-from umi_sim.judge.plain.requests import is_gone
+from umi_sim.judge.plain.requests import is_no_agent
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
@@ -144,8 +144,8 @@ class Closing(OracleModel):
         else:
             state = "closed" if self.is_closed else "open"
             message = f"the reply to {ending.op_id} {type(request).__name__} by an agent that is {state}"
-            due = "NotFound" if self.is_closed else "no NotFound"
-            demand(is_gone(outcome) == self.is_closed, rules.CLOSED_IS_CLOSED, message, due, outcome)
+            expected = "NotFound" if self.is_closed else "no NotFound"
+            demand(is_no_agent(outcome) == self.is_closed, rules.CLOSED_IS_CLOSED, message, expected, outcome)
 
     def settle(self) -> None:
         """Apply the doubted requests that are durable."""
@@ -169,7 +169,7 @@ class Closing(OracleModel):
             if value is not None and self.is_news(op_id, request.request_key, value):
                 self.judge_done(op_id, value, is_delete=is_delete)
             return
-        elif is_gone(outcome):
+        elif is_no_agent(outcome):
             is_right = is_delete and self.is_closed
             message = f"{op_id} finds no agent, though there is one"
             demand(is_right, rules.CLOSED_IS_CLOSED, message, "another reply", outcome)
@@ -194,8 +194,14 @@ class Closing(OracleModel):
         return not value.repeated
 
     def judge_done(self, op_id: str, value: AgentSwitched, *, is_delete: bool) -> None:
-        due = "closed" if is_delete else "opened" if self.is_closed else "unchanged"
-        demand(value.change == due, rules.CLOSED_IS_CLOSED, f"the change in the reply to {op_id}", due, value)
+        expected = "closed" if is_delete else "opened" if self.is_closed else "unchanged"
+        demand(
+            value.change == expected,
+            rules.CLOSED_IS_CLOSED,
+            f"the change in the reply to {op_id}",
+            expected,
+            value,
+        )
         holds = not (is_delete and self.is_closed)
         message = f"the reply to {op_id}, which closes a closed agent"
         demand(holds, rules.CLOSED_IS_CLOSED, message, "NotFound", value)
@@ -218,7 +224,7 @@ EPOCH: Final = "epoch"
 OPENS: Final = (SessionCreated, SessionLoaded, SessionSaved)  # what changes a working tier as a whole
 
 
-class ReplacedLife(Owner):
+class ReplacedIncarnation(Owner):
     """A life that another one has replaced.
 
     `keys`: the commit keys of all batches that were durable when it was woken. `working`: what its working
@@ -276,7 +282,7 @@ class ReplacedLife(Owner):
             is_others = isinstance(receipt, Receipt) and receipt.by[0] != self.epoch
             # Committed is right for a batch that was durable before the takeover, or one that storage has
             # acknowledged and lost; any other batch of this epoch must have met a conflict.
-            is_known = commit.key in self.keys or self.surroundings.atlas.has_struck(op_id)
+            is_known = commit.key in self.keys or self.surroundings.atlas.may_have_lost(op_id)
             message = f"a life of epoch {self.epoch} wrote {commit.key} when a later one had begun"
             demand(is_known or is_others, rules.OLD_LIFE_FENCED, message)
 
@@ -308,9 +314,9 @@ class ReplacedLife(Owner):
             # Its own delete_agent may have raised the epoch to 8
             # without an answer: then the error still names epoch 7.
             is_own = self.is_switching and isinstance(error, Deposed) and 0 < error.epoch <= self.epoch
-            is_deposed = isinstance(outcome, Failed) and (is_own or error == Deposed(self.epoch))
+            is_fenced = isinstance(outcome, Failed) and (is_own or error == Deposed(self.epoch))
             is_wrong = error is not None and error == bad_request(request)
-            holds = is_deposed or is_wrong or isinstance(outcome, Unknown)
+            holds = is_fenced or is_wrong or isinstance(outcome, Unknown)
             demand(holds, rule, f"{message}, which is fenced", "Deposed", outcome)
         else:
             message = f"{message}, to which no answer named a later one"
@@ -348,19 +354,19 @@ class Tampered(Owner):
     ids: dict[str, dict[Scope, None]] = {}
 
     def observe_answer(self, call: Call, answer: Answer) -> None:
-        asker = call.old_asker if call.old_asker in self.old else call.agent
+        caller = call.old_asker if call.old_asker in self.old else call.agent
         is_recovering = call.workflow == "recover"
         match answer:
             case EffectFailed(changed=changed) if isinstance(call.effect, Commit) and is_of_epoch(changed):
-                self.fenced[asker] = is_recovering
+                self.fenced[caller] = is_recovering
             case ReadDone(rows=rows) if is_recovering and is_of_epoch((row.address, 0) for row in rows):
-                self.fenced.setdefault(asker, True)  # it claims the next epoch, or is fenced
+                self.fenced.setdefault(caller, True)  # it claims the next epoch, or is fenced
             case Committed(versions=versions) if is_recovering and is_of_epoch(versions):
                 # Only a claim that was preceded by a recovery counts:
                 #   fenced[a] = False   a commit met another epoch: fenced, and stays so
                 #   fenced[a] = True    it recovered, and this commit claims the next epoch: judged as before
-                if self.fenced.get(asker):
-                    del self.fenced[asker]
+                if self.fenced.get(caller):
+                    del self.fenced[caller]
 
     def observe_reply(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         request = self.requests.pop(op_id)
@@ -381,16 +387,16 @@ class Tampered(Owner):
             self.judge_end(agent, op_id, type(request).__name__, outcome)
 
     def judge_end(self, agent: str, op_id: str, name: str, outcome: Outcome) -> None:
-        is_deposed = isinstance(outcome, Failed) and isinstance(outcome.error, Deposed)
+        is_fenced = isinstance(outcome, Failed) and isinstance(outcome.error, Deposed)
         was_recovering = self.fenced.get(agent)
         if was_recovering is False:
             message = f"{op_id} {name} of a life that is fenced"
-            holds = is_deposed or isinstance(outcome, Refused | Unknown)
+            holds = is_fenced or isinstance(outcome, Refused | Unknown)
             demand(holds, rules.OLD_LIFE_FENCED, message, "Deposed", outcome)
             return
         message = f"{op_id} {name} of a life that is not fenced"
-        demand(was_recovering or not is_deposed, rules.OLD_LIFE_FENCED, message, "not Deposed", outcome)
-        is_well = is_deposed or isinstance(outcome, Done | Refused | Unknown) or not op_id.startswith(PHASES)
+        demand(was_recovering or not is_fenced, rules.OLD_LIFE_FENCED, message, "not Deposed", outcome)
+        is_well = is_fenced or isinstance(outcome, Done | Refused | Unknown) or not op_id.startswith(PHASES)
         message = f"{op_id} {name} in a healed world"
         demand(is_well, rules.ACKNOWLEDGED_IS_DURABLE, message, "no failure", outcome)
 
@@ -415,5 +421,5 @@ class Tampered(Owner):
         if agent in self.fenced:
             self.fenced[old] = self.fenced.pop(agent)
 
-    def life_over(self, agent: str) -> None:
+    def end_incarnation(self, agent: str) -> None:
         self.fenced.pop(agent, None)

@@ -169,13 +169,13 @@ def apply_edit(edit: Edit, slot: Slot, before: VisibleBlock, version: int) -> Ed
     if (before.text is None) != isinstance(edit, CreateBlock) and not isinstance(edit, AppendToBlock):
         return None
     expected = getattr(edit, "expected_version", None)
-    if (expected is not None and expected != version) or is_barred(edit, slot, before):
+    if (expected is not None and expected != version) or is_forbidden(edit, slot, before):
         return None
     found = find_outcome(edit, before)
     return found if found is not None and fits(before, found.after) else None
 
 
-def is_barred(edit: Edit, slot: Slot, before: VisibleBlock) -> bool:
+def is_forbidden(edit: Edit, slot: Slot, before: VisibleBlock) -> bool:
     """Return True if the author may not make this edit.
 
     A model never edits the system block or a read-only block, and no author edits the text of a read-only
@@ -346,7 +346,7 @@ class Chain(Owner):
 def is_closed(edit: Edit, slot: Slot, before: VisibleBlock) -> bool:
     """Return True if the author may not make this edit, or the text is too large for the block's limit."""
     found = find_outcome(edit, before)
-    return is_barred(edit, slot, before) or (found is not None and not fits(before, found.after))
+    return is_forbidden(edit, slot, before) or (found is not None and not fits(before, found.after))
 
 
 class CertainBlocks(Data):
@@ -540,8 +540,8 @@ class BlocksModel(Owner):
         is_once = len(set(labels)) == len(labels)
         demand(is_once, rules.LABELS_UNIQUE, "labels of blocks", "each once", labels)
         places = [place(slot_shown(block)) for block in blocks]
-        due = sorted(places)
-        demand(places == due, rules.GET_WHAT_WAS_PUT, "the order of blocks", due, places)
+        expected = sorted(places)
+        demand(places == expected, rules.GET_WHAT_WAS_PUT, "the order of blocks", expected, places)
         shown = [block.id for block in blocks]
         for slot, chain in self.chains.items():
             # Missing is right if the block may have been deleted at any moment since the request.

@@ -27,9 +27,9 @@ from umi_core.messages.requests import RemoveBlock, SetBlock, bad_request
 from umi_core.text import tidy
 from umi_core.values import Scope
 from umi_sim.judge.oracle.api_blocks import EDITS, BlocksModel, Chain, Keys, Slot, name_of
-from umi_sim.judge.oracle.core_model import is_barred
+from umi_sim.judge.oracle.core_model import is_forbidden
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
-from umi_sim.judge.plain.requests import is_gone
+from umi_sim.judge.plain.requests import is_no_agent
 from umi_sim.judge.plain.scores import fit_alone
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
@@ -95,7 +95,7 @@ class LogPosition(Data):
 
 
 class NumberedRow(Owner):
-    """A row at its number. `sure`, `gone`: the tick since which it is surely there, or deleted.
+    """A row at its number. `sure`, `deleted_at`: the tick since which it is surely there, or deleted.
 
     `at_ms`: when it was added, once a reply has shown that.
     """
@@ -104,7 +104,7 @@ class NumberedRow(Owner):
     op_id: str
     at_ms: int | None = None
     sure: int = FOREVER
-    gone: int = FOREVER
+    deleted_at: int = FOREVER
 
 
 class LogModel(Owner):
@@ -162,9 +162,9 @@ class LogModel(Owner):
         self.tick += 1
         # A read may have shown its rows before this reply, and then has placed them (`settle`).
         contents = self.open.get(op_id) or [it.contents for it in self.rows.values() if it.op_id == op_id]
-        due, got = (self.name, len(contents)), (value.log, value.count)
+        expected, got = (self.name, len(contents)), (value.log, value.count)
         message = f"the log and the number of rows in the reply to {op_id}"
-        demand(got == due, rules.MESSAGE_LOG_COMPLETE, message, due, got)
+        demand(got == expected, rules.MESSAGE_LOG_COMPLETE, message, expected, got)
         last, message = self.begun[op_id].last, f"the first number of {op_id} in the {self.name} log"
         demand(value.first_seq > last, rules.MESSAGE_LOG_COMPLETE, message, f"above {last}", value.first_seq)
         self.place(op_id, value.first_seq, contents)
@@ -180,7 +180,9 @@ class LogModel(Owner):
 
     def place(self, op_id: str, first: int, rows: list[RowContents]) -> None:
         for seq, each in enumerate(rows, first):
-            now = self.rows.setdefault(seq, NumberedRow(each, op_id, gone=self.unseen.pop(seq, FOREVER)))
+            now = self.rows.setdefault(
+                seq, NumberedRow(each, op_id, deleted_at=self.unseen.pop(seq, FOREVER))
+            )
             is_same, message = (now.op_id, now.contents) == (op_id, each), f"row {seq} of the {self.name} log"
             demand(is_same, rules.ID_NAMES_ONE_ROW, message, now.contents, each)
         self.open.pop(op_id, None)
@@ -194,20 +196,20 @@ class LogModel(Owner):
         # it guesses the id of an append without a reply.
         may_be = row is not None or (bool(self.open) and seq > self.floor)
         demand(may_be, rules.ID_NAMES_ONE_ROW, f"{op_id} deleted {key}, which was never added")
-        deleted = self.unseen.get(seq, FOREVER) if row is None else row.gone
+        deleted = self.unseen.get(seq, FOREVER) if row is None else row.deleted_at
         message = f"{op_id} deleted {key}, which was deleted before"
         demand(deleted >= begun.tick, rules.DELETE_REACHES_ALL, message)
         if row is None:
             self.unseen[seq] = min(deleted, self.tick)
         else:
-            row.gone = min(deleted, self.tick)
+            row.deleted_at = min(deleted, self.tick)
 
     # What may be there.
 
     def is_sure(self, seq: int, tick: int) -> bool:
         """Return True if the row was there at this tick and surely still is."""
         row = self.rows.get(seq)
-        is_doubted = row is None or row.gone < FOREVER or seq in self.deletes.values()
+        is_doubted = row is None or row.deleted_at < FOREVER or seq in self.deletes.values()
         return row is not None and row.sure <= tick and not is_doubted
 
     def judge_row(self, op_id: str, row: Any) -> None:
@@ -224,10 +226,10 @@ class LogModel(Owner):
             demand(not is_stray, rules.AGENTS_APART, message, placed.contents, contents)
             message = f"row {row.seq} of the {self.name} log, as it was added"
             demand(placed.contents == contents, rules.GET_WHAT_WAS_PUT, message, placed.contents, contents)
-        is_gone = placed is not None and placed.gone < self.begun[op_id].tick
-        demand(not is_gone, rules.DELETE_REACHES_ALL, f"{row.id} is shown, and was deleted", "", row)
-        due = f"{self.prefix}_{row.seq:012}"
-        demand(row.id == due, rules.ID_NAMES_ONE_ROW, f"the id of row {row.seq}", due, row.id)
+        is_deleted = placed is not None and placed.deleted_at < self.begun[op_id].tick
+        demand(not is_deleted, rules.DELETE_REACHES_ALL, f"{row.id} is shown, and was deleted", "", row)
+        expected = f"{self.prefix}_{row.seq:012}"
+        demand(row.id == expected, rules.ID_NAMES_ONE_ROW, f"the id of row {row.seq}", expected, row.id)
 
     def settle(self, seq: int, contents: RowContents) -> None:
         """Take a row that a read shows as one of a request with an unknown outcome."""
@@ -264,12 +266,12 @@ class LogModel(Owner):
         demand(last >= begun.last, rules.MESSAGE_LOG_COMPLETE, message, f"{begun.last} or more", last)
         most = max(self.rows, default=base) + sum(map(len, self.open.values())) + self.slack
         demand(last <= most, rules.PAGER_COMPLETE, message, f"{most} at most", last)
-        due, message = self.page(request, value.total, base), f"the messages on the page of {op_id}"
+        expected, message = self.page(request, value.total, base), f"the messages on the page of {op_id}"
         demand(got == sorted(got), rules.MESSAGE_LOG_COMPLETE, message, sorted(got), got)
-        demand(got == list(due), rules.PAGER_COMPLETE, message, list(due), got)
+        demand(got == list(expected), rules.PAGER_COMPLETE, message, list(expected), got)
         for row in value.messages:
             self.judge_row(op_id, row)
-        wanted = (due.start > base + 1 and value.total > 0, due.stop <= last)
+        wanted = (expected.start > base + 1 and value.total > 0, expected.stop <= last)
         ends, message = (value.has_older, value.has_newer), f"whether {op_id} has older and newer messages"
         demand(ends == wanted, rules.PAGER_COMPLETE, message, wanted, ends)
 
@@ -278,8 +280,8 @@ class LogModel(Owner):
         seqs, limit = [row.seq for row in value.messages], request.limit or PAGE
         for row in value.messages:
             self.judge_row(op_id, row)
-            is_due = is_sought(request, row.seq, row.content, row.at_ms)
-            demand(is_due, rules.PAGER_COMPLETE, f"{op_id} shows {row.id}, not asked for", request, row)
+            is_right = is_sought(request, row.seq, row.content, row.at_ms)
+            demand(is_right, rules.PAGER_COMPLETE, f"{op_id} shows {row.id}, not asked for", request, row)
         in_order = seqs == sorted(set(seqs), reverse=True) and len(seqs) <= limit
         message = f"the messages that {op_id} finds"
         demand(in_order, rules.MESSAGE_LOG_COMPLETE, message, f"{limit} at most, newest first", seqs)
@@ -288,7 +290,7 @@ class LogModel(Owner):
         tick, last = self.begun[op_id].tick, value.next or 0
         sure = [seq for seq in sorted(self.rows) if seq >= last and self.is_sure(seq, tick)]
         rows = [(seq, self.rows[seq]) for seq in sure]
-        due: list[Place] = [
+        expected: list[Place] = [
             -seq for seq, it in rows if is_sought(request, seq, it.contents.content, it.at_ms)
         ]
         # The time of a row is known only once a reply has shown
@@ -296,19 +298,19 @@ class LogModel(Owner):
         timeless = structs.replace(request, from_ms=None, until_ms=None)
         known = [(seq, it, request if it.at_ms is not None else timeless) for seq, it in self.rows.items()]
         may_be = [-seq for seq, it, asked in known if is_sought(asked, seq, it.contents.content, it.at_ms)]
-        self.judge_skip(op_id, request.skip, due, may_be, [-seq for seq in seqs])
+        self.judge_skip(op_id, request.skip, expected, may_be, [-seq for seq in seqs])
 
     def judge_skip(
-        self, op_id: str, skip: int, due: list[Place], may_be: list[Place], got: list[Place]
+        self, op_id: str, skip: int, expected: list[Place], may_be: list[Place], got: list[Place]
     ) -> None:
-        """Demand that no due row is missing behind the first `skip` ones; rows are sorted by place."""
-        # skip 2, due 9 8 7 6 5, got 7 6: 9 and 8 are skipped, and none is lost (places are minus the numbers)
-        # skip 2, due 9 8 7 6 5, got 6 5: 9, 8 and 7 are skipped, though 7 should have been shown
-        passed = [place for place in due if not got or place < got[0]]
-        lost = [place for place in due if got and place > got[0] and place not in got]
+        """Demand that no expected row is missing behind the first `skip` ones; rows are sorted by place."""
+        # skip 2, expected 9 8 7 6 5, got 7 6: 9 and 8 are skipped, none is lost (a place is minus a number)
+        # skip 2, expected 9 8 7 6 5, got 6 5: 9, 8 and 7 are skipped, though 7 should have been shown
+        passed = [place for place in expected if not got or place < got[0]]
+        lost = [place for place in expected if got and place > got[0] and place not in got]
         is_complete = not lost and len(passed) <= skip
         message = f"the rows that {op_id} shows, {skip} skipped"
-        demand(is_complete, rules.PAGER_COMPLETE, message, due, got)
+        demand(is_complete, rules.PAGER_COMPLETE, message, expected, got)
         before = sum(place < got[0] for place in may_be) if got else skip
         most = before + sum(map(len, self.open.values()))
         demand(most >= skip, rules.PAGER_COMPLETE, f"rows that {op_id} may have skipped", skip, most)
@@ -326,8 +328,8 @@ class LogModel(Owner):
     # Records.
 
     def judge_get(self, op_id: str, request: GetArchival, value: RecordsShown) -> None:
-        due, ids = [request.record_id], [row.id for row in value.records]
-        demand(ids == due, rules.ID_NAMES_ONE_ROW, f"the records that {op_id} shows", due, ids)
+        expected, ids = [request.record_id], [row.id for row in value.records]
+        demand(ids == expected, rules.ID_NAMES_ONE_ROW, f"the records that {op_id} shows", expected, ids)
         self.judge_row(op_id, value.records[0])
 
     def judge_missing(self, op_id: str, key: str) -> None:
@@ -345,8 +347,8 @@ class LogModel(Owner):
         demand(is_end, rules.PAGER_COMPLETE, message, seqs[-1:], value.next)
         self.judge_shown(op_id, request.tags, value)
         last = FOREVER if value.next is None else seqs[-1]
-        due = [seq for seq in self.due(op_id, request.tags) if first <= seq <= last]
-        lost = [seq for seq in due if seq not in seqs]
+        expected = [seq for seq in self.list_sure(op_id, request.tags) if first <= seq <= last]
+        lost = [seq for seq in expected if seq not in seqs]
         demand(not lost, rules.PAGER_COMPLETE, f"{op_id} does not list records", lost, seqs)
 
     def judge_search(self, op_id: str, request: SearchArchival, value: RecordsShown) -> None:
@@ -361,16 +363,16 @@ class LogModel(Owner):
         fits = {seq: self.fit(request.query, seq, it.contents.content) for seq, it in self.rows.items()}
         fits |= {seq: (got, got) for seq, got in shown.items()}
         # How well the facts of a record fit is known as a
-        # range; a row is surely due only if that is one value.
-        sure = [seq for seq in self.due(op_id, request.tags) if fits[seq][0] == fits[seq][1]]
-        due = [(-fits[seq][0], seq) for seq in sure]
+        # range; a row is surely expected only if that is one value.
+        sure = [seq for seq in self.list_sure(op_id, request.tags) if fits[seq][0] == fits[seq][1]]
+        expected = [(-fits[seq][0], seq) for seq in sure]
         # A full page may leave out rows that fit worse than its last hit; a page with room left may leave out
         # no row that fits at all, and (0, 0) is the place of a row that does not.
         worst = hits[-1] if len(hits) == (request.limit or PAGE) else (0, 0)
-        due = [hit for hit in due if hit < worst]
+        expected = [hit for hit in expected if hit < worst]
         tick = self.begun[op_id].tick
-        may_be = [(-fits[seq][1], seq) for seq, it in self.rows.items() if it.gone >= tick]
-        self.judge_skip(op_id, request.skip, due, may_be, hits)
+        may_be = [(-fits[seq][1], seq) for seq, it in self.rows.items() if it.deleted_at >= tick]
+        self.judge_skip(op_id, request.skip, expected, may_be, hits)
         limit = request.limit or PAGE
         is_cut = len(hits) <= limit and all(score < 0 for score, _ in hits)
         message = f"the records that {op_id} finds"
@@ -386,7 +388,7 @@ class LogModel(Owner):
             has_all = all(tag in row.tags for tag in tags)
             demand(has_all, rules.PAGER_COMPLETE, f"the tags of {row.id}", tags, row.tags)
 
-    def due(self, op_id: str, tags: tuple[str, ...]) -> list[int]:
+    def list_sure(self, op_id: str, tags: tuple[str, ...]) -> list[int]:
         """List the records that were surely there since the request, and have these tags."""
         tick = self.begun[op_id].tick
         sure = [seq for seq in sorted(self.rows) if self.is_sure(seq, tick)]
@@ -457,7 +459,7 @@ class ApiModel(OracleModel):
 
     def observe_request(self, op_id: str, request: Any, now_ms: int) -> None:
         if isinstance(request, SetBlock | RemoveBlock):
-            if is_sound(request) and not is_barred(request):
+            if is_sound(request) and not is_forbidden(request):
                 self.blocks.mark_foreign((request.kind, tidy(request.label)))
             return
         if not is_sound(request):
@@ -488,7 +490,7 @@ class ApiModel(OracleModel):
         demand(is_write or not isinstance(outcome, Unknown), rules.ERROR_IS_NOT_EMPTY, "a read is Unknown")
         if isinstance(outcome, Done) and not ending.is_sure:
             return
-        if is_gone(outcome):
+        if is_no_agent(outcome):
             self.asked.pop(ending.op_id, None)
             self.drop(ending.op_id, request if is_write else None)
             return

@@ -71,14 +71,14 @@ def sum_up_blocks(texts: Mapping[Slot, list[object]], slot: Slot) -> Meanwhile:
     return Meanwhile(any(value is not None for value in own), None in own, least, most)
 
 
-def is_barred(request: BlockWrite) -> bool:
+def is_forbidden(request: BlockWrite) -> bool:
     """Return True if a model writes a block that is the user's alone."""
     return request.author != "user" and is_of_user((request.kind, request.label))
 
 
-def must_be_barred(request: BlockWrite, outcome: Outcome) -> None:
+def check_forbidden(request: BlockWrite, outcome: Outcome) -> None:
     """Raise Broken if a model wrote a block of the user, or a user's write was refused like one."""
-    error, wanted = getattr(outcome, "error", None), is_barred(request)
+    error, wanted = getattr(outcome, "error", None), is_forbidden(request)
     is_refused = not isinstance(outcome, Done)
     message = f"a write of a model to {request.kind}/{request.label}"
     demand(is_refused or not wanted, rules.SYSTEM_IS_AUTHORED, message, ReadOnly.__name__, outcome)
@@ -166,9 +166,9 @@ class Register(Owner):
 class CoreModel(OracleModel):
     """Judges the authored blocks of one memory.
 
-    `texts` and `importance` are registers by block. `beside`: for each write of a text in flight, the most
-    bytes that other texts may have had meanwhile. `asked`: for each write in flight, what its block may have
-    been meanwhile. `clock` counts events. `api`: the blocks as the model of an agent server knows them.
+    `texts` and `importance` are registers by block. `fits_beside`: for each write of a text in flight, the
+    most bytes that other texts may have had meanwhile. `asked`: for each write in flight, what its block may
+    have been meanwhile. `clock` counts events. `api`: the blocks as the model of an agent server knows them.
     """
 
     judges = (
@@ -178,7 +178,7 @@ class CoreModel(OracleModel):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.beside: dict[str, tuple[Slot, int]] = {}
+        self.fits_beside: dict[str, tuple[Slot, int]] = {}
         self.asked: dict[str, tuple[Slot, Meanwhile]] = {}
         self.texts: dict[Slot, Register] = {}
         self.importance: dict[Slot, Register] = {}
@@ -190,11 +190,11 @@ class CoreModel(OracleModel):
             return
         self.clock += 1
         slot = slot_of(request)
-        if slot is None or is_barred(request):
+        if slot is None or is_forbidden(request):
             return
         texts, ranks = self.registers(slot)
         if isinstance(request, SetBlock):
-            self.beside[op_id] = (slot, 0)
+            self.fits_beside[op_id] = (slot, 0)
             text: object = request.text
             texts.open[op_id] = (line_ends(text) if isinstance(text, str) else text, self.clock)
             if texts.allows(None):
@@ -207,8 +207,8 @@ class CoreModel(OracleModel):
         else:
             ranks.open[op_id] = (request.importance_ppm, self.clock)
         # For every write in flight, this one too, the most counts that others may have had meanwhile.
-        for key, (own, most) in self.beside.items():
-            self.beside[key] = own, max(most, self.bytes_beside(own))
+        for key, (own, most) in self.fits_beside.items():
+            self.fits_beside[key] = own, max(most, self.bytes_beside(own))
         self.asked[op_id] = (slot, self.sum_up(op_id, slot))
         for key, (own, known) in self.asked.items():
             self.asked[key] = own, known.or_else(self.sum_up(key, own))
@@ -236,10 +236,10 @@ class CoreModel(OracleModel):
         slot = slot_of(request)
         if slot is None:
             return
-        must_be_barred(request, outcome)
-        if is_barred(request):
+        check_forbidden(request, outcome)
+        if is_forbidden(request):
             return
-        _, most = self.beside.pop(op_id, (slot, 0))
+        _, most = self.fits_beside.pop(op_id, (slot, 0))
         _, while_asked = self.asked.pop(op_id)
         # requests of an agent server write texts too, which this model does not count
         if isinstance(outcome, Refused | Done) and not self.api():
@@ -260,13 +260,13 @@ class CoreModel(OracleModel):
 
     def observe_crash(self) -> None:
         """Keep open writes as given up: their outcome stays unknown."""
-        self.beside.clear()
+        self.fits_beside.clear()
         self.asked.clear()
         for register in (*self.texts.values(), *self.importance.values()):
             register.open = {f"~{key.removeprefix('~')}": value for key, value in register.open.items()}
 
     def observe_wipe(self) -> None:
-        for table in (self.beside, self.asked, self.texts, self.importance):
+        for table in (self.fits_beside, self.asked, self.texts, self.importance):
             table.clear()
 
     def observe_closing(self) -> None:

@@ -49,14 +49,14 @@ class Handoffs(Owner):
         """Return whether a load of this save read its facts, and replied what became of them."""
         op = self.logs()[self.scope.agent].ops[op_id]
         owner, stored = Scope(self.scope.user, declared.agent), done.facts.entities if done.facts else ()
-        is_due = "facts" in declared.carries and declared.agent != self.scope.agent
-        due = tuple(Address(owner, "entity", key) for key in declared.facts) if is_due else ()
+        carries_facts = "facts" in declared.carries and declared.agent != self.scope.agent
+        expected = tuple(Address(owner, "entity", key) for key in declared.facts) if carries_facts else ()
         tried = [it.effect for it in (*op.past, *op.attempts) if it.step == "facts"]
         queries = [it.query for it in tried if isinstance(it, Read)]
         asked = [it.addresses if isinstance(it, ByIds) else () for it in queries]
-        is_asked = bool(asked) == bool(due) and all(addresses == due for addresses in asked)
+        is_asked = bool(asked) == bool(expected) and all(addresses == expected for addresses in asked)
         is_reported = done.facts is not None or not read_carried(op.plan)
-        return is_asked and is_reported and done.left_out_count == len(due) - len(stored)
+        return is_asked and is_reported and done.left_out_count == len(expected) - len(stored)
 
     def explains_turns(
         self, declared: Declared, session_id: str, positions: Mapping[str, int], turns: tuple[Turn, ...]

@@ -13,7 +13,7 @@ from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
 from umi_core.messages.effects import Failed, Outcome, Refused, Reply
 from umi_core.messages.requests import ALL, Request
 from umi_core.values import Pairs, Scope
-from umi_sim.judge.oracle.agents import Closing, CommitKeys, ReplacedLife, Tampered
+from umi_sim.judge.oracle.agents import Closing, CommitKeys, ReplacedIncarnation, Tampered
 from umi_sim.judge.oracle.api_model import ApiModel
 from umi_sim.judge.oracle.archive.log import BatchLog
 from umi_sim.judge.oracle.archive.model import BACKGROUND, ArchiveModel
@@ -25,8 +25,14 @@ from umi_sim.judge.oracle.working import SessionModel, SessionsModel, WorkingMod
 from umi_sim.judge.plain.requests import describe_misfit
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
-from umi_sim.record.category_lists import config_of_life
-from umi_sim.record.run_config import BEHIND, DOORKEEPER, USHER, AgentConfig, RunConfig
+from umi_sim.record.category_lists import config_of_incarnation
+from umi_sim.record.run_config import (
+    LATE_REFUSING_HOOK,
+    REFUSING_HOOK,
+    SUBSTITUTING_HOOK,
+    AgentConfig,
+    RunConfig,
+)
 from umi_sim.services.calls import Call, Services
 
 # Closing is first: a reply that closes the agent empties all other models before they judge it.
@@ -76,12 +82,12 @@ def list_substitutes(reply: Reply) -> Iterator[tuple[str, Answer]]:
     them the models would not know why an operation goes on or fails.
     """
     for note in reply.hooks:
-        if note.name == DOORKEEPER:
+        if note.name == REFUSING_HOOK:
             is_answered = note.what == "substituted"  # else it refused or raised, which is the same
             yield note.step, ModelReplied(0, "") if is_answered else EffectFailed(0, "refused")
-        elif note.name == USHER:
+        elif note.name == SUBSTITUTING_HOOK:
             yield note.step, ModelReplied(0, "")
-        elif note.name == BEHIND:
+        elif note.name == LATE_REFUSING_HOOK:
             yield note.step, EffectFailed(0, "unknown")
 
 
@@ -144,12 +150,12 @@ class Oracle:
 
     def __init__(self, config: RunConfig) -> None:
         self.config = config
-        self.memory = config_of_life(config, 0)
+        self.memory = config_of_incarnation(config, 0)
         self.surroundings = Surroundings()
         self.sessions = SessionsModel()
         self.commit_keys = CommitKeys()
         self.sentences = Sentences()
-        self.old_lives: dict[str, ReplacedLife] = {}
+        self.replaced: dict[str, ReplacedIncarnation] = {}
         self.tampered: Tampered | None = None
         self.agents = {agent.name: self.model_agent(agent) for agent in config.agents}
         for name, agent in self.agents.items():
@@ -168,7 +174,7 @@ class Oracle:
             Failures(self.memory),
             SessionModel(scope, run, surroundings, sessions, working),
             CoreModel(self.memory),
-            # Revisions add interceptors that refuse questions (Doorkeeper)
+            # Revisions add interceptors that refuse questions (REFUSING_HOOK)
             # only if `revise_every` is 2, 6, 10 and so on.
             ArchiveModel(scope, self.memory, surroundings, run.off, may_turn_away=run.revise_every % 4 == 2),
             ApiModel(scope, surroundings),
@@ -207,7 +213,7 @@ class Oracle:
 
     def read_clock(self, agent: str, reading_ms: int) -> int:
         """Return the latest time that a life has seen; `reading_ms` if it is no life of this run."""
-        if old := self.old_lives.get(agent):
+        if old := self.replaced.get(agent):
             return old.read_clock(reading_ms)
         model = self.agents.get(agent)
         if model is None:
@@ -216,7 +222,7 @@ class Oracle:
             model.seen_ms = reading_ms
         return model.seen_ms
 
-    def begin_life(self, agent: str, categories: Pairs) -> None:
+    def begin_incarnation(self, agent: str, categories: Pairs) -> None:
         """Take the categories of a life that begins."""
         if model := self.agents.get(agent):
             model.archive.context.list_categories(categories)
@@ -226,7 +232,7 @@ class Oracle:
             self.tampered.requests[op_id] = request
             return
         now_ms = self.read_clock(agent, reading_ms)
-        if old := self.old_lives.get(agent):
+        if old := self.replaced.get(agent):
             self.commit_keys.observe_request(old.agent, op_id, request)
             old.observe_request(op_id, request)
             return
@@ -238,7 +244,7 @@ class Oracle:
 
     def observe_call(self, call: Call) -> None:
         """Observe a question or batch that a memory has sent."""
-        if self.tampered is None and call.old_asker not in self.old_lives:
+        if self.tampered is None and call.old_asker not in self.replaced:
             model = self.agents[call.agent]
             model.archive.observe_call(call, model.seen_ms)
 
@@ -252,7 +258,7 @@ class Oracle:
             self.tampered.observe_answer(call, answer)
             return
         self.commit_keys.observe_answer(call)
-        if old := self.old_lives.get(call.old_asker):
+        if old := self.replaced.get(call.old_asker):
             old.observe_answer(call, answer)
             return
         model = self.agents[call.agent]
@@ -271,7 +277,7 @@ class Oracle:
             self.tampered.observe_reply(agent, self.scope_of(agent), op_id, outcome)
             return
         away = tuple(list_substitutes(reply)) if reply.hooks else ()
-        if old := self.old_lives.get(agent):
+        if old := self.replaced.get(agent):
             for step, answer in away if op_id in old.failures.calls else ():
                 old.failures.turned_away(op_id, step, answer)
             if outcome.__class__ is Refused:
@@ -285,7 +291,7 @@ class Oracle:
             for at in AWAY[type(request)]:
                 model.models[at].turned_away(op_id, step, answer)
         atlas = self.surroundings.atlas
-        is_sure = not atlas.losses or not atlas.has_struck(op_id)
+        is_sure = not atlas.losses or not atlas.may_have_lost(op_id)
         ending = Ending(op_id, request, outcome, model.seen_ms, reading_ms, is_sure, bool(away))
         try:
             for at in REPLIED[type(request)]:
@@ -299,11 +305,11 @@ class Oracle:
         """Return a request that has no reply yet."""
         if self.tampered is not None:
             return self.tampered.requests[op_id]
-        return (self.old_lives.get(agent) or self.agents[agent]).requests[op_id]
+        return (self.replaced.get(agent) or self.agents[agent]).requests[op_id]
 
     def observe_crash(self, agent: str) -> None:
         if self.tampered is not None:
-            self.tampered.life_over(agent)
+            self.tampered.end_incarnation(agent)
         else:
             self.agents[agent].observe_crash()
 
@@ -311,11 +317,11 @@ class Oracle:
         """Judge only what is certain after stored rows were changed."""
         if self.tampered is None:
             tables = [life.requests for life in self.agents.values()]
-            tables += [life.requests for life in self.old_lives.values()]
+            tables += [life.requests for life in self.replaced.values()]
             requests = {op_id: request for table in tables for op_id, request in table.items()}
-            old = dict.fromkeys(self.old_lives)
+            old = dict.fromkeys(self.replaced)
             # True, not False: the stored epoch may have gone back, and then a life may rightly claim it.
-            fenced = {name: True for name, life in self.old_lives.items() if life.is_fenced}
+            fenced = {name: True for name, life in self.replaced.items() if life.is_fenced}
             self.tampered = Tampered(self.memory, self.surroundings, requests, old, fenced)
 
     def observe_takeover(self, agent: str, old: str) -> None:
@@ -332,19 +338,19 @@ class Oracle:
         working.counted = dict(model.working.counted)
         working.list_stored_facts = model.working.list_stored_facts
         epoch, requests = surroundings.epoch_of(model.config.scope), dict(model.requests)
-        self.old_lives[old] = ReplacedLife(
+        self.replaced[old] = ReplacedIncarnation(
             agent, surroundings, epoch, requests, failures, working, model.seen_ms
         )
         self.observe_crash(agent)
 
-    def old_life_woke(self, old: str) -> None:
+    def observe_successor(self, old: str) -> None:
         """Observe that the successor of an old life has recovered."""
         if self.tampered is None:
-            self.old_lives[old].woke()
+            self.replaced[old].woke()
 
     def observe_wipe(self) -> None:
         """Forget everything: storage is empty and every life has ended."""
-        self.old_lives.clear()
+        self.replaced.clear()
         self.sessions.observe_wipe()
         self.commit_keys.observe_wipe()
         for agent in self.agents.values():

@@ -241,9 +241,9 @@ class MigrationModel(OracleModel):
                 if place[0] == kind:
                     self.judge_read(ending, place, listed.get(place[1]))
             return
-        due = [f"{number:012}" for number in range(1, len(listed) + 1)]
+        expected = [f"{number:012}" for number in range(1, len(listed) + 1)]
         message = f"the ids of the messages that {ending.op_id} lists"
-        demand([*listed] == due, rules.MESSAGE_LOG_COMPLETE, message, due, [*listed])
+        demand([*listed] == expected, rules.MESSAGE_LOG_COMPLETE, message, expected, [*listed])
         lost = [own_id for own_id in self.log.contents if own_id not in listed]
         message = f"{ending.op_id} does not list acknowledged messages"
         demand(not lost, rules.READS_NEVER_GO_BACK, message, [], lost)

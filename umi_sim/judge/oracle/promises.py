@@ -61,7 +61,7 @@ from umi_core.text import norm, tidy
 from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.oracle.working import SessionsModel
-from umi_sim.judge.plain.requests import HOLDS, is_gone
+from umi_sim.judge.plain.requests import HOLDS, is_no_agent
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.record.run_config import RunConfig
@@ -76,7 +76,7 @@ from umi_sim.services.calls import Call
 # is reported at once.
 # Law 3. Only a commit that was answered as unknown, or not in time, may end as Unknown.
 # Law 4. Models and embedders make no operation fail; no workflow of the memory breaks; and the latest life
-# of a scope is never deposed (older ones: agents.py).
+# of a scope is never fenced (older ones: agents.py).
 
 
 STORAGE: Final = ("damaged", "timeout", "unavailable")
@@ -508,6 +508,6 @@ def check_refusal(request: Request, outcome: Outcome, others_count: int) -> None
     if wanted is not None:
         demand(got == wanted, rules.REFERENCE_AGREES, f"the reply to a malformed {name}", wanted, outcome)
     elif got is not None:
-        has_reason = isinstance(got, (errors.TooBusy, *MET[type(request)])) or is_gone(outcome)
+        has_reason = isinstance(got, (errors.TooBusy, *MET[type(request)])) or is_no_agent(outcome)
         message = f"the error that {name} is refused with"
         demand(has_reason, rules.REFERENCE_AGREES, message, MET[type(request)], got)

@@ -66,7 +66,7 @@ class WorkingTwin(Mutable):
     left_out: int = 0
     dead: dict[str, int] = {}
     origins: tuple[object, ...] = ()
-    beside = ("origins",)
+    uncompared = ("origins",)
 
     def copy(self) -> "WorkingTwin":
         return structs.replace(self, entries=dict(self.entries), dead=dict(self.dead))
@@ -139,7 +139,7 @@ def bad_key(key: object, is_write: bool) -> str | None:
     return "KeyTooLong" if len(key.encode()) > WORKING_KEY_BYTES_MAX else None
 
 
-def is_whole(value: object, low: int, high: int) -> bool:
+def is_whole_number(value: object, low: int, high: int) -> bool:
     return type(value) is int and low <= value <= high
 
 
@@ -149,7 +149,7 @@ def on_set(twin: WorkingTwin, request: requests.Set, now_ms: int) -> Answered:
     if type(request.value) is not bytes:
         return "BadOption", None
     ttl_ms = twin.config.working_ttl_ms_default if request.ttl_ms is None else request.ttl_ms
-    if not is_whole(ttl_ms, 1, TTL_MS_MAX):
+    if not is_whole_number(ttl_ms, 1, TTL_MS_MAX):
         return "BadTtl", None
     return twin.put(request.key, request.value, now_ms + ttl_ms)
 
@@ -172,7 +172,7 @@ def on_delete(twin: WorkingTwin, request: requests.Delete, now_ms: int) -> Answe
 def on_incr(twin: WorkingTwin, request: requests.Incr, now_ms: int) -> Answered:
     if problem := bad_key(request.key, True):
         return problem, None
-    if not is_whole(request.delta, I64_MIN, I64_MAX):
+    if not is_whole_number(request.delta, I64_MIN, I64_MAX):
         return "BadDelta", None
     text = twin.entries[request.key][0] if request.key in twin.entries else b"0"
     # The longest that fits is -9223372036854775808: 20 characters. "+" and 20 digits would be longer.
@@ -470,22 +470,22 @@ class SessionsModel(Owner):
         demand(found, rules.SESSION_VERSIONS, f"loaded version {done.version}, which was never saved")
         return found
 
-    def judge_member(self, scope: Scope, session_id: str, did: str) -> Session:
+    def judge_member(self, scope: Scope, session_id: str, action: str) -> Session:
         """Demand that an agent that loads or ends a session is one of its members."""
         session = self.sessions.get(session_id)
         is_known = session is not None and session.user == scope.user
-        demand(is_known, rules.SESSION_OR_ERROR, f"{did} {session_id!r}, which was never created here")
+        demand(is_known, rules.SESSION_OR_ERROR, f"{action} {session_id!r}, which was never created here")
         assert session is not None
         may_members = [name for save in self.open for name in save.hand_to]
         is_member = scope.agent in (*session.members, *session.may_members, *may_members)
-        message = f"{scope.agent} is no member of {session_id} and {did} it"
+        message = f"{scope.agent} is no member of {session_id} and {action} it"
         demand(is_member, rules.SESSION_MEMBERS_ONLY, message)
         return session
 
     def judge_missing(self, request: LoadSession | EndSession, load: OpenLoad) -> None:
-        is_due = load.must and load.is_member
+        is_required = load.must and load.is_member
         message = f"session {request.session_id} is not found, though it was acknowledged"
-        demand(not is_due, rules.ACKNOWLEDGED_IS_DURABLE, message)
+        demand(not is_required, rules.ACKNOWLEDGED_IS_DURABLE, message)
 
 
 def without_keys(twin: WorkingTwin) -> WorkingTwin:

@@ -101,7 +101,7 @@ def refuse_unlisted(request: Request, listed: Container[str], known: Container[s
     return None
 
 
-def is_gone(outcome: Outcome) -> bool:
+def is_no_agent(outcome: Outcome) -> bool:
     """Return True if the outcome says that there is no such agent."""
     error = outcome.error if isinstance(outcome, Refused) else None
     return isinstance(error, NotFound) and error.kind == "agent"

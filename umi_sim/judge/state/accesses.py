@@ -94,9 +94,11 @@ def check_kept(
     needless = [key for key in young if key not in now.forgotten]
     if needless:
         # 10,000 records, and a new one: of those outside core the longest unused leaves
-        due = [list_evicted(was, now, inside) for inside in cores]
+        expected = [list_evicted(was, now, inside) for inside in cores]
         message = "records that left without a reason"
-        demand(any({*needless} <= {*keys} for keys in due), rules.ACCESS_TRUTH, message, due, needless)
+        demand(
+            any({*needless} <= {*keys} for keys in expected), rules.ACCESS_TRUTH, message, expected, needless
+        )
 
 
 def check_room(
@@ -138,7 +140,7 @@ def check_deleted(asked: Asked | None, value: object, was: AccessTable, now: Acc
     demand(not left, rules.ACCESS_TRUTH, "records are left of entities that a commit deleted", [], left)
 
 
-def check_gone(rows: Iterable[Row], removed: object) -> None:
+def check_removed(rows: Iterable[Row], removed: object) -> None:
     """Demand that a scan counts no entity as `removed` whose row is among the `rows` that it was given."""
     there = [row.address.id for row in rows if row.address.kind == "entity"]
     needless = [key for key in there if isinstance(removed, tuple) and key in removed]
@@ -157,9 +159,9 @@ def prune_fault(
         it for key, it in table.records.items() if key not in inside and it.last_ms < at_ms - ACCESS_PRUNE_MS
     ]
     # Unused for 90 days (ACCESS_PRUNE_MS), or of an entity whose row the scan did not find.
-    due = dict.fromkeys(it.entity_id for it in stale)
-    due |= {key: None for key in table.records if isinstance(removed, tuple) and key in removed}
-    expected, got = sorted(due), sorted(it.entity_id for it in pruned)
+    ids = dict.fromkeys(it.entity_id for it in stale)
+    ids |= {key: None for key in table.records if isinstance(removed, tuple) and key in removed}
+    expected, got = sorted(ids), sorted(it.entity_id for it in pruned)
     message = "records that a rebalance prunes"
     return None if expected == got else Broken(rules.ACCESS_TRUTH, message, expected, got)
 

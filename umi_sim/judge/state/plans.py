@@ -107,15 +107,15 @@ def check_compared(facts: Mapping[str, object]) -> None:
         return
     stated, is_wanted = str(facts.get("stated")), getattr(request, "evolve", True)
     drafted = [TextFact(it.entity, it.old is None, None not in (it.old, it.past)) for it in drafts]
-    due = list_new(drafted, stated) if is_wanted else []
+    expected = list_new(drafted, stated) if is_wanted else []
     fresh, pairs = facts.get("fresh"), facts.get("pairs")
     got = [it.entity.id for it in fresh] if isinstance(fresh, tuple) else []
-    demand(got == due, rules.COMPARED, "the new facts that are compared", due, got)
+    demand(got == expected, rules.COMPARED, "the new facts that are compared", expected, got)
     asked_about = [pair for question in pairs for pair in question] if isinstance(pairs, tuple) else []
     found = [[(row.score_ppm or 0, row.address.id) for row in rows] for rows in candidates]
     wanted = list_pairs(drafted, stated, found) if is_wanted else []
     ends = [(read_ref(new)[0], read_ref(old)[0]) for new, old in asked_about]
-    ends = ends[: len(wanted)] if len(due) > JUDGED_COUNT else ends
+    ends = ends[: len(wanted)] if len(expected) > JUDGED_COUNT else ends
     demand(ends == wanted, rules.COMPARED, "the pairs that a model is asked about", wanted, ends)
 
 
@@ -127,10 +127,14 @@ def check_marked(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
         fresh = (draft.entity.id for draft in drafts if draft.old is None)
         for key in (key for key in fresh if rows.get(("ended", key)) is None):
             entity, is_missing = rows.get(("entity", key)), rows.get(("vector", key)) is None
-            is_due = is_missing and request.embed
-            holds = isinstance(entity, Entity) and entity.vector_missing == is_due and ("vector", key) in rows
+            is_required = is_missing and request.embed
+            holds = (
+                isinstance(entity, Entity)
+                and entity.vector_missing == is_required
+                and ("vector", key) in rows
+            )
             message = f"whether {key} is marked as a fact without a vector"
-            demand(holds, rules.INDEX_FOLLOWS_ROW, message, is_due, entity)
+            demand(holds, rules.INDEX_FOLLOWS_ROW, message, is_required, entity)
 
 
 def read_ref(ref: str) -> RowVersion:
@@ -285,8 +289,8 @@ def check_promoted(change: CoreChange, ids: Iterable[str]) -> None:
 
     An entry that left and came back in the same plan may be named or not.
     """
-    came_back = [key for key in ids_of(change.before) if key in change.evicted_ids]
-    promoted, entered = sorted(key for key in ids if key not in came_back), sorted(change.entered_ids)
+    reentered = [key for key in ids_of(change.before) if key in change.evicted_ids]
+    promoted, entered = sorted(key for key in ids if key not in reentered), sorted(change.entered_ids)
     demand(promoted == entered, rules.ROUTE_KNOWN_ONLY, "the entries called promoted", entered, promoted)
 
 

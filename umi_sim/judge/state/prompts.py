@@ -74,15 +74,21 @@ def check_prompt(operation: Operation, config: Config, now_ms: int) -> None:
     asked, request = operation.asked, operation.facts.get("request")
     if not isinstance(asked, AskModel) or not isinstance(request, ASKING):
         return
-    if (due := INPUTS.get(asked.task)) is None:
+    if (expected := INPUTS.get(asked.task)) is None:
         return
     lines = [line.partition(" = ") for line in asked.prompt.split("\n") if line.startswith("INPUT ")]
     names = tuple(name.removeprefix("INPUT ") for name, _, _ in lines)
     # speaker and summary are inputs only if there is one
-    due += ("speaker",) if asked.task == "extract" and getattr(request, "speaker", None) is not None else ()
-    due += ("told",) if asked.task == "memories" and getattr(request, "happened_ms", None) is not None else ()
-    due = (*due[:2], "summary", *due[2:], "today") if "summary" in names else (*due, "today")
-    demand(names == due, RULE, f"the inputs of a prompt to {asked.task}", due, names)
+    expected += (
+        ("speaker",) if asked.task == "extract" and getattr(request, "speaker", None) is not None else ()
+    )
+    expected += (
+        ("told",) if asked.task == "memories" and getattr(request, "happened_ms", None) is not None else ()
+    )
+    expected = (
+        (*expected[:2], "summary", *expected[2:], "today") if "summary" in names else (*expected, "today")
+    )
+    demand(names == expected, RULE, f"the inputs of a prompt to {asked.task}", expected, names)
     values = {name: value for name, (_, _, value) in zip(names, lines, strict=True)}
     today = {"today": name_day(day_of(now_ms, config))}
     for name, wanted in (expect_inputs(asked.task, operation.facts, config) | today).items():
@@ -104,9 +110,9 @@ def check_asked_again(was: AskModel, now: object, reply: str | None) -> None:
     text = whole(strip_reasoning(reply))
     why = "empty" if not text.strip() else "too_long" if size(text) > REPLY_BYTES_MAX else "no_json"
     known = [why] if was.task in OF_JSON else [why, "empty", ""]
-    due = [as_json(PROBLEMS.get(it, OTHER_PROBLEM)) for it in known]
-    holds = problem in due or (was.task not in INPUTS and problem)
-    demand(holds, RULE, "the problem of the last reply, as the next attempt names it", due, problem)
+    expected = [as_json(PROBLEMS.get(it, OTHER_PROBLEM)) for it in known]
+    holds = problem in expected or (was.task not in INPUTS and problem)
+    demand(holds, RULE, "the problem of the last reply, as the next attempt names it", expected, problem)
 
 
 def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> dict[str, object]:
@@ -143,9 +149,11 @@ def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> dic
 def check_turns(given: Recall | Descent, kept: object, count_max: int = TURN_COUNT_MAX) -> None:
     """Demand that an operation keeps the last turns of its query that are not blank, each cut."""
     if isinstance(kept, Recall | Descent) and kept.op_id == given.op_id:
-        due = [(it.role, it.text[:TURN_CHARS_MAX]) for it in given.turns if it.text[:TURN_CHARS_MAX].strip()]
+        expected = [
+            (it.role, it.text[:TURN_CHARS_MAX]) for it in given.turns if it.text[:TURN_CHARS_MAX].strip()
+        ]
         got = [(it.role, it.text) for it in kept.turns]
-        demand(got == due[-count_max:], RULE, "the turns that are kept", due[-count_max:], got)
+        demand(got == expected[-count_max:], RULE, "the turns that are kept", expected[-count_max:], got)
 
 
 def read(value: str) -> Any:  # any JSON
@@ -174,8 +182,11 @@ def check_opened(operation: Operation, now_ms: int) -> None:
         return
     last = operation.calls[-1] if operation.calls else None
     got = (last.operation, *outline(last)) if last is not None else ()
-    due = (sent.task if isinstance(sent, AskModel) else "embed", *expect_outline(sent, operation, now_ms))
-    demand(got == due, rules.WORKFLOW_CONTRACT, "the record of a call when it is sent", due, got)
+    expected = (
+        sent.task if isinstance(sent, AskModel) else "embed",
+        *expect_outline(sent, operation, now_ms),
+    )
+    demand(got == expected, rules.WORKFLOW_CONTRACT, "the record of a call when it is sent", expected, got)
 
 
 def outline(call: ModelCall) -> tuple[object, ...]:
@@ -196,9 +207,15 @@ def expect_outline(sent: AskModel | Embed, operation: Operation, now_ms: int) ->
 
 def check_reported_calls(was: Iterable[ModelCall], now: Iterable[ModelCall]) -> None:
     """Demand that the calls before a step (`was`) are still listed after it (`now`), at their places."""
-    due, got = [call.request_id for call in was], [call.request_id for call in now]
+    expected, got = [call.request_id for call in was], [call.request_id for call in now]
     # before the step [q1, q2]; after it [q1, q2, q3] is sound, [q1, q3] is not
-    demand(got[: len(due)] == due, rules.WORKFLOW_CONTRACT, "the earlier calls of an operation", due, got)
+    demand(
+        got[: len(expected)] == expected,
+        rules.WORKFLOW_CONTRACT,
+        "the earlier calls of an operation",
+        expected,
+        got,
+    )
 
 
 def check_closed(value: Value, calls: Iterable[ModelCall]) -> None:
@@ -212,6 +229,6 @@ def check_closed(value: Value, calls: Iterable[ModelCall]) -> None:
     size = len(value.text.encode(errors="surrogatepass")) if isinstance(value, ModelReplied) else 0
     for call in calls:
         if call.request_id == value.request_id:
-            recorded, due = (call.outcome, call.reply_bytes), (outcome, size)
+            recorded, expected = (call.outcome, call.reply_bytes), (outcome, size)
             message = "outcome and size in the record of an answered call"
-            demand(recorded == due, rules.WORKFLOW_CONTRACT, message, due, recorded)
+            demand(recorded == expected, rules.WORKFLOW_CONTRACT, message, expected, recorded)

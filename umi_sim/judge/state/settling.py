@@ -74,8 +74,14 @@ def check_won(
     demand(not saved, rules.ACCESS_TRUTH, message, [], saved)
     if now.decisions is not was.decisions:
         receipt_value = getattr(receipt.value, "facts", receipt.value)
-        due = receipt_value.routing if isinstance(receipt_value, Remembered) else ()
-        demand(now.decisions == due, rules.ONCE_ONLY, "decisions of the plan that won", due, now.decisions)
+        expected = receipt_value.routing if isinstance(receipt_value, Remembered) else ()
+        demand(
+            now.decisions == expected,
+            rules.ONCE_ONLY,
+            "decisions of the plan that won",
+            expected,
+            now.decisions,
+        )
 
 
 def reads_core(asked: Asked | None) -> bool:
@@ -86,6 +92,6 @@ def reads_core(asked: Asked | None) -> bool:
 def check_believed(believed: CoreTier | None, core: CoreTier) -> None:
     """Demand that core is no older than `believed`, the core row of an answer that was used."""
     if believed is not None:
-        due, got = believed.guard_version, core.guard_version
+        expected, got = believed.guard_version, core.guard_version
         message = "the version of core after an answer with a newer one"
-        demand(due <= got, rules.CORE_CURRENT, message, f"{due} or later", got)
+        demand(expected <= got, rules.CORE_CURRENT, message, f"{expected} or later", got)

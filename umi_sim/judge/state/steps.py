@@ -32,8 +32,8 @@ from umi_sim.judge.state.accesses import (
     check_access_source,
     check_counted,
     check_deleted,
-    check_gone,
     check_kept,
+    check_removed,
     check_scan,
     check_session_source,
     list_unanswered_ends,
@@ -177,11 +177,11 @@ def check_fallbacks(reply: Reply, plan_number: int) -> None:
     if not isinstance(reply.outcome, Done):
         return
     notes = [it for it in reply.hooks if (it.hook, it.what) == ("on_error", "substituted")]
-    due = sorted({f"{it.step}{BY_HOOK}{it.name}" for it in notes})
+    expected = sorted({f"{it.step}{BY_HOOK}{it.name}" for it in notes})
     got = sorted({it.name for it in reply.outcome.degraded if BY_HOOK in it.name})
     # a new plan drops the degradations of the old one, and the notes stay
-    holds = due == got if plan_number == 1 else {*got} <= {*due}
-    demand(holds, rules.HOOK_ORDER, "fallbacks of interceptors among the degradations", due, got)
+    holds = expected == got if plan_number == 1 else {*got} <= {*expected}
+    demand(holds, rules.HOOK_ORDER, "fallbacks of interceptors among the degradations", expected, got)
 
 
 def may_have_been_dropped(before: StateSnapshot, state: State, replies: Iterable[Reply]) -> bool:
@@ -275,7 +275,7 @@ def check_scanned(before: StateSnapshot, given: StepInput, state: State) -> None
         return
     operation = find_operation(before, answered, state)
     if operation is not None and "gone" not in answered.facts:
-        check_gone(answer.rows, operation.facts.get("gone", ()))
+        check_removed(answer.rows, operation.facts.get("gone", ()))
 
 
 # Late answers.
@@ -286,8 +286,8 @@ def check_late(before: StateSnapshot, given: StepInput, state: State) -> None:
     if given.answered is not None or not hasattr(given.value, "request_id"):
         return
     # The step of a late answer has a time, too, at which something else may be due.
-    is_due = any((snapshot.due_ms or 0) <= state.seen_ms for snapshot in before.snapshots.values())
-    if is_due or before.operation_count != state.operation_count:
+    was_scheduled = any((snapshot.due_ms or 0) <= state.seen_ms for snapshot in before.snapshots.values())
+    if was_scheduled or before.operation_count != state.operation_count:
         return
     rule, others = rules.LATE_IS_INERT, list_replaced(before.tiers, state.tiers)
     asked_count = state.request_count - before.request_count
@@ -327,8 +327,8 @@ def check_attempts(given: StepInput, now_ms: int) -> None:
 def check_wait(snapshot: OperationSnapshot, now: OperationSnapshot, given: StepInput, now_ms: int) -> None:
     """Demand that an operation on the same row slept until its time, or sleeps long enough now."""
     if snapshot.waiting is None:
-        was_due = (snapshot.due_ms or 0) <= now_ms
-        holds = was_due or (now.waiting, now.due_ms) == (None, snapshot.due_ms)
+        was_scheduled = (snapshot.due_ms or 0) <= now_ms
+        holds = was_scheduled or (now.waiting, now.due_ms) == (None, snapshot.due_ms)
         demand(holds, rules.BACKOFF, "the time of the next attempt", snapshot.due_ms, now_ms)
     # A read that was answered may ask for its next page at once, in the same place: that is no new attempt.
     elif snapshot.waiting != now.waiting and not (

@@ -141,9 +141,9 @@ def check_parsed(form: str, blocks: Sequence[Block], parsed: Sequence[Block]) ->
 
 def check_unsaved(access: AccessTable) -> None:
     """Demand that a write is scheduled while records wait to be stored (M7.3)."""
-    is_due = access.is_due or not access.unsaved
+    is_scheduled = access.is_due or not access.unsaved
     message = "access records wait to be stored, and no write is scheduled"
-    demand(is_due, rules.ACCESS_TRUTH, message, (), access.unsaved)
+    demand(is_scheduled, rules.ACCESS_TRUTH, message, (), access.unsaved)
 
 
 def check_scores(access: AccessTable, now_ms: int) -> None:

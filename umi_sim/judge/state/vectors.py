@@ -39,11 +39,13 @@ def list_owed(facts: Mapping[str, object]) -> list[Entity] | None:
 def check_texts(operation: Operation) -> None:
     """Check the question that this operation has just asked, if it goes to the embedder."""
     asked = operation.asked
-    if isinstance(asked, Embed) and (due := texts_due(operation)) is not None:
-        demand(asked.texts == due, RULE, f"texts that {operation.workflow} embeds", due, asked.texts)
+    if isinstance(asked, Embed) and (expected := expect_texts(operation)) is not None:
+        demand(
+            asked.texts == expected, RULE, f"texts that {operation.workflow} embeds", expected, asked.texts
+        )
 
 
-def texts_due(operation: Operation) -> tuple[str, ...] | None:
+def expect_texts(operation: Operation) -> tuple[str, ...] | None:
     variants = operation.facts.get("variants")
     if operation.workflow == "recall" and isinstance(variants, tuple):
         return variants
@@ -70,9 +72,9 @@ def check_learnt(texts_count: int, answer: Embedded, operation: Operation | None
     """
     if operation is None or "vectors" not in operation.facts:
         return
-    due = sound_vectors(answer.vectors, texts_count, dims) or (None,) * texts_count
+    expected = sound_vectors(answer.vectors, texts_count, dims) or (None,) * texts_count
     got = operation.facts.get("shelf_vectors") or operation.facts["vectors"]
-    demand(got == due, RULE, f"vectors that {operation.workflow} learnt", due, got)
+    demand(got == expected, RULE, f"vectors that {operation.workflow} learnt", expected, got)
     if (reason := find_missing(answer.vectors, texts_count, dims)[0]) != "":
         reasons = [lack.reason for lack in operation.lacks if lack.name.startswith(STEP)]
         demand(reason in reasons, rules.DEGRADATION_NAMED, "the reason for a missing vector", reason, reasons)
@@ -117,14 +119,14 @@ def check_written(facts: Mapping[str, object], writes: Sequence[Write]) -> None:
     # entities [a, b], vectors [(1, 2), None]: one vector row, that of a
     past = {write.address.id for write in writes if isinstance(write.body, Ended)}  # new, and ended at once
     pairs = [(it, one) for it, one in zip(entities, vectors, strict=True) if it.id not in past]
-    due = [Vector(it.id, it.version, one) for it, one in pairs if one]
+    expected = [Vector(it.id, it.version, one) for it, one in pairs if one]
     texts, others = facts.get("unshelved"), facts.get("shelf_vectors")
     if isinstance(texts, tuple) and isinstance(others, tuple):
         rows = {write.address.id for write in writes if isinstance(write.body, Category)}
         # A new category, whose only fact is of the past, gets no row.
         keys = [key if key in rows or not key.startswith("cat_") else "" for key, _ in texts]
-        due += [Vector(key, 1, one) for key, one in zip(keys, others, strict=True) if key and one]
+        expected += [Vector(key, 1, one) for key, one in zip(keys, others, strict=True) if key and one]
     got = [write.body for write in writes if isinstance(write.body, Vector)]
     # By id: a category that loses a member to an ended fact and gets another one is written where it lost it.
-    due, got = (sorted(vectors, key=attrgetter("entity_id")) for vectors in (due, got))
-    demand(got == due, RULE, "vectors that are written", due, got)
+    expected, got = (sorted(vectors, key=attrgetter("entity_id")) for vectors in (expected, got))
+    demand(got == expected, RULE, "vectors that are written", expected, got)

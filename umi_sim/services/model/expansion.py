@@ -39,7 +39,7 @@ def expand(given: Inputs) -> str:
     names = (name for _, _, name in name_spans(query) if lower(name) not in STOP_WORDS)
     named = " ".join(dict.fromkeys([*names, *synonyms]))
     found = {norm(text): text for text in (named if synonyms else "", bare)}
-    kept = [text for key, text in found.items() if key not in ("", norm(query))]
+    texts = [text for key, text in found.items() if key not in ("", norm(query))]
     return (
-        f"[{','.join(quote_json(text) for text in reversed(kept) if len(text.encode()) <= QUERY_BYTES_MAX)}]"
+        f"[{','.join(quote_json(text) for text in reversed(texts) if len(text.encode()) <= QUERY_BYTES_MAX)}]"
     )

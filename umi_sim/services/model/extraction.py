@@ -45,8 +45,8 @@ def extract(given: Inputs) -> str:
         elements += own_element(whole(speaker), found)
     entities = fitting(elements[:ENTITY_COUNT_MAX], ENTITIES_BYTES_MAX)
     # A relation may only name what is among the entities, or the memory would drop it (law 3 of the model).
-    kept = {key: name_of(group[0]) for key, group in list(groups.items())[: len(entities)]}
-    links = list(dict.fromkeys(relations(found, kept)))[:RELATION_COUNT_MAX]
+    retained = {key: name_of(group[0]) for key, group in list(groups.items())[: len(entities)]}
+    links = list(dict.fromkeys(relations(found, retained)))[:RELATION_COUNT_MAX]
     relation_rows = fitting(links, RELATIONS_BYTES_MAX)
     return f'{{"entities":[{",".join(entities)}],"relations":[{",".join(relation_rows)}]}}'
 
@@ -114,15 +114,15 @@ def confidence(cue_count: int) -> str:
     return f"0.{min(95, 60 + 5 * cue_count)}"
 
 
-def relations(found: list[Sentence], kept: Mapping[str, str]) -> Iterator[str]:
+def relations(found: list[Sentence], retained: Mapping[str, str]) -> Iterator[str]:
     """Yield the relations between neighbouring names of a sentence, both of them kept."""
     for sentence in found:
         keys = [lower(name) for name in sentence.names]
         for source, target, gap in zip(keys, keys[1:], sentence.gaps[1:], strict=False):
             kind = next((cue.relation for cue in gap if cue.relation), None)
-            if kind and source != target and source in kept and target in kept:
+            if kind and source != target and source in retained and target in retained:
                 yield (
-                    f'{{"source":{quote_json(kept[source])},"target":{quote_json(kept[target])},'
+                    f'{{"source":{quote_json(retained[source])},"target":{quote_json(retained[target])},'
                     f'"type":"{kind}","confidence":{confidence(len(sentence.cues))}}}'
                 )
 

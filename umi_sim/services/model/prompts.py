@@ -23,14 +23,14 @@ def inputs(prompt: str) -> Inputs:
 
 def fitting(rows: Iterable[str], bytes_max: int) -> list[str]:
     """Return the first rows that fit together into `bytes_max`, each with a comma."""
-    kept: list[str] = []
+    retained: list[str] = []
     left = bytes_max
     for row in rows:
         left -= len(row.encode()) + 1
         if left < 0:
             break
-        kept.append(row)
-    return kept
+        retained.append(row)
+    return retained
 
 
 SURROGATE: Final = re.compile("[\ud800-\udfff]")

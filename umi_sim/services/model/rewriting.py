@@ -24,7 +24,7 @@ APPOSITION: Final = re.compile(  # what stands between two names of one: `my den
 )
 RECENT_COUNT: Final = 3  # turns in which a name is looked for
 Placed = tuple[int, int, str, Antecedent, int]  # start, end, new text, what it means, number of its turn
-Said = tuple[str, list[Antecedent]]  # a turn and what it mentions
+SpokenTurn = tuple[str, list[Antecedent]]  # a turn and what it mentions
 Json = dict[str, str | int]
 
 
@@ -114,7 +114,7 @@ def by_weight(turns: tuple[Turn, ...]) -> list[Turn]:
 
 
 def find_antecedent(
-    wants: tuple[str, ...], noun: str, spoken: list[Said], language: str
+    wants: tuple[str, ...], noun: str, spoken: list[SpokenTurn], language: str
 ) -> Antecedent | None:
     """Find the mention that ends in the noun; without a noun, the best of the newest turn that has any.
 
@@ -134,7 +134,7 @@ def find_antecedent(
     return None
 
 
-def is_one_of_many(mention: Antecedent, text: str, spoken: list[Said]) -> bool:
+def is_one_of_many(mention: Antecedent, text: str, spoken: list[SpokenTurn]) -> bool:
     """Check whether this is a thing, and other turns mention things of which nothing is known."""
     others = [one for turn, found in spoken for one in found if turn != text and one.text != mention.text]
     return mention.kind == "thing" and any(one.kind == "unknown" for one in others)

@@ -35,5 +35,5 @@ def name_subcategory(given: Inputs) -> str:
 
 
 def summary(lines: list[str]) -> str:
-    kept = fitting(dict.fromkeys(line for line in lines if line), SUMMARY_BYTES_MAX)
-    return "<summary>" + ("\n".join(kept) or "Nothing is known.") + "</summary>"
+    retained = fitting(dict.fromkeys(line for line in lines if line), SUMMARY_BYTES_MAX)
+    return "<summary>" + ("\n".join(retained) or "Nothing is known.") + "</summary>"

@@ -68,9 +68,9 @@ def test_a_run_that_passed() -> None:
         "PASS storage_storm seed 45: 3 operations, 3 faults, 412 steps, every promise kept",
         "  repeat   umi-sim run storage_storm --seed 45",
         "  trace    5f0c1d9be27a43f18c3ab29d6e0f7a51",
-        "  struck   storage_lost 3",
+        "  injected storage_lost 3",
         "           without effect: model_truncated 1",
-        "           switched on, and never struck: storage_full",
+        "           switched on, and never injected: storage_full",
         "  mode     swarm: each kind of fault is on or off by chance, with a rate of its own",
         "  world    2 agents, 1 user, 4 keys",
         "           latency spread: messages take up to two seconds, most of them far less, "
@@ -93,7 +93,7 @@ def test_what_most_people_want_to_know_of_a_run_that_passed_is_five_lines() -> N
         "PASS storage_storm seed 45: 3 operations, 3 faults, 412 steps, every promise kept",
         "  repeat   umi-sim run storage_storm --seed 45",
         "  trace    5f0c1d9be27a43f18c3ab29d6e0f7a51",
-        "  struck   storage_lost 3",
+        "  injected storage_lost 3",
         "  more     --details tells everything; umi-sim explain WORD",
     ]
 
@@ -103,7 +103,7 @@ def test_of_many_kinds_that_did_not_strike_the_first_are_named_and_the_rest_coun
     config = structs.replace(CONFIG, faults=rates)
     told = report.of_run(verdict(config=config, fired={}, without_effect={}), "x", with_details=True)
     lines = lines_of(told, 999)
-    assert "  struck   no fault" in lines
+    assert "  injected no fault" in lines
     assert any(line.endswith(", and 1 more") for line in lines)
 
 
@@ -118,7 +118,7 @@ def test_a_run_of_one_kind_names_it_and_what_else_the_seed_decided() -> None:
         revise_every=5,
     )  # fmt: skip
     lines = lines_of(report.of_run(verdict(config=config), "umi-sim run", with_details=True))
-    assert "  mode     one_kind storage_torn: a single kind of fault is on, and strikes often" in lines
+    assert "  mode     one_kind storage_torn: a single kind of fault is on, and happens often" in lines
     told = "  unusual  3 requests in flight, start at 0 ms, new workflow revisions every 5 requests"
     assert told in lines
 
@@ -133,7 +133,7 @@ def test_a_run_that_failed() -> None:
         "  seed     umi-sim run storage_storm --seed 45",
         "",
         "  promised what was acknowledged survives",
-        '  instead  acknowledged by o3, absent in the audit: person "Alice", where version 1 was due',
+        '  instead  acknowledged by o3, absent in the audit: person "Alice", where version 1 was expected',
         "",
         '  script   script = Script("storage_storm", seed=45, plain=True, agents=["a"], mode="swarm")',
         '           script.op("o1", "a", "set", key="k", value=b"\\xff", ttl_ms=None)',
@@ -157,15 +157,15 @@ def test_a_run_that_failed() -> None:
 def test_of_two_long_values_the_place_where_they_differ_is_shown() -> None:
     failure = structs.replace(FAILURE, expected="x" * 500 + "A", got="x" * 500 + "B")
     lines = lines_of(report.of_run(verdict(failure), "x"))
-    assert f"  due      ...{'x' * report.ALIKE_CHARS_MAX}A" in lines
-    assert f"  came     ...{'x' * report.ALIKE_CHARS_MAX}B" in lines
+    assert f"  expected ...{'x' * report.ALIKE_CHARS_MAX}A" in lines
+    assert f"  got      ...{'x' * report.ALIKE_CHARS_MAX}B" in lines
 
 
 def test_of_two_long_values_of_which_one_continues_the_other_the_ends_are_shown() -> None:
     failure = structs.replace(FAILURE, expected="x" * 500, got="x" * 500 + "B")
     lines = lines_of(report.of_run(verdict(failure), "x"))
-    assert f"  due      ...{'x' * report.ALIKE_CHARS_MAX}" in lines
-    assert f"  came     ...{'x' * report.ALIKE_CHARS_MAX}B" in lines
+    assert f"  expected ...{'x' * report.ALIKE_CHARS_MAX}" in lines
+    assert f"  got      ...{'x' * report.ALIKE_CHARS_MAX}B" in lines
 
 
 def long_lines(all_items: bool) -> list[str]:

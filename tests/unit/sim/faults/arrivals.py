@@ -33,15 +33,15 @@ def drawn(world: Services, asked: Call, kind: str, at: int = 0) -> Args | None:
     return KINDS[kind].args_for(arrival(world, asked), lambda label, n: at % n, Counter())
 
 
-def strike(world: Services, asked: Call, at_ms: int, kind: str, args: Args) -> Handled:
+def inject(world: Services, asked: Call, at_ms: int, kind: str, args: Args) -> Handled:
     """What comes of a call that arrives then, from these arguments alone."""
     world.turn_to(at_ms)
-    handled: Handled = KINDS[kind](**args).befall(arrival(world, asked))
+    handled: Handled = KINDS[kind](**args).inject(arrival(world, asked))
     return handled
 
 
-def struck(world: Services, asked: Call, kind: str, at: int = 0) -> Handled:
+def draw_and_inject(world: Services, asked: Call, kind: str, at: int = 0) -> Handled:
     world.turn_to(AT_MS)
     args = drawn(world, asked, kind, at)
     assert args is not None
-    return strike(world, asked, AT_MS, kind, args)
+    return inject(world, asked, AT_MS, kind, args)

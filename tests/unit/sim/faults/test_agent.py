@@ -4,8 +4,8 @@ from collections import Counter
 from typing import Final
 
 from umi_sim.faults.agent import RECOVERY_CRASH_COUNT_MAX, AgentEvent
+from umi_sim.faults.draws import Draws
 from umi_sim.faults.kinds import KINDS
-from umi_sim.faults.luck import Luck
 from umi_sim.faults.window import Window
 from umi_sim.record.items import Args
 
@@ -32,14 +32,14 @@ def highest(label: str, n: int) -> int:
     return n - 1
 
 
-def drawn(kind: str, here: AgentEvent, luck: Luck = lowest) -> tuple[Args | None, int]:
+def drawn(kind: str, here: AgentEvent, draws: Draws = lowest) -> tuple[Args | None, int]:
     """The arguments, and how often it was without effect."""
     without_effect = Counter[str]()
-    return KINDS[kind].args_for(here, luck, without_effect), without_effect[kind]
+    return KINDS[kind].args_for(here, draws, without_effect), without_effect[kind]
 
 
 def test_a_limit_is_drawn_below_what_core_holds_and_never_below_self() -> None:
-    found = [drawn(LOWER, life((2, 5)), luck)[0] for luck in (lowest, highest)]
+    found = [drawn(LOWER, life((2, 5)), draws)[0] for draws in (lowest, highest)]
     assert [args and args["core_entry_count_max"] for args in found] == [2, 4]
 
 
@@ -64,8 +64,8 @@ def test_a_crash_gives_the_usual_limit_back() -> None:
     told: list[object] = []
     here = life()
     here.crash = lambda down_ms, limit: told.append((down_ms, limit))
-    KINDS[LOWER](down_ms=5, core_entry_count_max=2).befall(here)
-    KINDS["agent_crash"](down_ms=6).befall(here)
+    KINDS[LOWER](down_ms=5, core_entry_count_max=2).inject(here)
+    KINDS["agent_crash"](down_ms=6).inject(here)
     assert told == [(5, 2), (6, None)]
 
 
@@ -73,7 +73,7 @@ def test_an_agent_rests_between_pauses() -> None:
     told: list[object] = []
     here = life()
     here.pause = lambda for_ms, clock_stands: told.append((for_ms, clock_stands))
-    KINDS["agent_pause"](for_ms=9, clock="stands").befall(here)
+    KINDS["agent_pause"](for_ms=9, clock="stands").inject(here)
     assert told == [(9, True)]
     for now_ms in (17, 18):
         here.now_ms = now_ms

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from umi_sim.faults.arguments import among, below, flag, one_of, span_ms
-from umi_sim.faults.luck import Luck
+from umi_sim.faults.draws import Draws
 from umi_sim.formats.schema import Wrong
 
 
@@ -30,8 +30,8 @@ def high(label: str, n: int) -> int:
     ],
 )
 def test_what_is_drawn_reaches_both_ends_and_can_be_read(argument: Any, ends: tuple[object, object]) -> None:
-    for luck, end in zip((low, high), ends, strict=True):
-        drawn = argument.draw("abc", luck, "name")
+    for draws, end in zip((low, high), ends, strict=True):
+        drawn = argument.draw("abc", draws, "name")
         assert drawn == end
         assert argument.schema.read(drawn) == drawn
 
@@ -42,7 +42,7 @@ def test_from_nothing_nothing_is_drawn() -> None:
 
 @pytest.mark.parametrize("n", [2, 4])
 def test_a_flag_is_set_in_one_of_so_many_cases(n: int) -> None:
-    def luck_of(number: int) -> Luck:
+    def luck_of(number: int) -> Draws:
         return lambda label, count: number % count
 
     assert sum(bool(flag(one_in=n).draw(None, luck_of(at), "name")) for at in range(8)) == 8 // n

@@ -15,10 +15,10 @@ def first(label: str, n: int) -> int:
 
 
 def moves(kind: str, window: Window, at_ms: int, remaining: Sequence[int] = ()) -> Moves:
-    """The moves of a kind that strikes the operation at that time."""
+    """The moves of a kind that is injected at the operation at that time."""
     moment = Moment(at_ms, window, remaining)
     args = KINDS[kind].args_for(moment, first, Counter())
-    found: Moves = () if args is None else KINDS[kind](**args).befall(moment)
+    found: Moves = () if args is None else KINDS[kind](**args).inject(moment)
     return found
 
 

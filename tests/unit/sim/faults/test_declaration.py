@@ -28,7 +28,7 @@ def nothing_stays() -> Iterator[None]:
 def made(name: str = "LatePage", base: type = FaultKind, said: dict[str, Any] = WHOLE, **parts: Any) -> Any:
     """A class as it might stand in the file of storage, whole unless a part is given otherwise."""
     usual = {"__doc__": "A page that comes late.", "__module__": "umi_sim.faults.storage"}
-    return type(name, (base,), {**usual, "strike": lambda self, here: None, **parts}, **said)
+    return type(name, (base,), {**usual, "apply": lambda self, here: None, **parts}, **said)
 
 
 def told(name: str = "LatePage", base: type = FaultKind, said: dict[str, Any] = WHOLE, **parts: Any) -> str:
@@ -47,7 +47,7 @@ def test_a_kind_is_all_that_its_class_says() -> None:
         is_known: bool = flag(default=False)
         told: str = one_of("nothing", "unknown", default="nothing")
 
-        def strike(self, here: object) -> int:
+        def apply(self, here: object) -> int:
             return self.wait_ms
 
     assert KINDS["storage_late_page"] is LatePage
@@ -55,7 +55,7 @@ def test_a_kind_is_all_that_its_class_says() -> None:
     assert (LatePage.fault_class, LatePage.guards) == ("quirk", ("RET-1", "RET-2"))
     assert LatePage.what == "A page that comes late."
     assert vars(LatePage(wait_ms=3)) == {"wait_ms": 3, "is_known": False, "told": "nothing"}
-    assert LatePage(wait_ms=3).befall(None) == 3
+    assert LatePage(wait_ms=3).inject(None) == 3
     assert [LatePage.is_at(verb) for verb in ("storage.read", "storage.commit")] == [True, False]
     drawn = LatePage.args_for(None, lambda label, n: n - 1, Counter())
     assert drawn == {"wait_ms": 9, "is_known": True, "told": "unknown"}
@@ -70,7 +70,7 @@ def test_a_kind_without_an_effect_is_told() -> None:
     parts = {"__doc__": "A page.", "__module__": "umi_sim.faults.storage"}
     with pytest.raises(IncompleteFault) as raised:
         type("LatePage", (FaultKind,), parts, **WHOLE)
-    expected = f"storage_late_page in {FILE} has no strike(self, here): it does what the fault does"
+    expected = f"storage_late_page in {FILE} has no apply(self, here): it does what the fault does"
     assert str(raised.value) == expected
 
 
@@ -83,7 +83,7 @@ def test_an_argument_without_a_range_is_told(given: dict[str, Any]) -> None:
 
 
 def test_arguments_that_nobody_draws_are_told() -> None:
-    expected = f"storage_late_page in {FILE} has no draw(cls, here, luck): nothing draws count"
+    expected = f"storage_late_page in {FILE} has no draw(cls, here, draws): nothing draws count"
     assert told(__annotations__={"count": int}, count=whole()) == expected
 
 
@@ -94,7 +94,7 @@ def test_a_window_that_does_not_say_how_long_is_told() -> None:
 
 def test_an_unknown_place_is_told() -> None:
     assert told(said={**WHOLE, "at": "storage.raed"}) == (
-        f"LatePage in {FILE} strikes nowhere: at=storage.raed is none of {', '.join(PLACES)}"
+        f"LatePage in {FILE} is applied nowhere: at=storage.raed is none of {', '.join(PLACES)}"
     )
 
 
@@ -115,14 +115,14 @@ def test_a_second_kind_with_a_name_is_told() -> None:
 
 def test_a_name_of_another_group_is_told() -> None:
     assert told("LinkPage") == (
-        f"storage_link_page in {FILE} has a name of the group link: LinkPage strikes storage.read"
+        f"storage_link_page in {FILE} has a name of the group link: LinkPage is applied at storage.read"
     )
 
 
 def test_a_kind_in_the_file_of_another_place_is_told() -> None:
     assert told(__module__="umi_sim.faults.network") == (
         "storage_late_page in umi_sim/faults/network.py stands in the wrong file: "
-        "what strikes storage.read belongs into umi_sim.faults.storage"
+        "what is applied at storage.read belongs into umi_sim.faults.storage"
     )
 
 
@@ -147,7 +147,7 @@ def test_a_class_that_is_neither_a_kind_nor_the_family_of_one_is_told() -> None:
     with pytest.raises(IncompleteFault) as raised:
         check_kinds(RULES)
     assert forgotten.name == ""
-    assert str(raised.value) == f"LatePage in {FILE} strikes nowhere: at= is none of {', '.join(PLACES)}"
+    assert str(raised.value) == f"LatePage in {FILE} is applied nowhere: at= is none of {', '.join(PLACES)}"
 
 
 # What is derived.
@@ -182,6 +182,6 @@ def test_arguments_that_are_not_those_of_the_kind_are_refused(given: dict[str, o
 
 def test_where_a_kind_cannot_strike_nothing_is_counted() -> None:
     without_effect = Counter[str]()
-    late = made(may_strike=classmethod(lambda cls, here: False))
+    late = made(can_apply=classmethod(lambda cls, here: False))
     assert late.args_for(None, lambda label, n: 0, without_effect) is None
     assert without_effect == {}

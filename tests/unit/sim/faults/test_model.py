@@ -11,9 +11,9 @@ from umi_core.language.prompts import ask_extract, ask_route
 from umi_core.messages.effects import AskModel
 from umi_core.rows import Entity
 from umi_sim.faults import words
+from umi_sim.faults.draws import Draws
 from umi_sim.faults.edits import GROWN_BYTES_MAX, ReplyEdit
 from umi_sim.faults.kinds import KINDS
-from umi_sim.faults.luck import Luck
 from umi_sim.faults.service import Arrival
 from umi_sim.kernel.prng import Keyed, stream_key
 from umi_sim.record.items import Args
@@ -68,11 +68,11 @@ def edit(kind: str, reply: str, args: Args) -> str:
     return made(kind)(**args).edit_reply(reply) if args else reply
 
 
-def draw_args(kind: str, reply: str, luck: Luck) -> Args:
-    return made(kind).draw_edit(reply, luck, CALL)
+def draw_args(kind: str, reply: str, draws: Draws) -> Args:
+    return made(kind).draw_edit(reply, draws, CALL)
 
 
-def draws(n: int) -> Luck:
+def draws(n: int) -> Draws:
     return lambda label, below: Keyed(KEY).draw(f"{n}/{label}")
 
 

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from tests.unit.sim.faults.arrivals import AT_MS, DIMS, call, drawn, services, strike, struck
+from tests.unit.sim.faults.arrivals import AT_MS, DIMS, call, draw_and_inject, drawn, inject, services
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit, CountRows, Read, Write
 from umi_core.rows import Address, Core, Entity, Row, SessionRow, Vector
@@ -57,7 +57,7 @@ def test_a_full_storage_takes_nothing_for_a_while(at: int) -> None:
     spare_bytes = args["spare_bytes"]
     assert spare_bytes == (0, world.storage.growth_bytes(batch("Bob")) - 1)[at]
     window = {"for_ms": 10, "spare_bytes": spare_bytes}
-    assert strike(world, asked, AT_MS, "storage_full", window) == Later(FULL, AT_MS)
+    assert inject(world, asked, AT_MS, "storage_full", window) == Later(FULL, AT_MS)
     assert flushed(world, asked, AT_MS + 9) == FULL
     assert isinstance(flushed(world, asked, AT_MS + 10), Committed)
 
@@ -78,7 +78,7 @@ def test_a_lag_hides_what_is_younger_for_a_while() -> None:
     args = drawn(world, TEA, "storage_index_lag", at=1)
     assert args is not None
     assert args["lag_ms"] == 51
-    hidden = strike(world, TEA, 150, "storage_index_lag", {"for_ms": 2, "lag_ms": 51})
+    hidden = inject(world, TEA, 150, "storage_index_lag", {"for_ms": 2, "lag_ms": 51})
     assert hits(hidden) == ["Ann"]
     assert world.lag_since(151) == 51
     for at_ms, known in ((151, ["Ann", "Bob"]), (152, ["Ann", "Bob"])):
@@ -90,7 +90,7 @@ def test_a_lag_hides_what_is_younger_for_a_while() -> None:
 def test_healed_services_hide_nothing_and_have_room() -> None:
     world = Services({"a": DIMS}, capacity_bytes=1)
     assert flushed(world, call(batch("Ann"))) == FULL
-    strike(world, TEA, AT_MS, "storage_index_lag", {"for_ms": 100, "lag_ms": 100})
+    inject(world, TEA, AT_MS, "storage_index_lag", {"for_ms": 100, "lag_ms": 100})
     world.heal(AT_MS)
     assert isinstance(flushed(world, call(batch("Ann"))), Committed)
     assert hits(world.handle(TEA, AT_MS)) == ["Ann"]
@@ -118,7 +118,7 @@ def test_any_args_that_a_file_may_hold_strike_any_call_of_the_verb(kind: str, lo
     for asked in (*COMMITS, *READS):
         if KINDS[kind].is_at(asked.verb):
             for world in (told_of("Ann", loss_max=loss_max), services(loss_max)):
-                handled = strike(world, asked, AT_MS, kind, args)
+                handled = inject(world, asked, AT_MS, kind, args)
                 if isinstance(handled, Flush):
                     world.flush(asked, handled, AT_MS)
                 world.storage.check()
@@ -139,7 +139,7 @@ def bodies(handled: Handled) -> list[object]:
     return [row.body for row in handled.answer.rows]
 
 
-def is_whole(handled: Handled) -> list[bool]:
+def find_readable(handled: Handled) -> list[bool]:
     return [body is not None for body in bodies(handled)]
 
 
@@ -147,8 +147,8 @@ def test_transient_damage_is_in_one_answer_only() -> None:
     world = told_of("Ann", "Bob")
     for at in (0, 1):
         assert drawn(world, LOOK, "storage_damaged", at) == {"index": at, "latent": False}
-    assert is_whole(struck(world, LOOK, "storage_damaged", at=1)) == [True, False]
-    assert is_whole(world.handle(LOOK, AT_MS)) == [True, True]
+    assert find_readable(draw_and_inject(world, LOOK, "storage_damaged", at=1)) == [True, False]
+    assert find_readable(world.handle(LOOK, AT_MS)) == [True, True]
 
 
 def test_a_row_comes_in_the_place_of_another_or_under_its_address() -> None:
@@ -157,7 +157,7 @@ def test_a_row_comes_in_the_place_of_another_or_under_its_address() -> None:
 
     def told(other: int, *, masked: bool) -> tuple[str, str, str]:
         args: Args = {"index": 0, "other": other, "masked": masked}
-        (row,) = rows_of(strike(world, look, AT_MS, "storage_misdirected", args))
+        (row,) = rows_of(inject(world, look, AT_MS, "storage_misdirected", args))
         return row.address.kind, row.address.id, getattr(row.body, "id", "")
 
     others = [("entity", "Bob", "Bob"), ("vector", "Ann", ""), ("vector", "Bob", "")]
@@ -175,9 +175,9 @@ def test_the_stray_row_is_the_same_one_when_others_have_gone() -> None:
     look = call(Read(ByIds((Address(HOME, "entity", "N0"),))), "o3/read#1")
     for other in range(20):
         args: Args = {"index": 0, "other": other, "masked": False}
-        (stray,) = rows_of(strike(told_of(*names), look, AT_MS, "storage_misdirected", args))
+        (stray,) = rows_of(inject(told_of(*names), look, AT_MS, "storage_misdirected", args))
         fewer = told_of("N0", stray.address.id, *names[other % 5 : other % 5 + 2])
-        assert rows_of(strike(fewer, look, AT_MS, "storage_misdirected", args))[0].address == stray.address
+        assert rows_of(inject(fewer, look, AT_MS, "storage_misdirected", args))[0].address == stray.address
 
 
 def rows_of(handled: Handled) -> tuple[Row, ...]:
@@ -189,16 +189,16 @@ def rows_of(handled: Handled) -> tuple[Row, ...]:
 def test_without_loss_a_file_cannot_make_a_promise_rot() -> None:
     world = told_of("Ann", "Bob")
     args: Args = {"index": 1, "latent": True}
-    assert is_whole(strike(world, LOOK, AT_MS, "storage_damaged", args)) == [True, False]
-    assert is_whole(world.handle(LOOK, AT_MS)) == [True, True]
+    assert find_readable(inject(world, LOOK, AT_MS, "storage_damaged", args)) == [True, False]
+    assert find_readable(world.handle(LOOK, AT_MS)) == [True, True]
     assert world.atlas.losses == []
 
 
 def test_with_loss_damage_stays_and_is_listed() -> None:
     world = told_of("Ann", "Bob", loss_max=1)
     assert drawn(world, LOOK, "storage_damaged", at=1) == {"index": 1, "latent": True}
-    struck(world, LOOK, "storage_damaged", at=1)
-    assert is_whole(world.handle(LOOK, AT_MS)) == [True, False]
+    draw_and_inject(world, LOOK, "storage_damaged", at=1)
+    assert find_readable(world.handle(LOOK, AT_MS)) == [True, False]
     lost = Loss("storage_damaged", "o3/read#1", AT_MS, (Address(HOME, "entity", "Bob"),))
     assert world.atlas.losses == [lost]
     assert drawn(world, LOOK, "storage_damaged", at=1) == {"index": 0, "latent": False}
@@ -206,9 +206,9 @@ def test_with_loss_damage_stays_and_is_listed() -> None:
 
 def test_a_vector_may_rot_without_loss_and_only_searches_by_it_see_that() -> None:
     world = told_of("Ann")
-    assert is_whole(struck(world, BY_VECTOR, "storage_damaged", at=1)) == [False]
-    assert is_whole(world.handle(BY_VECTOR, AT_MS)) == [False]
-    assert is_whole(world.handle(LOOK, AT_MS)) == [True]
+    assert find_readable(draw_and_inject(world, BY_VECTOR, "storage_damaged", at=1)) == [False]
+    assert find_readable(world.handle(BY_VECTOR, AT_MS)) == [False]
+    assert find_readable(world.handle(LOOK, AT_MS)) == [True]
     assert world.atlas.losses == []
 
 
@@ -217,9 +217,9 @@ def test_a_field_is_unfit_once_or_under_loss_for_good(loss_max: int, stays: bool
     world = told_of("Ann", loss_max=loss_max)
     (ann,) = bodies(world.handle(LOOK, AT_MS))
     assert isinstance(ann, Entity)
-    (unfit,) = spoilt = bodies(struck(world, LOOK, "storage_unfit", at=1))
-    assert isinstance(unfit, Entity)
-    assert unfit == structs.replace(ann, type=unfit.type) != ann
+    (invalid,) = spoilt = bodies(draw_and_inject(world, LOOK, "storage_unfit", at=1))
+    assert isinstance(invalid, Entity)
+    assert invalid == structs.replace(ann, type=invalid.type) != ann
     assert bodies(world.handle(LOOK, AT_MS)) == (spoilt if stays else [ann])
     flushed(world, call(batch("Ann", "again")))
     assert bodies(world.handle(LOOK, AT_MS)) == [ann]
@@ -230,7 +230,7 @@ def test_a_bit_of_a_session_flips_once_or_under_loss_for_good(loss_max: int, sta
     world = services(loss_max)
     flushed(world, call(Commit((Write(SESSION, SAVED),), (), "k")))
     spoilt = [structs.replace(SAVED, snapshot=b"scved")]
-    assert bodies(struck(world, LOAD, "storage_bit_flip", at=1)) == spoilt
+    assert bodies(draw_and_inject(world, LOAD, "storage_bit_flip", at=1)) == spoilt
     assert bodies(world.handle(LOAD, AT_MS)) == (spoilt if stays else [SAVED])
 
 
@@ -242,23 +242,23 @@ def test_any_fault_strikes_what_another_one_has_made_unfit_for_good(kind: str) -
             world = told_of("Ann", loss_max=3)
             flushed(world, call(Commit((Write(SESSION, SAVED),), (), "k")))
             for asked in (LOOK, LOAD):
-                unfit: Args = {"index": 0, "choice": choice, "latent": True}
-                assert strike(world, asked, AT_MS, "storage_unfit", unfit) is not None
+                invalid: Args = {"index": 0, "choice": choice, "latent": True}
+                assert inject(world, asked, AT_MS, "storage_unfit", invalid) is not None
                 args = drawn(world, asked, kind, at)
                 if args is not None:
-                    strike(world, asked, AT_MS, kind, args)
+                    inject(world, asked, AT_MS, kind, args)
 
 
 def test_what_is_told_too_early_is_not_there_and_listed() -> None:
     world = services(loss_max=1)
-    handled = struck(world, call(batch("Ann"), "o5/commit#1"), "storage_ack_early", at=5)
+    handled = draw_and_inject(world, call(batch("Ann"), "o5/commit#1"), "storage_ack_early", at=5)
     addresses = [write.address for write in batch("Ann").writes]
     assert handled == Later(Committed(7, tuple((address, 1) for address in addresses)), AT_MS)
     assert world.is_away(LOOK, AT_MS) == "dead"
     world.heal(AT_MS)
     assert bodies(world.handle(LOOK, AT_MS)) == []
     assert world.atlas.losses == [Loss("storage_ack_early", "o5/commit#1", AT_MS, (addresses[0],))]
-    assert world.atlas.has_struck("o5")
+    assert world.atlas.may_have_lost("o5")
 
 
 def test_nothing_is_told_too_early_that_core_shows_or_that_the_atlas_does_not_allow() -> None:
@@ -267,7 +267,7 @@ def test_nothing_is_told_too_early_that_core_shows_or_that_the_atlas_does_not_al
     assert drawn(services(1), call(with_core), "storage_ack_early") is None
     assert drawn(services(0), call(batch("Ann")), "storage_ack_early") is None
     world = services(0)
-    handled = strike(world, call(batch("Ann")), AT_MS, "storage_ack_early", {"for_ms": 9})
+    handled = inject(world, call(batch("Ann")), AT_MS, "storage_ack_early", {"for_ms": 9})
     assert isinstance(handled, Flush)
 
 
@@ -275,7 +275,7 @@ def test_a_wipe_leaves_nothing_and_all_begin_anew() -> None:
     world = told_of("Ann", loss_max=1)
     restarts: list[int] = []
     world.on_wipe = restarts.append
-    assert strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3}) is None
+    assert inject(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3}) is None
     assert restarts == [3]
     assert world.storage.rows == {}
     assert world.atlas.losses == [Loss("storage_wiped", "o3/read#1", AT_MS)]
@@ -283,7 +283,7 @@ def test_a_wipe_leaves_nothing_and_all_begin_anew() -> None:
 
 def test_what_was_on_its_way_to_a_wiped_store_never_arrives() -> None:
     world = told_of("Ann", loss_max=1)
-    strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 1})
+    inject(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 1})
     assert world.handle(call(batch("Bob")), AT_MS + 100) is None
     later = structs.replace(call(batch("Bob")), sent_ms=AT_MS + 1)
     assert isinstance(world.handle(later, AT_MS + 100), Flush)
@@ -293,7 +293,7 @@ def test_a_wipe_needs_loss_and_something_to_lose() -> None:
     assert drawn(told_of("Ann"), LOOK, "storage_wiped") is None
     assert drawn(services(1), LOOK, "storage_wiped") is None
     world = told_of("Ann")
-    assert is_whole(strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3})) == [True]
+    assert find_readable(inject(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3})) == [True]
 
 
 def test_a_batch_without_a_key_that_could_be_missed_is_not_told_too_early() -> None:
@@ -301,5 +301,5 @@ def test_a_batch_without_a_key_that_could_be_missed_is_not_told_too_early() -> N
     world = services(loss_max=2)
     known = call(Commit((Write(Address(HOME, "access", "ent_1"), None),), (), key="k"))
     assert drawn(world, known, "storage_ack_early") is None
-    strike(world, known, AT_MS, "storage_ack_early", {"for_ms": 10})
+    inject(world, known, AT_MS, "storage_ack_early", {"for_ms": 10})
     assert world.atlas.losses == []

@@ -60,7 +60,7 @@ def test_each_thing_is_told_once_and_the_first_of_them_alone() -> None:
 
 
 def test_an_archive_that_says_something_else_is_named_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(afresh.SAID, Category, lambda it: object())  # no two are the same
+    monkeypatch.setitem(afresh.SHOWN, Category, lambda it: object())  # no two are the same
     with pytest.raises(Broken, match="2 requests at once, against one by one") as broken:
         compare_batches(life(*TOLD))
     assert ("'category'" in broken.value.expected, "'entity'" in broken.value.expected) == (True, False)

@@ -106,7 +106,7 @@ def test_too_many_are_counted_rightly(error: Error) -> None:
 # The same in a whole run, by requests that no user draws.
 
 
-def lived(old: str = "", new: str = "") -> Failure | None:
+def run_edited(old: str = "", new: str = "") -> Failure | None:
     edits = changes((TextEdit("umi_core/tiers/core.py", old, new),)) if old else ()
     config = structs.replace(draw(find("calm"), 0), off=("tables-bounded",))
     items = [
@@ -124,11 +124,11 @@ def lived(old: str = "", new: str = "") -> Failure | None:
 
 
 def test_a_memory_that_is_right_passes() -> None:
-    assert lived() is None
+    assert run_edited() is None
 
 
 @pytest.mark.parametrize(("limit", "rule"), [("31", "no-spurious-refusal"), ("33", "core-limits")])
 def test_a_memory_that_counts_to_another_number_is_found(limit: str, rule: str) -> None:
-    failure = lived("core.authored_count >= BLOCK_COUNT_MAX", f"core.authored_count >= {limit}")
+    failure = run_edited("core.authored_count >= BLOCK_COUNT_MAX", f"core.authored_count >= {limit}")
     assert failure is not None
     assert failure.rule == rule

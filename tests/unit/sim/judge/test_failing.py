@@ -15,7 +15,7 @@ from umi_core.messages.results import BlockSet
 from umi_core.values import Scope
 from umi_core.workflows import WORKFLOWS, forget
 from umi_sim.judge.equivalences import TRIED, failing, landing, stories
-from umi_sim.judge.equivalences.failing_world import DURABLE, KINDS, ODD, FailingWorld, name_failure
+from umi_sim.judge.equivalences.failing_world import DURABLE, INVALID, KINDS, FailingWorld, name_failure
 from umi_sim.judge.plain import scores
 from umi_sim.kernel.fork import fork_graph
 from umi_sim.record.broken import Broken
@@ -80,7 +80,7 @@ def test_an_agent_begins_again_while_its_rows_go() -> None:
 
 def test_every_kind_has_a_name_that_the_memory_knows() -> None:
     for effect, groups in KINDS.items():
-        known = (*effect.failures, ODD)
+        known = (*effect.failures, INVALID)
         assert [kind for kinds in groups for kind in kinds if name_failure(kind) not in known] == []
 
 

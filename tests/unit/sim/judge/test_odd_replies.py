@@ -11,7 +11,7 @@ from umi_core.language.ranks import parse_ranks
 from umi_core.language.replies import UNREAD, UnusableReply
 from umi_core.language.rewriting import judge_rewrite
 from umi_core.values import Turn
-from umi_sim.judge.equivalences.odd_replies import SPOILERS, odd_reply, spoil_reply
+from umi_sim.judge.equivalences.odd_replies import SPOILERS, make_invalid_reply, spoil_reply
 from umi_sim.kernel.prng import Stream
 
 TEXT = "Alice works at Acme. Bob lives in Paris. She likes tea."
@@ -23,11 +23,11 @@ SHORT_MAX = 1_000  # characters; of longer rewrites one is enough; they take thi
 
 
 def replies(task: str, prompt: str) -> list[str]:
-    return [odd_reply(task, prompt, Stream(seed, "odd")) for seed in range(COUNT)]
+    return [make_invalid_reply(task, prompt, Stream(seed, "odd")) for seed in range(COUNT)]
 
 
 def test_the_same_draw_gives_the_same_reply() -> None:
-    one, other = (odd_reply("extract", ask_extract(TEXT, ""), Stream(7)) for _ in range(2))
+    one, other = (make_invalid_reply("extract", ask_extract(TEXT, ""), Stream(7)) for _ in range(2))
     assert one == other
 
 
@@ -41,8 +41,8 @@ def test_a_decision_is_left_open_in_every_way_there_is() -> None:
 
 @pytest.mark.slow
 def test_a_rewrite_is_refused_for_every_reason_that_one_reference_can_have() -> None:
-    odd = replies("rewrite", ask_rewrite(QUERY, TURNS))
-    judged = [*(it for it in odd if len(it) <= SHORT_MAX), max(odd, key=len)]
+    answer_invalid = replies("rewrite", ask_rewrite(QUERY, TURNS))
+    judged = [*(it for it in answer_invalid if len(it) <= SHORT_MAX), max(answer_invalid, key=len)]
     given = [judge_rewrite(it, QUERY, TURNS, 500_000) for it in judged]
     assert {it.reason or it.outcome for it in given} >= {*rewriting.VERDICTS} - {"unchanged", "unresolved"}
 

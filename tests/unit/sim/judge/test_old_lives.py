@@ -1,4 +1,4 @@
-"""Goal: a life that was replaced writes nothing more, is deposed when it is told so, and not before."""
+"""Goal: a life that was replaced writes nothing more, is fenced when it is told so, and not before."""
 
 import pytest
 from msgspec import structs
@@ -28,7 +28,7 @@ def oracle(*durable_ops: str) -> Oracle:
     near.is_durable = durable_ops.__contains__
     heard.observe_request("a", "o1", Remember(1, "x"), 0)
     heard.observe_takeover("a", OLD)
-    heard.old_life_woke(OLD)
+    heard.observe_successor(OLD)
     return heard
 
 

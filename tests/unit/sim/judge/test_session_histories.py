@@ -294,7 +294,7 @@ class Store(Owner):
         return True
 
 
-def lived(stream: Stream, rounds: int) -> list[Event]:
+def make_history(stream: Stream, rounds: int) -> list[Event]:
     """A true history: every operation takes effect at one instant between its call and its answer."""
     store, events = Store(), list[Event]()
     base, flying = {"a": 1}, dict[str, tuple[str, str, Any]]()
@@ -378,7 +378,7 @@ def is_accepted(events: list[Event]) -> bool:
 
 def test_a_true_history_is_accepted() -> None:
     for seed in range(60):
-        events = lived(Stream(seed, "history"), 40)
+        events = make_history(Stream(seed, "history"), 40)
         assert is_linearizable(history_of(events)), seed
         assert is_accepted(events), seed
 
@@ -386,7 +386,7 @@ def test_a_true_history_is_accepted() -> None:
 def test_a_lie_is_refused_iff_no_order_explains_it() -> None:
     refused = explained = 0
     for seed in range(SEEDS):
-        events = lie(Stream(seed, "lie"), lived(Stream(seed, "history"), 30))
+        events = lie(Stream(seed, "lie"), make_history(Stream(seed, "history"), 30))
         is_explained = is_linearizable(history_of(events))
         assert is_accepted(events) == is_explained, seed
         refused, explained = refused + (not is_explained), explained + is_explained

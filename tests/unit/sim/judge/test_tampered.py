@@ -93,7 +93,7 @@ def test_who_was_told_of_another_epoch_is_deposed_and_nobody_else() -> None:
     reply(told, CoreBytes("o1"), DEPOSED)
     reply(told, Get("o1", "k"), Done(None))
     assert broken(told, CoreBytes("o1"), Done(0)) == rules.OLD_LIFE_FENCED.name
-    told.life_over("a")
+    told.end_incarnation("a")
     reply(told, CoreBytes("o1"), Done(0))
 
 

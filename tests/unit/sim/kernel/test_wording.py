@@ -44,7 +44,7 @@ def test_numbers_and_counts_have_one_form() -> None:
 
 
 def test_an_unknown_name_is_told_with_what_may_have_been_meant_or_a_small_choice() -> None:
-    assert wording.near("agnets", ["agents", "faults"]) == "; did you mean agents?"
-    assert wording.near("x", ["agents", "faults"]) == "; known: agents, faults"
-    assert wording.near("x", map(str, range(99))) == ""
-    assert wording.near("ttl_2", ["TTL-1", "TTL-2"], 2) == "; did you mean TTL-2 or TTL-1?"
+    assert wording.suggest_names("agnets", ["agents", "faults"]) == "; did you mean agents?"
+    assert wording.suggest_names("x", ["agents", "faults"]) == "; known: agents, faults"
+    assert wording.suggest_names("x", map(str, range(99))) == ""
+    assert wording.suggest_names("ttl_2", ["TTL-1", "TTL-2"], 2) == "; did you mean TTL-2 or TTL-1?"

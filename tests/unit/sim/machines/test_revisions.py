@@ -8,7 +8,7 @@ from msgspec import structs
 from umi_core.limits import REVISION_COUNT_MAX
 from umi_core.workflows import BUILT_IN
 from umi_sim.machines.revisions import CHANGE_COUNT_MAX, FIRST, ROW, UNUSED, Revisions, change_tables
-from umi_sim.record.run_config import DOORKEEPER
+from umi_sim.record.run_config import REFUSING_HOOK
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 
@@ -62,12 +62,12 @@ def test_the_doorkeeper_comes_and_goes_and_is_gone_in_a_healed_world() -> None:
     there = list[bool]()
     for number in (2, 4, 6, 8):
         registry = revisions.change_before(f"o{number}", registry)
-        there.append(DOORKEEPER in registry.generations[-1].named)
+        there.append(REFUSING_HOOK in registry.generations[-1].named)
     assert there == [True, False, True, False]
     registry = revisions.change_before("o10", registry)
     healed = revisions.change_before(None, registry)
-    assert DOORKEEPER in registry.generations[-1].named
-    assert DOORKEEPER not in healed.generations[-1].named
+    assert REFUSING_HOOK in registry.generations[-1].named
+    assert REFUSING_HOOK not in healed.generations[-1].named
     assert revisions.change_before(None, healed) is healed
     assert Revisions(0).change_before(None, registry) is registry
 

@@ -46,10 +46,10 @@ def test_faults_and_the_rules_that_they_met_are_a_map(own_folder: Path) -> None:
     assert isinstance(known, dict)
     counts = {rule: dict(zip(known["faults"], cells, strict=True)) for rule, _, cells in known["rows"]}
     assert len(counts) > 20
-    struck = data["struck"]
-    assert isinstance(struck, dict)
+    injected = data["injected"]
+    assert isinstance(injected, dict)
     for kind in known["faults"]:
-        assert any(each[kind] for each in counts.values()) == bool(struck[kind][0]), kind
+        assert any(each[kind] for each in counts.values()) == bool(injected[kind][0]), kind
     runs = {count for each in counts.values() for count in each.values()}
     assert {0, 1} <= runs <= {0, 1, 2}
 

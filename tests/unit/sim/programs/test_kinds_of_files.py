@@ -116,10 +116,10 @@ def test_a_page_shows_events_in_their_lanes() -> None:
     ]))  # fmt: skip
     lanes = [(data["lanes"][step[5][0][0]], step[5][0][2]) for step in data["steps"]]
     assert lanes == [
-        ("main", "wake"), ("services", "question"), ("other tasks", "reply"), ("what strikes", "fault"),
+        ("main", "wake"), ("services", "question"), ("other tasks", "reply"), ("perturbations", "fault"),
     ]  # fmt: skip
     assert [step[1] for step in data["steps"]] == [7] * 4
-    assert data["facts"][1:] == [["instead", "resume hung"], ["struck", "main is cancelled before step 2"]]
+    assert data["facts"][1:] == [["instead", "resume hung"], ["injected", "main is cancelled before step 2"]]
     assert (data["title"], data["rule"]) == ("ends: own_agent:hanging", "ends")
     assert data["repeat"] == f"umi-sim replay {FILE} --of own_agent:hanging"
 
@@ -178,9 +178,9 @@ def test_each_field_is_checked(change: dict[str, Any], told: str) -> None:
 
 def test_of_many_events_the_last_stay_and_all_that_struck() -> None:
     many = [ProgramEvent(0, number, "step", "main", "waits") for number in range(EVENT_COUNT_MAX)]
-    struck = ProgramEvent(0, 1, "strike", "", "main is cancelled")
-    kept = choose_events([struck, *many, *many])
-    assert (len(kept), kept[0], kept[1:]) == (EVENT_COUNT_MAX, struck, many[1:])
+    injected = ProgramEvent(0, 1, "strike", "", "main is cancelled")
+    kept = choose_events([injected, *many, *many])
+    assert (len(kept), kept[0], kept[1:]) == (EVENT_COUNT_MAX, injected, many[1:])
     assert choose_events([*many[:3]]) == many[:3]
 
 

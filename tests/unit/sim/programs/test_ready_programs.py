@@ -31,7 +31,7 @@ def test_an_adapter_finds_what_the_docs_say(name: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     found = explore(load_program(name), drawn=0)
     assert {each.broken.rule for each in found.findings} == rules
-    assert found.is_whole
+    assert found.is_complete
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("[!s]*.py")), ids=lambda path: path.name)

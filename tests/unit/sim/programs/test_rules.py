@@ -22,7 +22,7 @@ PLANTED: dict[str, tuple[Any, dict[str, Any]]] = {
 def test_a_correct_program_is_silent_at_every_point() -> None:
     found = explore(agent.main, **CORRECT, drawn=40)
     assert found.findings == []
-    assert found.is_whole
+    assert found.is_complete
     names = ["undisturbed", "main cancelled", "process killed", "calls failing", "combinations drawn"]
     assert [phase.name for phase in found.phases] == names
     assert all(phase.run_count == phase.planned > 0 for phase in found.phases)

@@ -1,4 +1,4 @@
-"""Goal: a case is a value, what dies is gone, and what strikes is what a real process may meet."""
+"""Goal: a case is a value, what dies is gone, and what is injected is what a real process may meet."""
 
 import asyncio
 import sqlite3

@@ -67,7 +67,7 @@ def test_what_its_state_holds_is_told() -> None:
     world = World(config, Replay(()), Inspector(config), UmiTarget(config))
     world.begin()
     assert [*wrong_fields(world)] == []
-    memory = memory_of(world.lives[0].machine)
+    memory = memory_of(world.incarnations[0].machine)
     assert memory is not None
     memory.state.tiers.upkeep = None  # type: ignore[assignment]
     assert [*wrong_fields(world)] == ["a: state.tiers.upkeep: None is not a table"]

@@ -244,7 +244,7 @@ def move(name: str, **args: object) -> bytes:
     return changed(OP, json.dumps(made))
 
 
-def struck(fault: str, **args: object) -> bytes:
+def faulty(fault: str, **args: object) -> bytes:
     return changed(
         '"fault":"storage_lost","at":"o3/commit#1","args":{}',
         f'"fault":"{fault}","at":"o3/commit#1","args":{json.dumps(args)}',
@@ -316,12 +316,12 @@ HOSTILE: list[tuple[bytes, str]] = [
     (move("freeze", for_ms=1), 'items[0].args.for_ms: unknown key'),
     (move("thaw", catch_up=1), "items[0].args.catch_up: expected true or false, got 1"),
     (move("land", to_ms=-1), "items[0].args.to_ms: expected a whole number from 0"),
-    (struck("link_delay"), "items[1].args.delay_ms: missing"),
-    (struck("link_clog", for_ms="long"), 'args.for_ms: expected a whole number from 0 to 86400000, got'),
-    (struck("link_clog", for_ms=2**53 - 1), "for_ms: expected a whole number from 0 to 86400000"),
-    (struck("link_loss", for_ms=1), 'items[1].args.for_ms: unknown key'),
-    (struck("link_duplicate", after_ms=-1), "items[1].args.after_ms: expected a whole number from 0"),
-    (struck("agent_pause", for_ms=1, clock="melts"), 'items[1].args.clock: unknown value "melts"'),
+    (faulty("link_delay"), "items[1].args.delay_ms: missing"),
+    (faulty("link_clog", for_ms="long"), 'args.for_ms: expected a whole number from 0 to 86400000, got'),
+    (faulty("link_clog", for_ms=2**53 - 1), "for_ms: expected a whole number from 0 to 86400000"),
+    (faulty("link_loss", for_ms=1), 'items[1].args.for_ms: unknown key'),
+    (faulty("link_duplicate", after_ms=-1), "items[1].args.after_ms: expected a whole number from 0"),
+    (faulty("agent_pause", for_ms=1, clock="melts"), 'items[1].args.clock: unknown value "melts"'),
     (changed('"kind":"safety"', '"kind":"odd"'), 'failure.kind: unknown kind "odd"'),
     (changed('"prefix":[]', '"prefix":["zz"]'), "expect.prefix[0]: expected hex digits"),
     (changed('"runs":57', '"runs":"57"'), "minimised.runs: expected a whole number from 0"),

@@ -8,7 +8,7 @@ from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Embed, Rea
 from umi_core.messages.results import Forgotten
 from umi_core.rows import Address, Epoch, Receipt, Row
 from umi_core.values import Scope
-from umi_sim.record.answer_shapes import is_due
+from umi_sim.record.answer_shapes import is_answer_to
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.trace_fields import answer_fields, short
 from umi_sim.services.nonsense import WRONG, nonsense
@@ -28,9 +28,9 @@ EACH = [(cls, choice) for cls in WRONG for choice in range(len(WRONG[cls]))]
 def test_nonsense_is_no_answer_and_is_recorded(cls: type[Answer], choice: int) -> None:
     asked, answer = TRUE[cls]
     other = nonsense(answer, choice)
-    assert is_due(asked, answer)
+    assert is_answer_to(asked, answer)
     assert check_answer(asked, answer) == answer
-    assert not is_due(asked, other)
+    assert not is_answer_to(asked, other)
     assert check_answer(asked, other) == EffectFailed(7, "unknown" if asked is COMMIT else "unavailable")
     Trace().add(Tag.ANSWER, "o1/step#1", *answer_fields(other))
     assert short(other)
@@ -41,19 +41,21 @@ def test_a_receipt_of_another_key_or_with_another_kind_of_value_is_nonsense(choi
     receipt = Receipt("k", b"r", b"p", Forgotten(True), 0, (1, 2))
     asked = Commit((Write(Address(AT.scope, "receipt", "k"), receipt),), (), "k", request_id=7)
     answer = Committed(7, ((Address(AT.scope, "receipt", "k"), 1),), receipt)
-    assert is_due(asked, answer)
+    assert is_answer_to(asked, answer)
     assert check_answer(asked, answer) == answer
     other = nonsense(answer, choice)
-    assert not is_due(asked, other)
+    assert not is_answer_to(asked, other)
     assert check_answer(asked, other) == EffectFailed(7, "unknown")
 
 
 def test_a_page_without_rows_is_nonsense_too_and_a_failure_stays_as_it_is() -> None:
     asked, _ = TRUE[ReadDone]
-    assert not any(is_due(asked, nonsense(ReadDone(7), choice)) for choice in range(len(WRONG[ReadDone])))
+    assert not any(
+        is_answer_to(asked, nonsense(ReadDone(7), choice)) for choice in range(len(WRONG[ReadDone]))
+    )
     full = EffectFailed(7, "full")
     assert nonsense(full, 3) == full
-    assert is_due(COMMIT, full)
+    assert is_answer_to(COMMIT, full)
 
 
 def test_nonsense_has_the_same_words_in_every_process() -> None:

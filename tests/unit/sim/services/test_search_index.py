@@ -180,7 +180,7 @@ def test_odd_rows_are_found_like_all_others() -> None:
     assert by_vector(storage, 1, 0) == ["flat", "strange", "tall"]
     assert by_words(storage, "tea", conditions(start_ms=I64_MAX)) == ["late"]
     assert by_words(storage, "tea", conditions(start_ms=2**70)) == []
-    assert sorted(index_of(storage).shelves[HOME].odd) == ["late", "low", "strange", "tall"]
+    assert sorted(index_of(storage).shelves[HOME].unindexed) == ["late", "low", "strange", "tall"]
     put(storage, gone(entity("tall")), entity("late"))
     assert by_vector(storage, 1, 0) == ["flat", "strange"]
 
@@ -188,8 +188,8 @@ def test_odd_rows_are_found_like_all_others() -> None:
 def test_entities_to_be_left_out_are_left_out() -> None:
     storage = holding(entity("a"), entity("b"), entity("c"))
     assert by_words(storage, "tea", conditions(without=("b", "never"))) == ["a", "c"]
-    odd = structs.replace(entity("d"), address=Address(HOME, "entity", "elsewhere"))
-    put(storage, odd)
+    unindexed = structs.replace(entity("d"), address=Address(HOME, "entity", "elsewhere"))
+    put(storage, unindexed)
     assert by_words(storage, "tea", conditions(without=("elsewhere",))) == ["a", "b", "c", "elsewhere"]
     assert by_words(storage, "tea", conditions(without=("d",))) == ["a", "b", "c"]
 

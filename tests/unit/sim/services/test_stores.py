@@ -47,8 +47,8 @@ def rows_read(world: Services, store: str, now_ms: int = 0) -> int:
     return len(handled.answer.rows)
 
 
-def strike(world: Services, kind: str, sent: Call, **args: object) -> object:
-    return KINDS[kind](**args).befall(Arrival(sent, sent.effect, world))
+def inject(world: Services, kind: str, sent: Call, **args: object) -> object:
+    return KINDS[kind](**args).inject(Arrival(sent, sent.effect, world))
 
 
 def test_a_row_is_in_the_store_that_its_commit_names(world: Services) -> None:
@@ -64,7 +64,7 @@ def test_the_same_rows_in_another_store_are_another_state(world: Services) -> No
 
 
 def test_a_store_that_is_away_leaves_the_other_one_alone(world: Services) -> None:
-    strike(world, "storage_unavailable", read(LEGACY), for_ms=10)
+    inject(world, "storage_unavailable", read(LEGACY), for_ms=10)
     handled = world.handle(read(LEGACY, 5), 5)
     assert isinstance(handled, Later)
     assert isinstance(handled.answer, EffectFailed)
@@ -74,13 +74,13 @@ def test_a_store_that_is_away_leaves_the_other_one_alone(world: Services) -> Non
 @pytest.mark.parametrize("kind", ["storage_crash", "storage_wiped"])
 def test_a_store_that_dies_leaves_the_other_one_alone(world: Services, kind: str) -> None:
     store_row(world, "main")
-    strike(world, kind, read(LEGACY), for_ms=10)
+    inject(world, kind, read(LEGACY), for_ms=10)
     assert world.handle(read(LEGACY, 5), 5) is None
     assert rows_read(world, "main", 5) == 1
 
 
 def test_a_loss_says_of_which_store(world: Services) -> None:
-    strike(world, "storage_wiped", read(LEGACY), for_ms=10)
+    inject(world, "storage_wiped", read(LEGACY), for_ms=10)
     assert [loss.line for loss in world.atlas.losses] == [
         "everything of legacy by storage_wiped at o1/x#1, 0 ms"
     ]
@@ -92,9 +92,9 @@ def test_a_call_says_which_store_it_is_for() -> None:
 
 def test_a_full_store_leaves_room_in_the_other_one(world: Services) -> None:
     sent = commit(LEGACY)
-    struck = strike(world, "storage_full", sent, spare_bytes=0, for_ms=10)
-    assert isinstance(struck, Later)
-    assert isinstance(struck.answer, EffectFailed)
+    answered = inject(world, "storage_full", sent, spare_bytes=0, for_ms=10)
+    assert isinstance(answered, Later)
+    assert isinstance(answered.answer, EffectFailed)
     again = structs.replace(commit("main"), sent_ms=5)
     handled = world.handle(again, 5)
     assert isinstance(handled, Flush)
@@ -106,7 +106,7 @@ def test_old_keys_are_forgotten_when_it_is_time_and_not_when_somebody_asks(world
     storage = world.stores["main"].storage
     row = Write(Address(HOME.scope, "receipt", "k"), Receipt("k", b"", b"", None, 0))
     storage.flush(storage.arrive(Commit((row,), (), "k"), "a"), 0)
-    storage.is_due(Commit((), (), "another"))
+    storage.would_commit(Commit((), (), "another"))
     world.turn_to(RECEIPT_MS_MAX - 1)
     assert storage.rows.keys() == {row.address}
     world.turn_to(RECEIPT_MS_MAX)

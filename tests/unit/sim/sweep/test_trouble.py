@@ -179,7 +179,7 @@ def test_trouble_in_the_gate_leaves_the_verdict(trouble: Exception, monkeypatch:
     monkeypatch.setattr(work, "ask_worker", asked)
     monkeypatch.setattr(gate, "is_gated", lambda seed: True)
     totals = work.run_seed(task(), 1)
-    assert [found.is_whole for found in totals.found.values()] == [True]
+    assert [found.has_items for found in totals.found.values()] == [True]
     assert [apart.lines for apart in totals.apart.values()] == [(f"it could not be run again: {trouble}",)]
     assert totals.doubts() == ["1 run differed when run again"]
 

@@ -53,7 +53,7 @@ def test_only_the_first_of_several_is_cancelled_and_shrinks_to_two() -> None:
     )
     assert read_item(item_to_json(item), Kv.contract.ops) == item
     verdict = run(stores.SharesItsTask, (Item("op", (PUT,)), item, Item("op", (GET,))))
-    assert verdict.steps[-1].said == ("cancelled", "cancelled", "nothing")
+    assert verdict.steps[-1].replies == ("cancelled", "cancelled", "nothing")
     small = shrink(stores.SharesItsTask, verdict)
     assert small.items == (Item("cancel", (GET, GET), 1),)
     assert run(stores.SingleFlight, verdict.items).broken is None

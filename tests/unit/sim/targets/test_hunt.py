@@ -214,7 +214,7 @@ def test_a_known_divergence_of_what_is_read_changes_nothing_of_what_is_kept() ->
     items = [Item("op", (put,)), Item("reopen"), Item("op", (ContractOp("keys"),)), Item("op", (get,))]
     verdict = run(MissesKeysAfterwards, items)
     assert [(it.address, it.rule) for it in verdict.known] == [("https://example.org/18", "answer")]
-    assert (verdict.broken, verdict.steps[-1].said) == (None, ("'v1'",))
+    assert (verdict.broken, verdict.steps[-1].replies) == (None, ("'v1'",))
 
 
 def test_the_time_that_the_judge_takes_is_not_the_stores(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,13 +254,13 @@ def test_what_is_shrunk_fails_alike() -> None:
 
 
 def test_arguments_are_shrunk_to_what_is_needed() -> None:
-    said = [{"role": "user", "content": f"v{number}"} for number in range(3)]
-    add = Item("op", (ContractOp("add", {"session": "a", "items": said}),))
+    replies = [{"role": "user", "content": f"v{number}"} for number in range(3)]
+    add = Item("op", (ContractOp("add", {"session": "a", "items": replies}),))
     clear = Item("fail", (ContractOp("clear", {"session": "a"}),), 1, "commit")
     get = Item("op", (ContractOp("get", {"session": "a", "limit": 100}),))
     small = shrink(ClearSwallows, run(ClearSwallows, (add, get, clear, get)))
     given = [op.args for item in small.items for op in item.ops]
-    assert given == [{"session": "a", "items": said[:1]}, {"session": "a"}, {"session": "a"}]
+    assert given == [{"session": "a", "items": replies[:1]}, {"session": "a"}, {"session": "a"}]
 
 
 class ComputesForEver(Kv):

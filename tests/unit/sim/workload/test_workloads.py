@@ -61,8 +61,8 @@ PLAIN: Final = RunConfig(
     policy="fifo",
 )
 
-# Where each hostile pool strikes; the same pool may strike elsewhere too.
-STRUCK: Final[dict[tuple[str, str], Pool]] = {
+# Where each hostile pool is used; the same pool may be used elsewhere too.
+HOSTILE: Final[dict[tuple[str, str], Pool]] = {
     ("set", "key"): pools.HOSTILE_KEYS,
     ("append", "value"): pools.HOSTILE_VALUES,
     ("set", "ttl_ms"): pools.HOSTILE_TTLS,
@@ -326,13 +326,13 @@ def test_a_request_that_is_added_moves_no_slot_that_it_does_not_take(
 
 @pytest.mark.slow
 def test_every_hostile_class_appears_within_900_seeds() -> None:
-    seen: dict[tuple[str, str], set[object]] = {place: set() for place in STRUCK}
+    seen: dict[tuple[str, str], set[object]] = {place: set() for place in HOSTILE}
     for name, args in over_seeds(900, adversarial=(7, 8)):
         for key, value in args.items():
             seen.get((name, key), set()).add((type(value), value))
     missing = [
         (place, label)
-        for place, pool in STRUCK.items()
+        for place, pool in HOSTILE.items()
         for label, values in pool.items()
         if not any((type(value), value) in seen[place] for value in values)
     ]
@@ -341,7 +341,7 @@ def test_every_hostile_class_appears_within_900_seeds() -> None:
 
 def test_every_hostile_pool_strikes_somewhere() -> None:
     named = {name: pool for name, pool in vars(pools).items() if name.startswith("HOSTILE_")}
-    assert [name for name, pool in named.items() if not any(pool is one for one in STRUCK.values())] == []
+    assert [name for name, pool in named.items() if not any(pool is one for one in HOSTILE.values())] == []
 
 
 def test_every_field_of_every_request_is_drawn() -> None:

@@ -69,14 +69,14 @@ def test_of_many_old_lives_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_an_old_life_that_wakes_up_by_itself_a_day_later_is_gone() -> None:
     world = World(CONFIG, Replay(()), Inspector(CONFIG), UmiTarget(CONFIG))
-    (successor,) = world.lives
+    (successor,) = world.incarnations
     old = takeovers.ReplacedAgent(
         name=f"{ONE}~1", config=successor.config, clock=successor.clock, successor=successor,
         replaced_ms=0, sleep_ms=0, ask_count=0,
     )  # fmt: skip
-    world.lives.append(old)
+    world.incarnations.append(old)
     for now_ms, is_gone in ((DAY_MS, False), (DAY_MS + 1, True)):
         world.set_time(now_ms)
         assert not takeovers.end_if_idle(world, successor)
         assert takeovers.end_if_idle(world, old) == is_gone
-    assert world.lives == [successor]
+    assert world.incarnations == [successor]

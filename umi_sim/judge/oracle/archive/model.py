@@ -65,10 +65,10 @@ from umi_sim.judge.oracle.archive.sharing import Sharing
 from umi_sim.judge.oracle.archive.states import FactState, find_moved_id, make_fact_id
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
-from umi_sim.judge.plain.requests import is_gone, is_same, refuse_unlisted
+from umi_sim.judge.plain.requests import is_no_agent, is_same, refuse_unlisted
 from umi_sim.judge.plain.scores import fit_alone
 from umi_sim.record import rules
-from umi_sim.record.run_config import USHER
+from umi_sim.record.run_config import SUBSTITUTING_HOOK
 from umi_sim.services.calls import Call
 
 TELLING: Final = (Remember, Memorize, CreateEntity, UpdateEntity)
@@ -78,7 +78,7 @@ WRITING: Final = (
 )  # fmt: skip
 OF_RECORDS: Final = (AddArchival, DeleteArchival, SearchArchival)
 BACKGROUND: Final = ("upkeep", "memorize", "summarise", "reflect")  # workflows that a memory begins by itself
-BY_USHER: Final = f":hook:{USHER}"  # in the name of a degradation: an interceptor of the simulator answered
+BY_USHER: Final = f":hook:{SUBSTITUTING_HOOK}"  # in the name of a degradation: a hook answered
 AUDIT_SEARCH_COUNT_MAX: Final = 8
 AUDIT_ENTITY_COUNT_MAX: Final = 150
 
@@ -181,10 +181,12 @@ class ArchiveModel(OracleModel):
     def observe_commit(self, call: Call) -> None:
         """Observe that a batch has become durable."""
         self.context.see_world()
-        op, effect, self.life = self.log.ops.get(call.op_id), call.effect, max(self.life, call.life)
+        op, effect, self.life = self.log.ops.get(call.op_id), call.effect, max(self.life, call.incarnation)
         if op is not None and self.life > 1:
             message = f"the life that wrote the batch {call.event}"
-            self.context.demand(call.life == self.life, rules.OLD_LIFE_FENCED, message, self.life, call.life)
+            self.context.demand(
+                call.incarnation == self.life, rules.OLD_LIFE_FENCED, message, self.life, call.incarnation
+            )
         if call.workflow == "delete_agent":
             self.log.empty()
         elif op is None or not isinstance(effect, Commit):
@@ -318,7 +320,7 @@ class ArchiveModel(OracleModel):
             message = "the same request under one key was taken for another one"
             demand(holder is not None and not holder.op.is_like(op), rules.ONCE_ONLY, message)
         # How many requests are in flight Promises knows, and whether the agent is closed Closing.
-        elif isinstance(outcome, Refused) and not (isinstance(error, errors.TooBusy) or is_gone(outcome)):
+        elif isinstance(outcome, Refused) and not (isinstance(error, errors.TooBusy) or is_no_agent(outcome)):
             due = op.error or self.find_lack(op, error)
             is_unknown = isinstance(op.request, EndSession) and isinstance(error, errors.SessionNotFound)
             is_right = is_same(due, error) or (op.error is None and is_unknown)  # SessionModel judges it

@@ -134,11 +134,11 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
 }  # fmt: skip
 
 
-def can_be_unfit(body: Body | None) -> bool:
+def can_have_wrong_field(body: Body | None) -> bool:
     return body is not None and body.row_kind in WRONG
 
 
-def unfit(body: Body | None, choice: int) -> Body | None:
+def set_wrong_field(body: Body | None, choice: int) -> Body | None:
     """Return the body with one wrong field, the `choice`-th of those that its kind may have."""
     options = () if body is None else WRONG.get(body.row_kind, ())
     return options[choice % len(options)](body) if options else body

@@ -1,0 +1,20 @@
+"""Draws of the arguments of a fault to be injected, each under a name of its own."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+Draws = Callable[[str, int], int]
+"""(label, n) -> a whole number in 0 .. n-1."""
+
+
+def pick(draws: Draws, label: str, options: Sequence[T]) -> T:
+    return options[draws(label, len(options))]
+
+
+def log_uniform(draws: Draws, label: str, high: int) -> int:
+    """Draw 1 .. high, every power of two as likely."""
+    # high 60,000 has 16 bits: 1 .. 16 bits are as likely; the last power of two is cut at `high`.
+    bits = 1 + draws(f"{label}.bits", high.bit_length())
+    return min(high, (1 << (bits - 1)) + draws(label, 1 << (bits - 1)))
