@@ -781,11 +781,11 @@ def check_wording(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
     asking = sum(bool(QUESTION_WORDS.match(ast.get_docstring(node) or "")) for node in named)
     bare = sum(isinstance(node, Function) and is_bare_participle(node) for node in named)
     if asking > DOCSTRINGS_MAX:
-        told = "docstrings begin with What, Whether, Of or Who"
-        yield f"{ME}:1: {asking} {told}, at most {DOCSTRINGS_MAX}, begin yours with a verb (`Return whether`)"
+        rule = "docstrings begin with What, Whether, Of or Who"
+        yield f"{ME}:1: {asking} {rule}, at most {DOCSTRINGS_MAX}, begin yours with a verb (`Return whether`)"
     if bare > FUNCTIONS_MAX:
-        told = "functions are named by a bare participle"
-        yield f"{ME}:1: {bare} {told}, at most {FUNCTIONS_MAX}, name yours by verb and object (`draw_batch`)"
+        rule = "functions are named by a bare participle"
+        yield f"{ME}:1: {bare} {rule}, at most {FUNCTIONS_MAX}, name yours by verb and object (`draw_batch`)"
 
 
 def check_described(path: str, inside: Sequence[ast.AST]) -> Iterator[str]:
@@ -892,8 +892,8 @@ def check_circles(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
         TopologicalSorter(needs).prepare()
     except CycleError as error:
         ring = error.args[1][::-1]
-        told = " -> ".join(ring)
-        yield f"{paths[ring[0]]}:1: imports in a circle, give what all need a file of its own: {told}"
+        circle = " -> ".join(ring)
+        yield f"{paths[ring[0]]}:1: imports in a circle, give what all need a file of its own: {circle}"
 
 
 def needed(path: str, nodes: Sequence[ast.AST], known: Container[str]) -> Iterator[str]:

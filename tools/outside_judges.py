@@ -337,12 +337,12 @@ class Comparison(Owner):
         except NoVerdict:
             self.rows["(left out: Porcupine takes more than a minute)", ""]["histories"] += 1
             return
-        told = "accepted" if history.is_accepted else "refused"
-        told = told if law == "" else "UNEXPLAINED" if law is None else "explained"
-        self.rows[history.model, history.bug].update(["histories", told])
+        verdict = "accepted" if history.is_accepted else "refused"
+        verdict = verdict if law == "" else "UNEXPLAINED" if law is None else "explained"
+        self.rows[history.model, history.bug].update(["histories", verdict])
         self.small_count += is_small
         if law != "":
-            key = law or told, history.model, history.bug
+            key = law or verdict, history.model, history.bug
             self.disagreements[key].append(f"{history.number} {history.rule or 'accepted'}")
             self.write(history)
 
@@ -359,8 +359,8 @@ class Comparison(Owner):
         total = sum(self.rows.values(), Counter[str]())
         for (model, bug), row in [*sorted(self.rows.items()), (("all", ""), total)]:
             yield f"{f'{model} {bug}':50}" + "".join(f"{row[name]:12,}" for name in columns)
-        told = "were also checked in every order: those of the working tier, and small ones"
-        yield f"{self.small_count:,} {told}"
+        note = "were also checked in every order: those of the working tier, and small ones"
+        yield f"{self.small_count:,} {note}"
         for (law, model, bug), numbers in sorted(self.disagreements.items()):
             yield f"\n{law}: {model} {bug}: {len(numbers)}"
             yield f"  {', '.join(numbers)}"

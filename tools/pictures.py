@@ -61,8 +61,8 @@ def svg(width: int, height: int, title: str, parts: Iterator[str]) -> str:
     ))  # fmt: skip
 
 
-def text(x: int, y: int, told: str, kind: str = "", anchor: str = "start") -> str:
-    return f'<text x="{x}" y="{y}" class="{kind}" text-anchor="{anchor}">{escape(told)}</text>'
+def text(x: int, y: int, text: str, kind: str = "", anchor: str = "start") -> str:
+    return f'<text x="{x}" y="{y}" class="{kind}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def line(x: int, y: int, to_x: int, to_y: int, kind: str, *, is_arrow: bool = False) -> str:
@@ -250,9 +250,9 @@ def shrunk_example() -> tuple[SeedFile, list[Tried]]:
     run = ShrinkSearch.run
 
     def noted(
-        search: ShrinkSearch, candidate: Candidate, reach: Reach, told: dict[str, object]
+        search: ShrinkSearch, candidate: Candidate, reach: Reach, replies: dict[str, object]
     ) -> Verdict | None:
-        done = run(search, candidate, reach, told)  # type: ignore[arg-type]  # replies, as it is typed there
+        done = run(search, candidate, reach, replies)  # type: ignore[arg-type]  # replies, as it is typed there
         fails = done is not None and done.failure is not None and fingerprint.of(done.failure) == mark
         tried.append(Tried(len(candidate.items), fails))
         return done

@@ -30,8 +30,8 @@ def lived(seed_count: int) -> None:
 def unmet(counted: Coverage) -> Iterator[tuple[str, int, int, str]]:
     """Of each file its name, how many lines it has, how many were not met, and which, as a text."""
     for path in sorted((ROOT / "umi_core").rglob("*.py")):
-        _, lines, _, missing, told = counted.analysis2(str(path))
-        yield path.relative_to(ROOT / "umi_core").as_posix(), len(lines), len(missing), told
+        _, lines, _, missing, numbers = counted.analysis2(str(path))
+        yield path.relative_to(ROOT / "umi_core").as_posix(), len(lines), len(missing), numbers
 
 
 def main(args: list[str]) -> int:
@@ -40,7 +40,7 @@ def main(args: list[str]) -> int:
     lived(int(args[0]) if args else SEED_COUNT)
     counted.stop()
     rows = list(unmet(counted))
-    print(*(f"{name:32} {told}" for name, _, count, told in rows if count), sep="\n")
+    print(*(f"{name:32} {numbers}" for name, _, count, numbers in rows if count), sep="\n")
     line_count = sum(count for _, count, _, _ in rows)
     met_count = line_count - sum(count for _, _, count, _ in rows)
     print(f"{met_count} of {line_count} lines met, {100 * met_count // line_count} %")

@@ -131,8 +131,8 @@ class StoreLife:
         """The answers of some order of them; then all sessions are what they should be."""
         for order in permutations(range(len(calls))):
             lists = {name: list(items) for name, items in self.lists.items()}
-            told = {at: answer_of(lists, *calls[at]) for at in order}
-            if all(told[at] == came[at] for at in order) and self.kept() == plain(lists):
+            answers = {at: answer_of(lists, *calls[at]) for at in order}
+            if all(answers[at] == came[at] for at in order) and self.kept() == plain(lists):
                 self.lists = lists
                 return
         raise Differs(f"{calls}: {came} came; kept: {self.kept()}")
@@ -283,7 +283,7 @@ def main() -> None:
         is_good = kind is Store
         done = dict(looked(kind, options.lives_max, 1 if is_good else options.turns))
         name = "without a bug" if is_good else f"`{kind.__name__}`"
-        rows.append([name, *(told(done, each, is_good) for each in columns)])
+        rows.append([name, *(describe_result(done, each, is_good) for each in columns)])
     note = (
         "Lives until it is found; CPU ms to the first failure / from nothing to the smallest; in brackets "
         "the items (umi-sim) or operations that are left; a loop does not shrink. "
@@ -292,7 +292,7 @@ def main() -> None:
     Table("Planted in a session store", ["bug", *columns], rows, note).show()
 
 
-def told(done: Mapping[str, Looked | None], name: str, is_good: bool) -> str:
+def describe_result(done: Mapping[str, Looked | None], name: str, is_good: bool) -> str:
     if name not in done:
         return LACKS
     found = done[name]

@@ -64,7 +64,7 @@ def remembers(bench: Bench, numbers: "count[int]", rounds: int, turns: int) -> l
             store[text] = text
             matrix[row] = embed(text, DIMS)
 
-    return told("remember", bench, rounds, *least(turns, whole, bare))
+    return make_row("remember", bench, rounds, *least(turns, whole, bare))
 
 
 def text_of(number: int) -> str:
@@ -88,10 +88,10 @@ def recalls(bench: Bench, entities: int, rounds: int, turns: int) -> list[str]:
             vector = np.array(embed(queries[number % len(queries)], DIMS), matrix.dtype)
             bare_top(matrix, vector, 2 * bench.config.recall_limit_default)
 
-    return told("recall", bench, rounds, *least(turns, whole, bare))
+    return make_row("recall", bench, rounds, *least(turns, whole, bare))
 
 
-def told(name: str, bench: Bench, rounds: int, whole_s: float, bare_s: float) -> list[str]:
+def make_row(name: str, bench: Bench, rounds: int, whole_s: float, bare_s: float) -> list[str]:
     alone_s = float(np.median(bench.parts["memory"]))
     return [name, *map(short, (rounds / whole_s, 1 / alone_s, rounds / bare_s, whole_s / bare_s))]
 

@@ -122,19 +122,19 @@ class Archive(Owner):
         return self.outside(task, prompt)
 
     def memories(self, text: str) -> str:
-        told = [it for it in self.facts if it.text in text and not it.is_detail]
+        facts = [it for it in self.facts if it.text in text and not it.is_detail]
         inside = "".join(
             f"<memory><content>{escape(it.text)}</content><categories><category>{it.category}</category></categories></memory>"
-            for it in told
+            for it in facts
         )
         return f"<item>{inside}</item>"
 
     def summary(self, category: str) -> str:
         """The first facts of each topic."""
-        told = [
+        texts = [
             it.text for it in self.facts if it.category == category and not it.is_detail and not it.is_noise
         ]
-        return f"{category}: {' '.join(told[::3])}"
+        return f"{category}: {' '.join(texts[::3])}"
 
     def is_answered(self, found: str) -> bool:
         assert self.label is not None

@@ -156,8 +156,8 @@ def recall_texts(memory: BlockingMemory, question: str) -> list[str]:
 
 def index_turns(connection: sqlite3.Connection, turns: Sequence[SpokenTurn]) -> None:
     connection.execute("create virtual table turn using fts5 (text, tokenize = 'porter unicode61')")
-    told = [(place, f"{turn.speaker}: {turn.text}") for place, turn in enumerate(turns)]
-    connection.executemany("insert into turn (rowid, text) values (?, ?)", told)
+    lines = [(place, f"{turn.speaker}: {turn.text}") for place, turn in enumerate(turns)]
+    connection.executemany("insert into turn (rowid, text) values (?, ?)", lines)
 
 
 def search_turns(connection: sqlite3.Connection, question: str) -> list[str]:

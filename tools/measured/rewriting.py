@@ -77,8 +77,8 @@ def gate_rows(some: list[Query]) -> Iterator[Row]:
     taken = Count.of((rewrite, takes(it, rewrite)) for it in refers for rewrite in it.right)
     yield Row.share("right rewrites taken", "memory", taken)
     for what, kinds in WRONG.items():
-        told = [(it, rewrite) for it in some for kind, rewrite in it.wrong if kind in kinds]
-        refused = Count.of((rewrite, not takes(it, rewrite)) for it, rewrite in told)
+        rewrites = [(it, rewrite) for it in some for kind, rewrite in it.wrong if kind in kinds]
+        refused = Count.of((rewrite, not takes(it, rewrite)) for it, rewrite in rewrites)
         yield Row.share(f"wrong rewrites refused: {what}", "memory", refused)
 
 
@@ -108,8 +108,8 @@ def latency_rows(some: list[Query]) -> Iterator[Row]:
 
 
 def real_latency_rows(some: list[Query], model: Model, name: str) -> Iterator[Row]:
-    told = [it for it in some if it.refers and is_asked(it)][:TIMED_COUNT]
-    took = mean(spent_ms(partial(resolution, it, model), time.perf_counter_ns) for it in told)
+    examples = [it for it in some if it.refers and is_asked(it)][:TIMED_COUNT]
+    took = mean(spent_ms(partial(resolution, it, model), time.perf_counter_ns) for it in examples)
     yield time_row(REFERRING_MS, f"{name}, by the clock", took)
 
 

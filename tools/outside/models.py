@@ -282,8 +282,8 @@ def states_after(model: Model, state: State, op: Operation, flags: Mapping[str, 
     return [after for answer, after in outcomes if is_same(answer, op.value)]
 
 
-def is_same(answer: Json, told: Json) -> bool:
+def is_same(answer: Json, expected: Json) -> bool:
     """As JSON, since to Python True equals 1."""
     if answer is ANY or answer is REFUSED:
         return answer is ANY
-    return json.dumps(answer, sort_keys=True) == json.dumps(told, sort_keys=True)
+    return json.dumps(answer, sort_keys=True) == json.dumps(expected, sort_keys=True)
