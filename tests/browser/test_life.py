@@ -79,8 +79,8 @@ def test_the_command_is_copied(browser: "Browser", canary_page: Path) -> None:
     page = opened.show(canary_page)
     page.keyboard.press("c")
     page.wait_for_function("document.querySelector('.command [role=status]').textContent !== ''")
-    told = page.locator(".command [role=status]").inner_text()
-    assert told in ("copied", "selected: copy it with your keyboard")
+    status = page.locator(".command [role=status]").inner_text()
+    assert status in ("copied", "selected: copy it with your keyboard")
     opened.context.close()
     assert opened.said == []
 

@@ -98,8 +98,8 @@ async def serve_one(
         await reader.read()
     if not isinstance(status, int):
         return False
-    told = {**headers, "Content-Length": str(len(data))}
-    lines = [f"HTTP/1.1 {status} X", *(f"{name}: {value}" for name, value in told.items())]
+    all_headers = {**headers, "Content-Length": str(len(data))}
+    lines = [f"HTTP/1.1 {status} X", *(f"{name}: {value}" for name, value in all_headers.items())]
     writer.write("\r\n".join((*lines, "", "")).encode() + data)
     await writer.drain()
     return True

@@ -99,8 +99,8 @@ def test_a_user_is_called_by_the_id_if_that_can_be_a_name(user: str, name: str) 
 )
 def test_a_text_is_by_the_user_unless_its_lines_have_speakers(text: str, speaker: str | None) -> None:
     assert name_speaker(Remember(1, text), "ann") == Remember(1, text, speaker=speaker)
-    told = AddArchival(1, text, extract=True)
-    assert name_speaker(told, "ann") == AddArchival(1, text, extract=True, speaker=speaker)
+    request = AddArchival(1, text, extract=True)
+    assert name_speaker(request, "ann") == AddArchival(1, text, extract=True, speaker=speaker)
 
 
 def test_a_speaker_who_is_named_stays_and_questions_are_of_the_user() -> None:
@@ -208,10 +208,10 @@ def test_what_an_older_release_kept_without_a_name_is_found(
 def test_a_model_is_told_who_the_user_of_a_conversation_is() -> None:
     text = "[0] 2024-03-09T16:00Z [user]: I nap.\n[1] [assistant]: I do not."
     asked = ask_memories("profile", text, tuple(CATEGORIES.items()))
-    told = tell_user("memories", asked, "ann")
-    assert inputs_of(told) == {**inputs_of(asked), "user": "ann"}
+    prompt = tell_user("memories", asked, "ann")
+    assert inputs_of(prompt) == {**inputs_of(asked), "user": "ann"}
     assert (
-        told.replace(f"\n\n{first_person.USER_RULES['memories']}", "").removesuffix('\nINPUT user = "ann"')
+        prompt.replace(f"\n\n{first_person.USER_RULES['memories']}", "").removesuffix('\nINPUT user = "ann"')
         == asked
     )
 

@@ -48,8 +48,8 @@ def test_a_model_with_a_mistake_costs_no_text(what: str, caplog: pytest.LogCaptu
     async def live() -> None:
         model = Model(what)
         async with open_with(":memory:", model) as memory:
-            told = await memory.remember("Ann likes tea.")
-            assert [it.name for it in told.degraded] == ["extract:notes"]
+            result = await memory.remember("Ann likes tea.")
+            assert [it.name for it in result.degraded] == ["extract:notes"]
             assert model.asked == 2
             assert [hit.content for hit in await memory.recall("tea")] == ["Ann likes tea."]
 
@@ -211,8 +211,8 @@ def test_an_answer_that_is_none_is_a_mistake_of_its_service(
     with open_blocking(
         ":memory:", user="ann", agent="helper", model=model, embedder=embedder, record=record
     ) as memory:
-        told = memory.remember("Ann likes tea.")
-    assert {it.name for it in told.degraded} == {"extract:notes", "embed:no_vectors"}
+        result = memory.remember("Ann likes tea.")
+    assert {it.name for it in result.degraded} == {"extract:notes", "embed:no_vectors"}
     assert "the model has a mistake, and counts as unavailable" in caplog.messages
     assert "the embedder has a mistake, and counts as unavailable" in caplog.messages
 
@@ -233,17 +233,17 @@ def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) ->
     newer = lines[0].replace('"row": "', '"row": "AAAA')
     entity = next(line for line in lines if '"entity"' in line)
     of_another = [line.replace('"id": "fct_', '"id": "fct_0') if line == entity else line for line in lines]
-    for damaged, told in (
+    for damaged, message in (
         (lines[:-1], "cut off"), (lines[1:], "cut off"), (["{}", *lines[1:]], "no row"),
         (["x", *lines], "no JSON"), ([newer, *lines[1:]], "cannot be read"),
         (of_another, "was changed: the line of entity fct_0.* holds entity fct_"),
         (["[" * 100_000, *lines], "no JSON"),
         ([lines[0], *lines[:-1], TOLD % len(lines)], "has a row twice"),
     ):  # fmt: skip
-        with pytest.raises(LiveError, match=told):
+        with pytest.raises(LiveError, match=message):
             read_export([head, *damaged])
-    for wrong, told in (('"user"', "user"), ('"agent"', "agent"), ('"umi"', "no export of Umi")):
-        with pytest.raises(LiveError, match=told):
+    for wrong, message in (('"user"', "user"), ('"agent"', "agent"), ('"umi"', "no export of Umi")):
+        with pytest.raises(LiveError, match=message):
             read_export([head.replace(wrong, '"whose"'), *lines])
     with pytest.raises(LiveError, match="an older release wrote the export: import it there"):
         read_export([head.replace('"version": 2', '"version": 1'), *lines])

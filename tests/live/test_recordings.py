@@ -128,9 +128,9 @@ def test_a_life_that_goes_on_is_told_in_other_words_with_what_was_known_before(t
     head, steps = recorded.read(lives[0])
     new_head, new_steps = redact_recording(head, steps, b"secret" * 8)
     recorded.write(lives[1], new_head, new_steps)
-    told = [str(recorded.read(it)).casefold() for it in lives]
+    texts = [str(recorded.read(it)).casefold() for it in lives]
     for word in ("zanzibar", "marzipan", "pistachio", "ötzi", "acme", "'ann'", kept.id):
-        assert (word in told[0], word in told[1]) == (True, False), word
+        assert (word in texts[0], word in texts[1]) == (True, False), word
     replies = [kinds_of(*recorded.read(it)) for it in lives]
     assert replies[0] == replies[1]
     assert recorded.run_recording(new_head, new_steps).differs_at is None

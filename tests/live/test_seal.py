@@ -28,7 +28,7 @@ from msgspec import structs
 
 from tests.live.test_command import surroundings
 from tests.live.test_erasure import forget_many, forget_resource, replace_block, traces
-from tests.live.test_sqlite import TwoEnds, keyed, told
+from tests.live.test_sqlite import TwoEnds, keyed, make_commit
 from tests.live.test_upgrade import HOLDER
 from tests.live.test_upgrade import old_file as old_file
 from umi_core.limits import RECEIPT_MS_MAX
@@ -353,7 +353,7 @@ def test_a_commit_over_a_row_that_was_changed_meanwhile_fails_alone(path: Path) 
     sound = keyed(Scope("bob", "helper"), "fct_1", "tea", "k1")
     over = Commit((Write(Address(ANN, "entity", row_id), None),), ())
     expecting = structs.replace(
-        told(ANN, "fct_2", "tea"), expects=(Expect(Address(ANN, "entity", row_id), 1),)
+        make_commit(ANN, "fct_2", "tea"), expects=(Expect(Address(ANN, "entity", row_id), 1),)
     )
     for commit in (sound, over, expecting):
         store.commits.append((commit, answers.append))
@@ -373,7 +373,7 @@ def test_a_commit_into_a_file_whose_seal_was_changed_meanwhile_fails(statement: 
     change(path)
     rows = storage.connection.execute("select count(*) from row").get
     with pytest.raises(FileTampered):
-        storage.commit(told(ANN, "fct_1", "tea"), 1)
+        storage.commit(make_commit(ANN, "fct_1", "tea"), 1)
     assert storage.connection.execute("select count(*) from row").get == rows
     storage.close()
 
@@ -424,7 +424,7 @@ def test_thousands_of_random_commits_leave_a_sound_file(tmp_path: Path) -> None:
     storage, now_ms, bodies = (
         open_sealed(path, options),
         1,
-        [told(ANN, "x", text).writes[0].body for text in FACTS],
+        [make_commit(ANN, "x", text).writes[0].body for text in FACTS],
     )
     for number in range(2_000):
         scope, now_ms = (
@@ -613,7 +613,7 @@ def test_a_file_that_is_sealed_meanwhile_takes_no_commit_without_the_key(tmp_pat
     storage = SqliteStorage(str(path))
     seal_file(str(path), SealOptions(KEY))
     with pytest.raises(StoreError, match="is sealed; open it with its key"):
-        storage.commit(told(ANN, "fct_1", "tea"), 1)
+        storage.commit(make_commit(ANN, "fct_1", "tea"), 1)
     storage.close()
     assert changes_of(path) == []
 
@@ -670,7 +670,7 @@ def test_an_acknowledged_commit_is_in_the_anchor(tmp_path: Path) -> None:
     path, options = tmp_path / "agent.db", SealOptions(KEY, str(tmp_path / "anchor"))
     storage = open_sealed(path, options)
     for number in range(2, 6):
-        storage.commit(told(ANN, "fct_1", f"tea {number}"), 1)
+        storage.commit(make_commit(ANN, "fct_1", f"tea {number}"), 1)
         assert newest(options) == number
     storage.adopt(ANN, "hash:2")
     assert newest(options) == 6
@@ -695,13 +695,13 @@ def test_a_file_may_be_ahead_of_its_anchor_and_never_behind(
         dying.setattr(seal, "advance_anchor", die)
         storage = open_sealed(path, options)
         with pytest.raises(KeyboardInterrupt):
-            storage.commit(told(ANN, "fct_1", "tea"), 1)
+            storage.commit(make_commit(ANN, "fct_1", "tea"), 1)
         storage.connection.close()
     assert newest(options) == number
     open_sealed(path, options).close()
     assert changes_of(path, options) == []
     storage = open_sealed(path, options)
-    storage.commit(told(ANN, "fct_2", "tea"), 1)
+    storage.commit(make_commit(ANN, "fct_2", "tea"), 1)
     storage.close()
     assert newest(options) == number + 2
 
@@ -754,7 +754,7 @@ def test_an_anchor_belongs_to_one_file(path: Path, options: SealOptions, tmp_pat
     storage = open_sealed(path, options)
     shutil.copy(tmp_path / "other", path.with_name("anchor"))
     with pytest.raises(FileTampered, match="anchor: is the anchor of another file"):
-        storage.commit(told(ANN, "fct_1", "tea"), 1)
+        storage.commit(make_commit(ANN, "fct_1", "tea"), 1)
     storage.close()
 
 
@@ -765,7 +765,7 @@ def test_a_file_that_is_opened_while_another_process_commits_is_sound(
     other = open_sealed(path, options)
 
     def commit_and_read(options: SealOptions) -> AnchorLine | None:
-        other.commit(told(ANN, "fct_1", "tea"), 1)
+        other.commit(make_commit(ANN, "fct_1", "tea"), 1)
         return read_anchor(options)
 
     monkeypatch.setattr(seal, "read_anchor", commit_and_read)
@@ -781,7 +781,7 @@ def test_another_history_of_as_many_commits_is_noticed(
     shutil.copy(path, copy)
     for file, given, content in ((copy, SealOptions(KEY), "tea"), (path, options, "jam")):
         storage = open_sealed(file, given)
-        storage.commit(told(ANN, "fct_1", content), 1)
+        storage.commit(make_commit(ANN, "fct_1", content), 1)
         storage.close()
     shutil.copy(copy, path)
     with pytest.raises(FileTampered, match=r"its commit \d+ is another one than in its anchor"):

@@ -84,12 +84,12 @@ def test_with_another_list_what_was_there_stays(tmp_path: Path) -> None:
 def test_a_list_that_cannot_be_is_refused(tmp_path: Path) -> None:
     many = {str(n): "" for n in range(CATEGORY_COUNT_MAX + 1)}
     none, wrong = dict[str, str](), {"a/b": ""}
-    for categories, told in (
+    for categories, message in (
         (none, "0 is not allowed, expected 1 to 32"),
         (many, "33 is"),
         (wrong, "a/b is"),
     ):
-        with pytest.raises(LiveError, match=told):
+        with pytest.raises(LiveError, match=message):
             opened(tmp_path, categories)
 
 
@@ -112,6 +112,6 @@ def test_rules_choose_the_category_that_has_words_of_the_sentence(
         "text": "Ann likes green tea.", "memory_type": "profile",
         "categories": [{"name": name, "about": "of and the"} for name in listed],
     }  # fmt: skip
-    told = re.findall("<category>(.*?)</category>", memories(given))
-    assert told == ([] if category is None else [category])
+    categories = re.findall("<category>(.*?)</category>", memories(given))
+    assert categories == ([] if category is None else [category])
     assert json.dumps(given)

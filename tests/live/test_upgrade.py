@@ -270,8 +270,8 @@ def test_a_fact_is_its_sources_as_far_as_the_file_said(old_file: Path) -> None:
     async def use(memory: LiveMemory) -> None:
         uris = {it.id: it.uri for it in await bodies(memory, "resource")}
         erin = {it.content: it for it in await memory.facts(memory.entity_id_of("Erin"))}
-        told = {text: ({uris[key] for key in it.sources}, it.is_direct) for text, it in erin.items()}
-        assert told == {
+        sources = {text: ({uris[key] for key in it.sources}, it.is_direct) for text, it in erin.items()}
+        assert sources == {
             "Erin likes tea.": ({"a", "b"}, False),
             "Erin works at Acme.": ({"a"}, True),
             "Erin has a canoe.": ({"c2"}, False),
@@ -332,8 +332,8 @@ def test_what_was_there_before_works_as_before(old_file: Path) -> None:
             await memory.summarise(category.name)
             await memory.evolve_category(category.name)
         alice = memory.entity_id_of("Alice")
-        told = [fact_of(it) for it in await memory.history(alice)]
-        assert len(await memory.forget_all_about(alice)) == len(told) > 4
+        facts = [fact_of(it) for it in await memory.history(alice)]
+        assert len(await memory.forget_all_about(alice)) == len(facts) > 4
         where = filter_of({"name__eq": "Alice"})
         assert (await memory.list("entity", where=where)).value.rows == ()
         await memory.clear()
@@ -390,7 +390,7 @@ def test_rows_of_still_older_releases_have_the_defaults_of_what_came_later(old_f
 
     async def use(memory: LiveMemory) -> None:
         facts = await memory.facts(entity_id(ANN, "Erin"))
-        told = [(it.is_direct, it.sources, it.memory_type) for it in facts]
-        assert told == [(True, (), None)] * 3
+        rows = [(it.is_direct, it.sources, it.memory_type) for it in facts]
+        assert rows == [(True, (), None)] * 3
 
     inside(old_file, use)

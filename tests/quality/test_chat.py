@@ -89,11 +89,11 @@ def test_what_is_extracted_from_a_chat_are_its_names() -> None:
     assert ordinary * 100 <= ORDINARY_PERCENT_MAX * (found + ordinary)
 
 
-@pytest.mark.parametrize("told", ["Alice left Acme, now at StartupX", "Alice quit Acme for StartupX"])
-def test_a_job_that_ended_is_no_longer_what_is_known_of_a_person(told: str) -> None:
+@pytest.mark.parametrize("text", ["Alice left Acme, now at StartupX", "Alice quit Acme for StartupX"])
+def test_a_job_that_ended_is_no_longer_what_is_known_of_a_person(text: str) -> None:
     pair = Pair(model=truth)
     assert isinstance(pair.ask(Remember(1, "Alice works at Acme")), Done)
-    changed = pair.ask(Remember(2, told))
+    changed = pair.ask(Remember(2, text))
     assert isinstance(changed, Done)
     assert isinstance(changed.value, Remembered)
     old = fact_id(SCOPE, (ALICE, entity_id(SCOPE, "Acme")), "Alice works at Acme")

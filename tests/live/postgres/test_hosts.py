@@ -146,8 +146,8 @@ def test_a_server_that_is_not_there_is_named_and_a_later_request_goes_on(
 def test_a_driver_is_imported_for_an_address_alone_and_one_that_is_missing_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = "import sys, umi_live.command; sys.exit('psycopg' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", told], cwd=ROOT).returncode == 0
+    script = "import sys, umi_live.command; sys.exit('psycopg' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode == 0
     monkeypatch.setitem(sys.modules, "psycopg", None)
     monkeypatch.delitem(sys.modules, "umi_live.postgres")
     with pytest.raises(StoreError, match=r"^psycopg is not installed: pip install 'umi-sim\[postgres\]'$"):
@@ -206,7 +206,7 @@ def test_what_only_a_file_can_have_is_refused_and_no_password_is_shown(
     shown = address.replace("umi@", "umi@")
     sealed = "--seal-key-file", "agent.key"
     for words in (("seal", *sealed), ("recall", *sealed, "tea"), ("doctor", *sealed), ("unseal",)):
-        told = shell.refused(words[0], "--db", secret, *words[1:])
-        assert told == f"umi-live: {shown}: only a file can be sealed\n"
+        message = shell.refused(words[0], "--db", secret, *words[1:])
+        assert message == f"umi-live: {shown}: only a file can be sealed\n"
     assert "holds no memory yet" in shell.refused("recall", "--db", secret, "tea")
     assert ask(address, "select count(*) from pg_namespace where nspname = 'umi_live'") == [(0,)]
