@@ -73,9 +73,9 @@ def as_stored(
     *mentions: tuple[str, str], change: str = "created", version: int = 1, **more: Any
 ) -> Remembered:
     """Return what a remember replies about these statements if all of them take the same turn."""
-    told = tuple(Stored(fact(key, text), version, change) for key, text in mentions)
+    stored = tuple(Stored(fact(key, text), version, change) for key, text in mentions)
     routing = tuple(decision(fact(key, text), change, TYPES[key]) for key, text in mentions)
-    return structs.replace(Remembered(told, routing=routing), **more)
+    return structs.replace(Remembered(stored, routing=routing), **more)
 
 
 def remembered(*stored: Told, kind: str = "person", **more: Any) -> Remembered:
@@ -252,9 +252,9 @@ def hit(key: str, content: str, score_ppm: int, version: int = 1, **more: Any) -
 
 def two_known() -> History:
     """Alice and Acme, both acknowledged by one remember."""
-    told = History()
-    told.store((ALICE, "likes tea"), (ACME, "sells tea"))
-    return told
+    history = History()
+    history.store((ALICE, "likes tea"), (ACME, "sells tea"))
+    return history
 
 
 def found(asked: str, *hits: Hit, variants: tuple[str, ...] = (), **more: Any) -> Recalled:

@@ -48,7 +48,7 @@ def maybe(cell: str) -> int | None:
     return None if cell == NOTHING else whole(cell)
 
 
-def told(cell: str) -> Any:
+def read_cell(cell: str) -> Any:
     """What a cell with JSON in backticks says."""
     return None if cell == NOTHING else json.loads(plain(cell))
 

@@ -75,20 +75,20 @@ def plain(task: str, prompt: str) -> str:
 
 def sentences(prompt: str) -> str:
     """`Alice likes tea. Bob snores` names two persons by their first words; Umi is the assistant itself."""
-    told = [sentence.partition(" ") for sentence in input_of(prompt, "text").split(". ")]
+    statements = [sentence.partition(" ") for sentence in input_of(prompt, "text").split(". ")]
     types = {"Umi": "self"}
     rows = [
         {"name": name, "type": types.get(name, "person"), "content": fact, "confidence": 0.9}
-        for name, _, fact in told
+        for name, _, fact in statements
     ]
     return json.dumps({"entities": rows})
 
 
-def saying(**told: str | Callable[[str], str]) -> Model:
+def saying(**replies: str | Callable[[str], str]) -> Model:
     """The plain model, but for these tasks: the answer, or what makes it of the prompt."""
 
     def model(task: str, prompt: str) -> str:
-        answer = told.get(task)
+        answer = replies.get(task)
         return (
             plain(task, prompt) if answer is None else answer if isinstance(answer, str) else answer(prompt)
         )

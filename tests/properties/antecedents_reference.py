@@ -298,7 +298,7 @@ def kinds_of(word: str, texts: Sequence[str], language: str) -> str:
         return "tn"
     if word in "/".join((DAYS, TAGE, DIAS, JOURS)).split("/") and word != "may":
         return "t"
-    every, told = list(uses(word, texts)), list(uses(word, texts[:-1]))
+    every, earlier = list(uses(word, texts)), list(uses(word, texts[:-1]))
     shown = [found for line, at in every if (found := gender_at(line, at)) is not None]
     if noun := letters(PERSON_NOUN_ROWS, word):
         noun += ("nMF" if word in MIXED else "") + ("l" if word in PLACE_NOUNS else "")
@@ -310,11 +310,11 @@ def kinds_of(word: str, texts: Sequence[str], language: str) -> str:
     given = letters(FIRST_NAME_ROWS, word) or letters(FIRST_NAME_ROWS, word.removesuffix("s"))
     if given and all(line[at].is_big for line, at in every):
         return given
-    if is_name(told or every, language):
-        return kinds_of_name(word, told, language)
+    if is_name(earlier or every, language):
+        return kinds_of_name(word, earlier, language)
     own = "".join(shown) if shown else "MF"
     kinds = own + "n"
-    near = [it.text for use in told for it in nearest(*use) if (it.text, language) != ("a", "en")]
+    near = [it.text for use in earlier for it in nearest(*use) if (it.text, language) != ("a", "en")]
     if word in PLACE_NOUNS or any(it in BEFORE_PLACE_NOUN for it in near):
         kinds += "l"
     if word.endswith(PLURALS.get(language, ("",))) and set(own) != {"M"}:
@@ -324,12 +324,12 @@ def kinds_of(word: str, texts: Sequence[str], language: str) -> str:
     return kinds
 
 
-def kinds_of_name(word: str, told: Sequence[tuple[list[Spoken], int]], language: str) -> str:
-    before = [list(nearest(*use)) for use in told]
+def kinds_of_name(word: str, uses_at: Sequence[tuple[list[Spoken], int]], language: str) -> str:
+    before = [list(nearest(*use)) for use in uses_at]
     first = [its[0].text for its in before if its]
     persons = "".join(letters(PERSON_NOUN_ROWS, it) for it in first if it not in MIXED)
     persons += "".join(letters(FIRST_NAME_ROWS, it) for it in first)
-    for line, at in told:
+    for line, at in uses_at:
         if at > 0 and line[at - 1].text in NAMING:
             nouns = [letters(PERSON_NOUN_ROWS, it.text) for it in line[:at]]
             persons += ([it for it in nouns if it] or [""])[-1]

@@ -86,12 +86,12 @@ def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted
         if listed is None:
             return None
         payload = {"entities": listed}
-    told, dropped = read_elements(
+    read, dropped = read_elements(
         payload["entities"],
         EXTRACT_ENTITY_COUNT_MAX,
         lambda element: mention_of(element, text, confidence_min_ppm),
     )
-    stated = [it for mention in told for it in statements(mention)]
+    stated = [it for mention in read for it in statements(mention)]
     known = merge_mentions(stated)
     links, _ = read_elements(
         payload.get("relations"), EXTRACT_LINK_COUNT_MAX, lambda element: link_of(element, known)
@@ -350,10 +350,10 @@ def in_rows(text: str) -> list[ExpectedFact]:
     """Return the facts of a reply that has them in JSON."""
     rows = rows_of(text, ArrayWith(("content",)), ("content",))
     rows = payload_of(text, ArrayOf(str)) if rows is None else rows
-    told = [row if isinstance(row, dict) else {"content": row} for row in rows or ()]
+    row_dicts = [row if isinstance(row, dict) else {"content": row} for row in rows or ()]
     return [
         ExpectedFact(name_of(row.get("name")), row["content"].strip(), categories_of(row.get("categories")))
-        for row in told
+        for row in row_dicts
         if isinstance(row.get("content"), str) and " " in row["content"].strip()
     ]
 
@@ -421,8 +421,8 @@ class Marked:
         found, rest = list[ExpectedFact](), self.text
         while M in rest:
             rest = rest[rest.index(M) + 1 :]
-            told, rest = self.block(rest)
-            found += [told] if told and told.content else []
+            fact, rest = self.block(rest)
+            found += [fact] if fact and fact.content else []
         return found
 
     def block(self, rest: str) -> tuple[ExpectedFact | None, str]:
@@ -511,16 +511,16 @@ def once(found: list[ExpectedFact]) -> tuple[tuple[ExpectedFact, ...], int]:
     """Return the facts, equal ones once and without the example of the prompt, and how many are too many."""
     kept: dict[tuple[str, str], ExpectedFact] = {}
     beyond_count = 0
-    for told in found:
-        content = cut(told.content, EXTRACT_CONTENT_BYTES_MAX)
-        key = fold_name(told.name), fold_name(content)
-        if fold_name(told.content) == EXAMPLE:
+    for mention in found:
+        content = cut(mention.content, EXTRACT_CONTENT_BYTES_MAX)
+        key = fold_name(mention.name), fold_name(content)
+        if fold_name(mention.content) == EXAMPLE:
             continue
         if key in kept:
-            united = distinct_texts((*kept[key].categories, *told.categories))
+            united = distinct_texts((*kept[key].categories, *mention.categories))
             kept[key] = structs.replace(kept[key], categories=united)
         elif len(kept) < EXTRACT_ENTITY_COUNT_MAX:
-            kept[key] = ExpectedFact(told.name, content, told.categories)
+            kept[key] = ExpectedFact(mention.name, content, mention.categories)
         else:
             beyond_count += 1
     return tuple(kept.values()), beyond_count
@@ -550,6 +550,6 @@ def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Ext
         return found
     known = end_of(speaker, mentions)
     name = tidy(speaker) if known is None else known.name
-    told = [*mentions, *(ExpectedMention(name, "person", it, UNSAID_PPM) for it in own)]
+    all_mentions = [*mentions, *(ExpectedMention(name, "person", it, UNSAID_PPM) for it in own)]
     notes = notes_of([it for it in lost if it not in own])
-    return structs.replace(found, mentions=(*told, *notes), uncovered_count=len(lost))
+    return structs.replace(found, mentions=(*all_mentions, *notes), uncovered_count=len(lost))

@@ -52,8 +52,8 @@ LINE_ENDS: Final = "\r\n"
 def lines_of(text: str, modality: str) -> list[str]:
     """Return the lines in which a text is read."""
     if modality == "conversation":
-        told = read_conversation(text)
-        return text.split("\n") if told is None else told or [""]
+        lines = read_conversation(text)
+        return text.split("\n") if lines is None else lines or [""]
     if modality == "document":
         text = text.replace("\r\n", "\n")
         return re.split("[\r\n\f]", text)
@@ -300,12 +300,12 @@ class Described(NamedTuple):
 
 def read_description(reply: str) -> Described | None:
     """Return text and caption; None if the reply says nothing."""
-    told = replace_surrogates(reply)
-    if byte_count(told) > REPLY_BYTES_MAX:
+    clean = replace_surrogates(reply)
+    if byte_count(clean) > REPLY_BYTES_MAX:
         return None
     tags = ("content", "caption")
-    tagged, titled = (tagged_text(it, told, tags) for it in tags)
-    text = (told if tagged is None else tagged).strip()
+    tagged, titled = (tagged_text(it, clean, tags) for it in tags)
+    text = (clean if tagged is None else tagged).strip()
     if text == "":
         return None
     lines = [line.strip() for line in (titled or "").split("\n") if line.strip()]

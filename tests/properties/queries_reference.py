@@ -434,18 +434,18 @@ Said = tuple[str, str]  # the words for a person, and the word that follows
 
 
 def is_another_person(rewrite: str, query: str, turns: Sequence[Turn], language: str = "") -> bool:
-    asked, told = list(said_in(query, language)), list(said_in(rewrite, language))
+    asked, named = list(said_in(query, language)), list(said_in(rewrite, language))
     # The persons of the query must come again, in their order; others may stand between them.
     waiting = [person for person, _ in asked]
-    for person, _ in told:
+    for person, _ in named:
         if waiting and waiting[0] == person:
             waiting.pop(0)
     if waiting:
         return True
     known = asked + [said for turn in turns for said in seen_by_asker(turn, language)]
     return any(
-        count(told, person) > count(asked, person) and (person, follower) not in known
-        for person, follower in told
+        count(named, person) > count(asked, person) and (person, follower) not in known
+        for person, follower in named
     )
 
 
@@ -670,8 +670,8 @@ def is_misfit(rewrite: str, asked: References, given: References, turns: Sequenc
                 return False
             # `When does the Requiem perform the choir?`
             (one, thing), (two, person) = pairs
-            told = asked_about(rewrite, asked, turns)
-            is_turned = has_person(person, told) and not has_person(thing, told)
+            subject = asked_about(rewrite, asked, turns)
+            is_turned = has_person(person, subject) and not has_person(thing, subject)
             if not (is_turned and may(one, person, True) and may(two, thing, False)):
                 return False
     return True

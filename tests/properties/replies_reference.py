@@ -478,8 +478,8 @@ def read_verdicts(reply: str, pairs: Container[Pair], floor_ppm: int) -> Verdict
     rows = rows_of(reply, replies.ArrayOf(dict), ("new", "old"))
     if rows is None:
         return None
-    told = [pair_of(row) for row in rows]
-    read = [(pair, verdict_of(row, told, pairs)) for pair, row in zip(told, rows, strict=True)]
+    row_pairs = [pair_of(row) for row in rows]
+    read = [(pair, verdict_of(row, row_pairs, pairs)) for pair, row in zip(row_pairs, rows, strict=True)]
     found = [(pair, it) for pair, it in read if pair is not None and isinstance(it, ExpectedVerdict)]
     related = [(pair, it) for pair, it in found if it.kind != "none" and it.confidence_ppm >= floor_ppm]
     return Verdicts(tuple(related), tuple(it for _, it in read if isinstance(it, str)))
@@ -518,8 +518,8 @@ def verdict_of(row: Any, all_pairs: list[Pair | None], pairs: Container[Pair]) -
     sure_ppm = confidence_ppm(row.get("confidence"))
     if sure_ppm is None:
         return "bad_confidence"
-    told = row.get("reason")
-    reason = cut(told, RELATION_REASON_BYTES_MAX) if isinstance(told, str) else ""
+    given = row.get("reason")
+    reason = cut(given, RELATION_REASON_BYTES_MAX) if isinstance(given, str) else ""
     return ExpectedVerdict(kind, sure_ppm, reason, "model")
 
 
@@ -611,8 +611,8 @@ def decide(row: dict[str, Any], entity_id: str, entity_type: str, config: Config
         return "persona_not_self"
     if entity_type == "self":
         return "self_is_fixed"
-    told = row.get("reason")
-    reason = cut(told, REASON_BYTES) if isinstance(told, str) else ""
+    given = row.get("reason")
+    reason = cut(given, REASON_BYTES) if isinstance(given, str) else ""
     cause = why_not_at_once(block, sure_ppm, config) if promote else None
     return RoutingDecision(entity_id, block, promote and cause is None, sure_ppm, reason, "model", cause)
 

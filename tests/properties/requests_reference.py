@@ -421,8 +421,8 @@ WRONG: Final[Mapping[str, Wrong]] = {
 def wrong_of(cls: type[Request], name: str, domain: str) -> Wrong:
     """Return the check of a field. Raises Incomplete if its domain is unknown."""
     if domain not in WRONG:
-        told = f"the domain {domain} of {cls.__name__}.{name} is unknown to the judge"
-        raise Incomplete(f"{told}: add it to WRONG in tests/properties/requests_reference.py")
+        message = f"the domain {domain} of {cls.__name__}.{name} is unknown to the judge"
+        raise Incomplete(f"{message}: add it to WRONG in tests/properties/requests_reference.py")
     return WRONG[domain]
 
 

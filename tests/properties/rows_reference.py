@@ -237,8 +237,8 @@ def check_kinds(bodies: Mapping[str, Any]) -> None:
     for kind, cls in bodies.items():
         known = [*FIELDS.get(kind, ()), *(name for of, name in ANYTHING if of == kind)]
         if unread := [name for name in cls.__struct_fields__ if name not in known]:
-            told = f"rows of kind {kind} are unknown to the judge in {', '.join(unread)}"
-            raise Incomplete(f"{told}: add them to FIELDS in tests/properties/rows_reference.py")
+            message = f"rows of kind {kind} are unknown to the judge in {', '.join(unread)}"
+            raise Incomplete(f"{message}: add them to FIELDS in tests/properties/rows_reference.py")
 
 
 # At import, so that a new field of a row cannot stay unjudged.

@@ -79,8 +79,8 @@ def test_a_sentence_is_told_by_its_own_words_in_their_order() -> None:
     for first, second, between in product(SAID, SAID, (" ", "", "\n")):
         text = first + between + second
         assert list(find_sentences(text)) == sentences(text), text
-        for told in subsets(SAID):
-            assert list(extraction.find_uncovered(text, told)) == list_untold(text, told), (text, told)
+        for known in subsets(SAID):
+            assert list(extraction.find_uncovered(text, known)) == list_untold(text, known), (text, known)
 
 
 # Rows about what was asked.

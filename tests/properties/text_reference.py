@@ -321,9 +321,9 @@ BEFORE_WORDS: Final = "([{<\"'“”‘’„«»¿¡*_-"
 NO_STOPS: Final = ((0x0E00, 0x0EFF),)  # Thai and Lao write a blank between two clauses
 
 
-def list_untold(text: str, told: Sequence[str]) -> list[str]:
+def list_untold(text: str, texts: Sequence[str]) -> list[str]:
     """List the sentences with a clause of which too little is told."""
-    known = [said for each in told for sentence in sentences(each) for said in list_clauses(sentence)]
+    known = [said for each in texts for sentence in sentences(each) for said in list_clauses(sentence)]
     stated = [(said, sentence) for sentence in sentences(text) for said in list_clauses(sentence)]
     distinct = {said: runs_of(said) for said, _ in stated}
     once = {run for run, count in Counter(chain.from_iterable(distinct.values())).items() if count == 1}

@@ -321,8 +321,8 @@ def fields(request: Request, names: str) -> Json:
 
 def shorter(given: Json, draw: Draw, **defaults: object) -> Json:
     """Return the fields, or leave out defaults, which otherwise are null if they are None."""
-    told = {name: value for name, value in given.items() if value not in (None, defaults.get(name))}
-    return draw.pick((given, told))
+    changed = {name: value for name, value in given.items() if value not in (None, defaults.get(name))}
+    return draw.pick((given, changed))
 
 
 def description_of(request: api.UpdateBlock, draw: Draw) -> Json:

@@ -65,13 +65,13 @@ def create(request: CreateEntity, before: Before) -> Story:
 def check_twins(request: CreateEntity, before: Before, lucks: list[Met]) -> None:
     pair = Pair(config=QUIET).run()
     if before.fact != "never":
-        told = pair.ask(CreateEntity("fact", FACT, "profile"))
-        assert isinstance(told, Done)
-        assert isinstance(told.value, Stored)
+        first = pair.ask(CreateEntity("fact", FACT, "profile"))
+        assert isinstance(first, Done)
+        assert isinstance(first.value, Stored)
         if before.fact == "forgotten":
-            pair.ask(Forget("forget", told.value.id))
+            pair.ask(Forget("forget", first.value.id))
         elif before.fact == "ended":
-            pair.ask(UpdateEntity("update", told.value.id, "is allergic to eggs"))
+            pair.ask(UpdateEntity("update", first.value.id, "is allergic to eggs"))
     if before.rules:
         pair.ask(CreateEntity("rule", "asks before cooking", "behavior", ("rules",)))
     pair.step(request)

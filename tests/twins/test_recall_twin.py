@@ -132,9 +132,9 @@ def resolved(request: Recall, says: Says, less: list[Degraded]) -> Generator[Wan
 def found(pair: Pair, variant: str, has_vector: bool) -> dict[str, int]:
     """Return the hits of this variant: each list from 300_000 on, and both united."""
     entities = [row.body for row in pair.rows("entity") if isinstance(row.body, Entity)]
-    told = [(entity.name, entity.content) for entity in entities]
+    rows = [(entity.name, entity.content) for entity in entities]
     scores = {}
-    for entity, by_words in zip(entities, score_rows(variant, told), strict=True):
+    for entity, by_words in zip(entities, score_rows(variant, rows), strict=True):
         text = f"{entity.name}\n{entity.content}"
         by_vector = vector_relevance_ppm(embed(variant, 64), embed(text, 64)) if has_vector else 0
         lists = [score if score >= 300_000 else 0 for score in (by_vector, by_words)]

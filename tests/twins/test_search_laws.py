@@ -31,7 +31,7 @@ QUERIES = st.sampled_from(
 )
 
 
-def told(sentences: list[str]) -> Pair:
+def remember_all(sentences: list[str]) -> Pair:
     """A memory that was told these texts in this order, nothing compared."""
     pair = Pair(model=truth)
     for number, sentence in enumerate(sentences):
@@ -60,7 +60,7 @@ def places(hits: tuple[Hit, ...]) -> list[tuple[str, int, list[str]]]:
 def test_a_larger_limit_extends_the_smaller_result(
     facts: list[tuple[str, str]], query: str, low: int, more: int
 ) -> None:
-    pair = told(sentences(facts))
+    pair = remember_all(sentences(facts))
     assert found(pair, query, low) == found(pair, query, low + more)[:low]
 
 
@@ -69,5 +69,5 @@ def test_a_larger_limit_extends_the_smaller_result(
 def test_the_order_of_telling_does_not_matter(
     facts: list[tuple[str, str]], query: str, data: st.DataObject
 ) -> None:
-    once, again = told(sentences(facts)), told(sentences(data.draw(st.permutations(facts))))
+    once, again = remember_all(sentences(facts)), remember_all(sentences(data.draw(st.permutations(facts))))
     assert places(found(once, query, 100)) == places(found(again, query, 100))

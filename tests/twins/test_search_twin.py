@@ -44,16 +44,16 @@ def test_the_nearest_are_those_that_a_sort_of_all_finds(
     dims: int,
 ) -> None:
     """Repeated rows make ties by the hundred; padding with zeros takes the other float."""
-    told = some * (times if dims == 3 else 1)
-    ids = [f"{letter}{place * 7_919 % 10_007}" for place, (_, letter, _) in enumerate(told)]
+    rows = some * (times if dims == 3 else 1)
+    ids = [f"{letter}{place * 7_919 % 10_007}" for place, (_, letter, _) in enumerate(rows)]
     padding = (0,) * (dims - 3)
-    matrix = np.array([vector + padding for vector, _, _ in told], exact_type(dims))
-    mask = np.array([is_allowed for _, _, is_allowed in told]) if has_mask else None
+    matrix = np.array([vector + padding for vector, _, _ in rows], exact_type(dims))
+    mask = np.array([is_allowed for _, _, is_allowed in rows]) if has_mask else None
     found = nearest(query + padding, VectorRows(matrix, *measure_rows(matrix)), ids, limit, score_min, mask)
     scores = {vector: vector_relevance_ppm(query, vector) for vector, _, _ in some}
     scored = [
         (scores[vector], place)
-        for place, (vector, _, is_allowed) in enumerate(told)
+        for place, (vector, _, is_allowed) in enumerate(rows)
         if is_allowed or not has_mask
     ]
     hits = sorted((-score, ids[place], place) for score, place in scored if score >= max(1, score_min))

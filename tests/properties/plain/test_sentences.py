@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.properties.plain.drawn import ANY_TEXT, TEXTS
 from tests.properties.text_reference import ENDS, list_untold, sentences
-from tests.spec_tables import Row, told, words
+from tests.spec_tables import Row, read_cell, words
 from tests.spec_tables import rows as table_rows
 from umi_core.language import extraction
 from umi_core.language.sentences import sentences as find_sentences
@@ -26,12 +26,12 @@ PATCHED = st.lists(PARTS | ANY_TEXT, max_size=8).map("".join)
 
 @pytest.mark.parametrize("row", table_rows("memory", "told_sentences"), ids=lambda row: row["text"])
 def test_sentences_are_those_of_the_table(row: Row) -> None:
-    assert sentences(told(row["text"])) == told(row["sentences"])
+    assert sentences(read_cell(row["text"])) == read_cell(row["sentences"])
 
 
 @pytest.mark.parametrize("row", table_rows("memory", "passed_over"), ids=lambda row: row["text"])
 def test_what_is_passed_over_is_as_the_table_says(row: Row) -> None:
-    assert list_untold(told(row["text"]), told(row["told"])) == told(row["passed over"])
+    assert list_untold(read_cell(row["text"]), read_cell(row["told"])) == read_cell(row["passed over"])
 
 
 def test_abbreviations_are_those_of_the_lists() -> None:

@@ -27,10 +27,10 @@ TEA, SINGS, RUNS = (id_of_fact("Alice", content) for content in ("likes tea", "s
 class World:
     """A memory that is told records of Alice."""
 
-    def __init__(self, **told: Any) -> None:
+    def __init__(self, **replies: Any) -> None:
         self.pair = Pair(config=QUIET)
-        self.told = told
-        self.pair.model = saying(**({"evolve": "none", "memories": "<item></item>"} | told))
+        self.told = replies
+        self.pair.model = saying(**({"evolve": "none", "memories": "<item></item>"} | replies))
         self.pair.run()
         self.count = 0
 
@@ -45,8 +45,8 @@ class World:
         """What a model finds in the next text."""
         found = [{"name": name, "type": kind, "content": content} for name, content in facts]
         extract = json.dumps({"entities": found, "relations": []})
-        told = {"evolve": "none", "memories": "<item></item>", "extract": extract}
-        self.pair.model = saying(**(told | more))
+        replies = {"evolve": "none", "memories": "<item></item>", "extract": extract}
+        self.pair.model = saying(**(replies | more))
 
     def add(self, *contents: str, **options: Any) -> RecordAdded:
         """A record that says this of Alice."""
@@ -166,8 +166,8 @@ def in_doubt(*, landed: bool) -> Pair:
 
 
 def test_an_earlier_plan_that_took_it_away_is_believed() -> None:
-    told = RecordForgotten(FIRST, entities=(Stored(TEA, 1, "forgotten"),))
-    assert in_doubt(landed=True).run().replies["gone"].outcome == Done(told)
+    forgotten = RecordForgotten(FIRST, entities=(Stored(TEA, 1, "forgotten"),))
+    assert in_doubt(landed=True).run().replies["gone"].outcome == Done(forgotten)
 
 
 def test_where_somebody_else_has_taken_it_away_nobody_knows_and_its_key_says_nothing() -> None:
@@ -196,10 +196,10 @@ def test_numbers_stay_dense_while_one_waits_for_its_model() -> None:
 
 def test_whoever_only_a_record_told_of_leaves_core_with_it() -> None:
     pair = Pair(config=QUIET).run()
-    told = pair.ask(api.AddArchival(1, "Umi helps", extract=True))
-    assert isinstance(told, Done)
-    assert isinstance(told.value, RecordAdded)
-    (self_id,) = told.value.facts.promoted
+    outcome = pair.ask(api.AddArchival(1, "Umi helps", extract=True))
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, RecordAdded)
+    (self_id,) = outcome.value.facts.promoted
     assert pair.ask(InCore(2, self_id)) == Done(True)
     gone = pair.ask(api.DeleteArchival(3, FIRST))
     assert isinstance(gone, Done)

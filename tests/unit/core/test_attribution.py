@@ -52,9 +52,9 @@ def test_an_extraction_without_such_sentences_stays_as_it_is(text: str) -> None:
 
 @pytest.mark.parametrize(("count", "rest"), [(50, 0), (51, 1), (53, 3)])
 def test_sentences_beyond_the_limit_are_notes(count: int, rest: int) -> None:
-    told = [f"I know fact{n}." for n in range(count)]
-    found = read("\n".join(told), "Zoë", ANN)
+    sentences = [f"I know fact{n}." for n in range(count)]
+    found = read("\n".join(sentences), "Zoë", ANN)
     persons = [it.content for it in found.entities if it.type == "person"]
-    assert persons == ["called", *told[: count - rest]]
-    assert found.entities[len(persons) :] == tuple(fallback_note(it) for it in told[count - rest :])
+    assert persons == ["called", *sentences[: count - rest]]
+    assert found.entities[len(persons) :] == tuple(fallback_note(it) for it in sentences[count - rest :])
     assert found.uncovered_count == count

@@ -758,8 +758,8 @@ def test_calls_in_a_text_are_lines() -> None:
 
 
 def test_whatsapp_is_read_with_its_notices_and_numbers() -> None:
-    told = "9/3/24, 17:20 - Messages are encrypted.\n\u200e[13/03/2024, 17:20:01] ann: Hi\n"
-    [chat] = read(told + "13/03/2024, 5:21 p.m. - +49 170 123: \u200eHo\n13/03/2024, 17:30 - Bob left").chats
+    first = "9/3/24, 17:20 - Messages are encrypted.\n\u200e[13/03/2024, 17:20:01] ann: Hi\n"
+    [chat] = read(first + "13/03/2024, 5:21 p.m. - +49 170 123: \u200eHo\n13/03/2024, 17:30 - Bob left").chats
     assert [(it.role, it.text) for it in chat.messages] == [("ann", "Hi"), ("+49 170 123", "Ho")]
     assert chat.left_out == (("notice", 2),)
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties import hierarchy_reference as plain
-from tests.spec_tables import rows, told, words
+from tests.spec_tables import read_cell, rows, words
 from umi_core.language.keywords import (
     Unnamed,
     free_name,
@@ -35,7 +35,7 @@ def test_the_example_of_the_page() -> None:
     for row, it in zip(rows("hierarchy", "clusters"), found, strict=True):
         near = [vector_relevance_ppm(EXAMPLE[key], it.centroid) for key in it.member_ids]
         assert [list(it.member_ids), list(it.centroid), near] == [
-            told(row["members"]), told(row["centroid"]), told(row["similarities"])
+            read_cell(row["members"]), read_cell(row["centroid"]), read_cell(row["similarities"])
         ]  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def test_any_members_in_any_order_are_divided_as_the_plain_reader_does(
 
 def test_the_keywords_of_the_page() -> None:
     for row in rows("hierarchy", "keywords"):
-        assert list(keywords(told(row["texts"]))) == told(row["keywords"]).split()
+        assert list(keywords(read_cell(row["texts"]))) == read_cell(row["keywords"]).split()
 
 
 def test_the_words_of_the_page() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from tests.spec_tables import rows, told, whole
+from tests.spec_tables import read_cell, rows, whole
 from tests.unit.core.sound import check_core
 from umi_core.config import Config
 from umi_core.errors import (
@@ -102,7 +102,7 @@ def test_a_refusal_says_what_was_wrong_and_what_is_allowed() -> None:
         refusal(EMPTY, "human", "", "", 1_000_001),
         remove_block(EMPTY, "human", "work"),
     ]
-    sentences = [told(row["sentence"]) for row in rows("memory", "sentences")]
+    sentences = [read_cell(row["sentence"]) for row in rows("memory", "sentences")]
     assert [str(error) for error in say if str(error) not in sentences] == []
     assert str(remove_block(EMPTY, "goals")) == "block not found: goals"
 

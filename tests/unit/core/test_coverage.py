@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, rows, told, words
+from tests.spec_tables import Row, read_cell, rows, words
 from umi_core.config import Config
 from umi_core.language.extraction import Extraction, find_uncovered, parse_extraction, telling
 from umi_core.language.sentences import sentences
@@ -17,12 +17,14 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(". \n
 
 @pytest.mark.parametrize("row", rows("memory", "told_sentences"), ids=lambda row: row["text"])
 def test_sentences_are_those_of_the_table(row: Row) -> None:
-    assert list(sentences(told(row["text"]))) == told(row["sentences"])
+    assert list(sentences(read_cell(row["text"]))) == read_cell(row["sentences"])
 
 
 @pytest.mark.parametrize("row", rows("memory", "passed_over"), ids=lambda row: row["text"])
 def test_what_is_passed_over_is_as_the_table_says(row: Row) -> None:
-    assert list(find_uncovered(told(row["text"]), told(row["told"]))) == told(row["passed over"])
+    assert list(find_uncovered(read_cell(row["text"]), read_cell(row["told"]))) == read_cell(
+        row["passed over"]
+    )
 
 
 def test_full_stops_are_those_of_the_list() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from tests.unit.core.test_memorize import memorized, told, xml
+from tests.unit.core.test_memorize import answer_by_type, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, id_of_note, saying
 from umi_core.config import Config
 from umi_core.domains import CategoryNames
@@ -22,7 +22,7 @@ TEA = id_of_note("Likes tea")
 
 
 def world(config: Config = QUIET) -> Pair:
-    memories = told(profile=xml("Likes tea", "preferences"))
+    memories = answer_by_type(profile=xml("Likes tea", "preferences"))
     return Pair(model=saying(memories=memories, segment="none"), config=config).run()
 
 

@@ -91,12 +91,12 @@ def test_what_is_wrong_with_a_vector(vector: object, fault: str) -> None:
 
 
 def test_what_is_missing_and_why() -> None:
-    told = ((1, 2), (0, 0), (1,))
-    assert sound_vectors(told, 3, DIMS) == ((1, 2), None, None)
-    assert find_missing(told, 3, DIMS) == ("zero", 2)
-    assert find_missing(told[:1], 1, DIMS) == ("", 0)
-    assert sound_vectors(told, 2, DIMS) is None
-    assert find_missing(told, 2, DIMS) == find_missing(7, 2, DIMS) == ("wrong number of vectors", 1)
+    vectors = ((1, 2), (0, 0), (1,))
+    assert sound_vectors(vectors, 3, DIMS) == ((1, 2), None, None)
+    assert find_missing(vectors, 3, DIMS) == ("zero", 2)
+    assert find_missing(vectors[:1], 1, DIMS) == ("", 0)
+    assert sound_vectors(vectors, 2, DIMS) is None
+    assert find_missing(vectors, 2, DIMS) == find_missing(7, 2, DIMS) == ("wrong number of vectors", 1)
 
 
 def test_the_vectors_that_were_answered_are_learnt() -> None:
@@ -115,9 +115,9 @@ def test_what_is_missing_is_told_with_its_reason_and_counted() -> None:
     question = pair.pending.pop(0)
     pair.step(Embedded(question.request_id, ((0,) * 64, (1,) * 64)))
     operation = only(pair)
-    told, operation.degraded = operation.lacks, ()
+    degraded, operation.degraded = operation.lacks, ()
     assert caught(pair.judge) == "degradation-named"
-    operation.degraded = (structs.replace(told[0], reason="not_whole"),)
+    operation.degraded = (structs.replace(degraded[0], reason="not_whole"),)
     assert caught(pair.judge) == "degradation-named"
 
 
@@ -328,9 +328,9 @@ def test_a_record_that_a_later_commit_wrote_again_stays() -> None:
 
 
 def test_what_was_shown_is_not_gone() -> None:
-    told = [Row(Address(SCOPE, "entity", ALICE), 1, None)]
-    check_gone(told, ("ent_other",))
-    assert caught(partial(check_gone, told, (ALICE,))) == "access-truth"
+    rows = [Row(Address(SCOPE, "entity", ALICE), 1, None)]
+    check_gone(rows, ("ent_other",))
+    assert caught(partial(check_gone, rows, (ALICE,))) == "access-truth"
 
 
 # Questions to models, and what is told of them.
@@ -355,8 +355,8 @@ def test_no_call_is_left_out() -> None:
     calls = snapshot_operation(only(asking(Commit))).calls
     assert len(calls) > 1
     check_reported_calls(calls[:1], calls)
-    for told in ((), calls[1:], calls[::-1]):
-        assert caught(partial(check_reported_calls, calls, told)) == "workflow-contract"
+    for reported in ((), calls[1:], calls[::-1]):
+        assert caught(partial(check_reported_calls, calls, reported)) == "workflow-contract"
 
 
 def test_the_last_turns_that_say_something_are_kept() -> None:

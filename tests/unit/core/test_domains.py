@@ -58,7 +58,7 @@ SEARCH = Recall(
 )  # fmt: skip
 
 
-def told(request: Request) -> str | None:
+def describe_error(request: Request) -> str | None:
     error = bad_request(request)
     return None if error is None else f"{type(error).__name__}: {error}"
 
@@ -77,7 +77,7 @@ SOUND: list[Request] = [
 
 @pytest.mark.parametrize("request_", SOUND, ids=lambda request: type(request).__name__)
 def test_what_is_within_its_bounds_is_admitted(request_: Request) -> None:
-    assert told(request_) is None
+    assert describe_error(request_) is None
 
 
 def change(request: Request, **fields: Any) -> Request:
@@ -160,7 +160,7 @@ REFUSED: list[tuple[Request, str]] = [
 
 @pytest.mark.parametrize(("request_", "message"), REFUSED, ids=lambda value: str(value)[:40])
 def test_what_is_out_of_bounds_is_refused_with_value_and_range(request_: Request, message: str) -> None:
-    told_message = told(request_) or ""
+    told_message = describe_error(request_) or ""
     assert told_message[: len(message)] == message
     assert len(told_message) == len(message) or TYPES_RANGE in message  # a message shows so much and no more
 
@@ -202,10 +202,10 @@ def test_of_several_errors_the_first_in_the_order_of_the_rules_is_told(
 ) -> None:
     found = []
     for name, value in ((name, value) for name, values in mends.items() for value in values):
-        found.append((told(request_) or "sound").split(":")[0])
+        found.append((describe_error(request_) or "sound").split(":")[0])
         request_ = change(request_, **{name: value})
     assert [error for error in found if error != "sound"] == expected.split()
-    assert told(request_) is None
+    assert describe_error(request_) is None
 
 
 # Through the door.

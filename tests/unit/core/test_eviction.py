@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from tests.spec_tables import Row, plain, rows, told, whole
+from tests.spec_tables import Row, plain, read_cell, rows, whole
 from umi_core.policies.eviction import EvictionCandidate, Shortage, victims
 
 A = EvictionCandidate("a", 610_000, 300, "facts")
@@ -21,10 +21,10 @@ def test_the_victims_are_those_of_the_table(row: Row) -> None:
     blocks = ["persona" if entry.entity_id == plain(row["self"]) else "facts" for entry in ABC]
     scored = [
         structs.replace(entry, score_ppm=score_ppm, block=block)
-        for entry, score_ppm, block in zip(ABC, told(row["scores"]), blocks, strict=True)
+        for entry, score_ppm, block in zip(ABC, read_cell(row["scores"]), blocks, strict=True)
     ]
     left = victims(scored, Shortage(whole(row["lacking bytes"])))
-    assert (None if left is None else list(left)) == told(row["victims"])
+    assert (None if left is None else list(left)) == read_cell(row["victims"])
 
 
 def test_nothing_short_nobody_leaves() -> None:

@@ -38,11 +38,11 @@ MADE = {"summarise_category": "<summary>a cat</summary>", "reflect": "<summary>s
 
 def says(prompt: str) -> str:
     """Of each sentence of a text what it says of Ann; a sentence without her is a fact of its own."""
-    told = [it.strip() for it in input_of(prompt, "text").split(".") if it.strip()]
+    sentences = [it.strip() for it in input_of(prompt, "text").split(".") if it.strip()]
     if input_of(prompt, "memory_type") != "profile":
         return "<item></item>"
-    named = [it.removeprefix("Ann ") for it in told if it.startswith("Ann ")]
-    notes = [xml(it, "preferences") for it in told if not it.startswith("Ann ")]
+    named = [it.removeprefix("Ann ") for it in sentences if it.startswith("Ann ")]
+    notes = [xml(it, "preferences") for it in sentences if not it.startswith("Ann ")]
     return "".join([*(xml(it, "facts", name="Ann") for it in named), *notes])
 
 
@@ -55,13 +55,13 @@ class World:
         self.pair.run()
         self.count = 0
 
-    def answers(self, **told: Any) -> None:
+    def answers(self, **replies: Any) -> None:
         plain: dict[str, Any] = {
             "memories": says,
             "segment": "none",
             "summarise_category": "<summary>a cat</summary>",
         }
-        self.pair.model = saying(**(plain | MADE | told))
+        self.pair.model = saying(**(plain | MADE | replies))
 
     def ask(self, make: Callable[[int], Any], *absent: type[Embed | Commit | Read]) -> Any:
         self.count += 1

@@ -808,8 +808,8 @@ def test_a_prompt_holds_each_of_its_inputs_once_and_whole(task: str, pair: Pair,
     inputs = [line for line in whole.split("\n") if line.startswith("INPUT ")]
     lies = [whole.replace(line, other) for line in inputs for other in ("", f"{line}\n{line}", line[:-1])]
     given = ("INPUT text", "INPUT context", "INPUT turns", "INPUT query")  # what the request alone says
-    told = [line.partition(" = ") for line in inputs if line.startswith(given)]
-    lies += [whole.replace(f" = {value}", f" = {value.replace('e', 'o')}") for _, _, value in told]
+    given_lines = [line.partition(" = ") for line in inputs if line.startswith(given)]
+    lies += [whole.replace(f" = {value}", f" = {value.replace('e', 'o')}") for _, _, value in given_lines]
     for prompt in ("", *lies):
         put_question(operation, structs.replace(asked, prompt=prompt))
         assert broken(check) == "prompt-inputs"
@@ -831,8 +831,8 @@ def test_a_pair_of_statements_that_are_not_listed_is_caught(side: str) -> None:
     operation, check = asking_for("evolve", Pair(), Remember(11, "Alice likes coffee"))
     asked = operation.asked
     assert isinstance(asked, AskModel)
-    told = {"new": "likes coffee", "old": "likes tea"}[side]
-    shown = f'"{side}":"{id_of_fact("Alice", told)}@1"'
+    content = {"new": "likes coffee", "old": "likes tea"}[side]
+    shown = f'"{side}":"{id_of_fact("Alice", content)}@1"'
     assert shown in asked.prompt
     put_question(operation, structs.replace(asked, prompt=asked.prompt.replace(shown, f'"{side}":"fct_x@1"')))
     assert broken(check) == "prompt-inputs"
@@ -1077,10 +1077,10 @@ def test_a_fact_that_a_new_one_ends_leaves_core(request_: Request) -> None:
     plan = facts["plan"]
     assert isinstance(plan, Plan)
     value = Remembered((), ended=(ANNA.id,))
-    told = value if isinstance(request_, Remember) else RecordAdded("archival", 1, 1, 0, facts=value)
-    facts |= {"request": request_, "plan": structs.replace(plan, value=told, forgotten=(ANNA.id,))}
+    value_of_plan = value if isinstance(request_, Remember) else RecordAdded("archival", 1, 1, 0, facts=value)
+    facts |= {"request": request_, "plan": structs.replace(plan, value=value_of_plan, forgotten=(ANNA.id,))}
     planned(facts, Write(Address(SCOPE, "entity", ANNA.id), None))
-    facts["plan"] = structs.replace(plan, value=told, core=FULL)
+    facts["plan"] = structs.replace(plan, value=value_of_plan, core=FULL)
     assert broken(lambda: planned(facts)) == "core-bijection"
 
 
@@ -1189,9 +1189,9 @@ def test_a_relation_that_nobody_asked_about_is_caught() -> None:
     writes = pair.until(Commit).writes
     (operation,) = pair.memory.state.operations.values()
     check_relations(writes, operation.facts)
-    (told,) = [write.body for write in writes if isinstance(write.body, Relation)]
-    for lie in (structs.replace(told, source=(ALICE, 1)), structs.replace(told, target=(BOB, 2))):
-        write = Write(Address(SCOPE, "relation", told.id), lie)
+    (relation,) = [write.body for write in writes if isinstance(write.body, Relation)]
+    for lie in (structs.replace(relation, source=(ALICE, 1)), structs.replace(relation, target=(BOB, 2))):
+        write = Write(Address(SCOPE, "relation", relation.id), lie)
         assert broken(partial(check_relations, (write,), operation.facts)) == "relation-ends"
 
 

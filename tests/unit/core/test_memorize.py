@@ -31,7 +31,7 @@ def xml(content: str, *categories: str, name: str = "") -> str:
     return f"<memory>{named}<content>{content}</content><categories>{listed}</categories></memory>"
 
 
-def told(**by_type: str) -> Callable[[str], str]:
+def answer_by_type(**by_type: str) -> Callable[[str], str]:
     """What is found for each memory type, whatever the text says."""
     return lambda prompt: by_type.get(input_of(prompt, "memory_type"), NOTHING)
 
@@ -41,7 +41,7 @@ def pair_of(memories: str | Callable[[str], str], segment: str = "none", config:
 
 
 def likes_tea() -> Pair:
-    return pair_of(told(profile=xml("Likes tea", "preferences")))
+    return pair_of(answer_by_type(profile=xml("Likes tea", "preferences")))
 
 
 def memorized(pair: Pair, request: Memorize, *absent: type[AskModel | Embed | Read | Commit]) -> Memorized:
@@ -211,12 +211,16 @@ def test_another_text_under_the_same_uri_takes_its_place() -> None:
 
 
 def test_facts_about_one_name_stay_rows_of_their_own() -> None:
-    pair = pair_of(told(profile=xml("Ann snores", "facts", name="Ann") + xml("Ann naps", name="ann")))
+    pair = pair_of(
+        answer_by_type(profile=xml("Ann snores", "facts", name="Ann") + xml("Ann naps", name="ann"))
+    )
     snores, naps, hums = (id_of_fact("Ann", f"Ann {it}") for it in ("snores", "naps", "hums"))
     value = memorized(pair, Memorize(1, "about Ann"))
     assert value.entities == (Stored(snores, 1, "created"), Stored(naps, 1, "created"))
     assert entity(pair, snores).about == (entity_id(SCOPE, "Ann"),)
-    pair.model = saying(memories=told(profile=xml("Ann hums", name="Ann") + xml("ann  NAPS", name="Ann")))
+    pair.model = saying(
+        memories=answer_by_type(profile=xml("Ann hums", name="Ann") + xml("ann  NAPS", name="Ann"))
+    )
     value = memorized(pair, Memorize(2, "more about Ann"))
     assert value.entities == (Stored(hums, 1, "created"), Stored(naps, 1, "unchanged"))
     assert [entity(pair, key).reinforced_count for key in (snores, naps, hums)] == [1, 2, 1]
@@ -225,7 +229,7 @@ def test_facts_about_one_name_stay_rows_of_their_own() -> None:
 
 def test_a_fact_told_for_two_memory_types_is_one_row_in_the_categories_of_both() -> None:
     both = {"profile": xml("Likes tea", "preferences"), "event": xml("likes TEA", "context")}
-    pair = pair_of(told(**both))
+    pair = pair_of(answer_by_type(**both))
     assert memorized(pair, Memorize(1, "I like tea")).entities == (Stored(TEA, 1, "created"),)
     assert (entity(pair, TEA).memory_type, entity(pair, TEA).reinforced_count) == ("profile", 1)
     assert (count_of(pair, "preferences"), count_of(pair, "context")) == (1, 1)
@@ -241,7 +245,7 @@ def test_what_is_forgotten_leaves_its_categories() -> None:
 
 
 def test_an_unknown_category_leaves_the_default() -> None:
-    pair = pair_of(told(profile=xml("Likes tea", "Drinks", "facts "), event=xml("Tea at noon")))
+    pair = pair_of(answer_by_type(profile=xml("Likes tea", "Drinks", "facts "), event=xml("Tea at noon")))
     memorized(pair, Memorize(1, "I like tea at noon"))
     assert (count_of(pair, "facts"), count_of(pair, "context")) == (1, 1)
 
@@ -354,7 +358,7 @@ def test_what_cannot_be_memorized_is_refused(request_: Memorize, error: object) 
 )  # fmt: skip
 def test_a_list_shows_the_rows_that_its_filter_leaves(kind: str, where: Any, count: int) -> None:
     """H2.28, H9.13: without such rows nothing is asked."""
-    pair = pair_of(told(profile="".join(xml(f"fact {n}", "preferences") for n in range(2))))
+    pair = pair_of(answer_by_type(profile="".join(xml(f"fact {n}", "preferences") for n in range(2))))
     memorized(pair, Memorize(1, "two facts", memory_types=("profile",)))
     outcome = pair.ask(List(2, kind, where=where))
     assert isinstance(outcome, Done)
@@ -363,7 +367,7 @@ def test_a_list_shows_the_rows_that_its_filter_leaves(kind: str, where: Any, cou
 
 
 def test_lists_go_from_page_to_page() -> None:
-    pair = pair_of(told(profile="".join(xml(f"fact {n}") for n in range(5))))
+    pair = pair_of(answer_by_type(profile="".join(xml(f"fact {n}") for n in range(5))))
     memorized(pair, Memorize(1, "many facts"))
     seen: list[str] = []
     cursor = None
@@ -387,7 +391,7 @@ def seeing(*replies: str, finds: str = NOTHING) -> Pair:
     """A model that describes what it is shown, with these replies; "" is of no use, and is said twice."""
     said = iter([it for it in replies for _ in range(1 if it else 2)])
     describe = dict.fromkeys(DESCRIBED_BY.values(), lambda _: next(said))
-    return Pair(model=saying(memories=told(profile=finds), **describe), config=QUIET).run()
+    return Pair(model=saying(memories=answer_by_type(profile=finds), **describe), config=QUIET).run()
 
 
 def resource(pair: Pair, key: str) -> Resource:

@@ -715,10 +715,10 @@ def test_a_block_without_a_place_is_named_before_there_is_no_way_back() -> None:
     outcome = stores.ask(AdvanceMigration(*OF))
     assert isinstance(outcome, Refused)
     assert isinstance(outcome.error, NotReady)
-    told = outcome.error.missing
-    assert told.startswith("a place in core for 3 of 4: a/b (not a label: a/b")
-    assert "human (label taken: human is the block blk_" in told
-    assert "big (core memory full: " in told
+    missing = outcome.error.missing
+    assert missing.startswith("a place in core for 3 of 4: a/b (not a label: a/b")
+    assert "human (label taken: human is the block blk_" in missing
+    assert "big (core memory full: " in missing
     for own_id in ("a/b", "human", "big"):
         stores.ask(DropRow(*OF, own_id))
     stores.to("done")
@@ -763,10 +763,10 @@ def test_a_message_is_json_as_the_wire_has_it_or_what_the_user_said() -> None:
     for text in (*PLAIN, CALLED, SAID):
         stores.ask(add(text))
     stores.to("done", "messages")
-    told = [(it.role, it.content, it.details, it.at_ms) for it in messages(stores)]
-    assert told[0] == ("assistant", "hi", (), 2)  # the one that tells its time is before all others
-    assert told[1:-1] == [("user", text, (), 0) for text in PLAIN]
-    assert told[-1] == ("tool", "", (("tool_name", "f"), ("tool_return", "7")), 0)
+    shown = [(it.role, it.content, it.details, it.at_ms) for it in messages(stores)]
+    assert shown[0] == ("assistant", "hi", (), 2)  # the one that tells its time is before all others
+    assert shown[1:-1] == [("user", text, (), 0) for text in PLAIN]
+    assert shown[-1] == ("tool", "", (("tool_name", "f"), ("tool_return", "7")), 0)
 
 
 def test_a_record_is_json_as_the_wire_has_it_or_a_text() -> None:

@@ -14,8 +14,8 @@ from tests.unit.core.test_ending import (
     fill_core,
     kinds_under,
     on,
+    remember_all,
     remembered,
-    told,
 )
 from tests.unit.core.test_handoff import hand_over, loaded, opened
 from tests.unit.core.test_memorize import count_of, memorized, xml
@@ -44,7 +44,7 @@ FIRST, SECOND = (resource_id(SCOPE, f"chat/{n}", "") for n in (1, 2))
 
 def moves(text: str = MOVES, *before: str, **more: Any) -> tuple[Pair, Remembered]:
     """Return a memory that was told one text, with a model by which each fact ends what was before it."""
-    pair = told(*before)
+    pair = remember_all(*before)
     pair.model = UPDATE
     return pair, remembered(pair, Remember(1, text, **more))
 
@@ -77,7 +77,7 @@ def test_a_fact_that_the_text_takes_back_is_stored_as_an_ended_one() -> None:
 def test_no_fact_ends_where_nothing_is_compared_or_the_model_fails() -> None:
     pair, value = moves(evolve=False)
     assert (value.ended, current(pair)) == ((), sorted((PARIS, BERLIN)))
-    pair = told()
+    pair = remember_all()
     pair.step(Remember(1, MOVES))
     while not is_asked(pair):
         pair.answer()
@@ -95,7 +95,7 @@ def test_the_order_is_that_of_the_text_and_not_of_the_reply() -> None:
             {"name": name, "type": "person", "content": it, "confidence": 0.9} for name, it in names
         ]})  # fmt: skip
 
-    pair = told()
+    pair = remember_all()
     pair.model = saying(extract=backwards, evolve=verdict("update"))
     paris, berlin = (id_of_fact("Alice", f"Alice lives in {city}") for city in ("Paris", "Berlin"))
     value = remembered(pair, Remember(1, MOVES))
@@ -165,7 +165,7 @@ def test_alone_the_fact_is_current_again_and_ends_what_has_ended_it() -> None:
 
 def test_facts_never_end_each_other_in_a_circle() -> None:
     """Rome is of an early day, but is told after Berlin, which is told after Paris, which is of today."""
-    pair = told()
+    pair = remember_all()
     pair.now_ms = 30
     remembered(pair, Remember(1, "Alice lives in Berlin"))
     remembered(pair, Remember(2, "Alice lives in Rome", event_time_ms=40, evolve=False))

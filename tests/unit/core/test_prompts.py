@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from tests.spec_tables import Row, rows, told
+from tests.spec_tables import Row, read_cell, rows
 from umi_core.ids import entity_id
 from umi_core.language.prompts import (
     FIXED,
@@ -95,8 +95,8 @@ def test_the_tasks_of_today_are_those_of_the_table() -> None:
 
 @pytest.mark.parametrize("row", rows("engine", "input_lines"), ids=lambda row: row["name"])
 def test_an_input_is_one_line_whatever_it_says(row: Row) -> None:
-    filled = prompt("extract", ((row["name"], told(row["value"])),))
-    assert filled.split("\n")[-1] == told(row["line"])
+    filled = prompt("extract", ((row["name"], read_cell(row["value"])),))
+    assert filled.split("\n")[-1] == read_cell(row["line"])
 
 
 def test_extract_asks_with_the_whole_text() -> None:

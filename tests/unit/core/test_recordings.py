@@ -22,8 +22,8 @@ STEPS = (
 
 
 def lines() -> list[str]:
-    told = [HEAD.line(), STEPS[0].line(), digest_line(()), STEPS[1].line(), STEPS[2].line()]
-    return [*told, digest_line((Reply(1, Done(7)),)), ""]
+    lines = [HEAD.line(), STEPS[0].line(), digest_line(()), STEPS[1].line(), STEPS[2].line()]
+    return [*lines, digest_line((Reply(1, Done(7)),)), ""]
 
 
 def test_what_was_written_is_read() -> None:

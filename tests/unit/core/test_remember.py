@@ -415,8 +415,8 @@ def routing(**rows: tuple[str, bool, float]) -> Model:
     def choose(prompt: str) -> str:
         fields = ("entity_id", "block", "promote", "confidence")
         asked = [one for one in input_of(prompt, "entities") if one["name"] in rows]
-        told = [dict(zip(fields, (one["entity_id"], *rows[one["name"]]), strict=True)) for one in asked]
-        return json.dumps(told)
+        routes = [dict(zip(fields, (one["entity_id"], *rows[one["name"]]), strict=True)) for one in asked]
+        return json.dumps(routes)
 
     return saying(route=choose)
 
@@ -427,8 +427,8 @@ ROUTED = structs.replace(QUIET, semantic_routing=True)
 def test_the_model_may_choose_a_block_and_a_place_in_core() -> None:
     pair = Pair(config=ROUTED, model=routing(Alice=("goals", True, 0.9), Bob=("facts", True, 0.7))).run()
     value = remembered(pair.ask(Remember(1, "Alice likes tea. Bob snores")))
-    told = [(one.block, one.routed_by, one.cause, one.outcome) for one in value.routing]
-    assert told == [("goals", "model", None, "promoted"), ("facts", "model", "promote_low", "not_asked")]
+    decisions = [(one.block, one.routed_by, one.cause, one.outcome) for one in value.routing]
+    assert decisions == [("goals", "model", None, "promoted"), ("facts", "model", "promote_low", "not_asked")]
     assert (value.promoted, entity(pair, SNORES).block) == ((TEA,), "facts")
     assert pair.ask(InCore(2, TEA)) == Done(True)
     assert pair.ask(LastRoutingDecisions(3)) == Done(value.routing)

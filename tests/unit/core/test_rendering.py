@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, plain, rows, told, whole
+from tests.spec_tables import Row, plain, read_cell, rows, whole
 from tests.spec_tables import text as exact
 from umi_core.text import core_text, has_control, has_unwritable, tidy
 from umi_core.tiers.core import CoreTier, core_of
@@ -43,8 +43,8 @@ def test_importance_is_rounded_half_up(row: Row) -> None:
 
 @pytest.mark.parametrize("row", rows("memory", "markdown_lines"), ids=lambda row: row["text"])
 def test_a_line_that_markdown_could_read_is_escaped(row: Row) -> None:
-    core = CoreTier((Block("facts", "", told(row["text"])),))
-    shown = f"# Core Memory\n\n## Facts (importance: 0.50)\n{told(row['shown'])}\n\n"
+    core = CoreTier((Block("facts", "", read_cell(row["text"])),))
+    shown = f"# Core Memory\n\n## Facts (importance: 0.50)\n{read_cell(row['shown'])}\n\n"
     assert render_markdown(core) == shown
     assert parse_markdown(render_markdown(core)) == core.blocks
 

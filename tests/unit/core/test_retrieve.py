@@ -29,13 +29,13 @@ FACTS = category_id(SCOPE, "preferences")
 class World:
     """Two facts in one category with a summary; a model that decides as it is told, in turn."""
 
-    def __init__(self, *decisions: str, **told: str) -> None:
+    def __init__(self, *decisions: str, **replies: str) -> None:
         self.decisions, self.found = list(decisions), list[list[str]]()
         self.finds, self.says = "Likes tea", "<summary>tea and cake</summary>"
         self.pair = Pair(
             model=saying(
                 memories=lambda _: xml(self.finds, "preferences"), decide_need=lambda _: self.decision(),
-                decide_enough=self.verdict, summarise_category=lambda _: self.says, **told
+                decide_enough=self.verdict, summarise_category=lambda _: self.says, **replies
             ),
             config=QUIET,
         ).run()  # fmt: skip
@@ -146,8 +146,8 @@ def test_scores_first_and_then_the_model() -> None:
 
 
 def test_other_words_that_pass_the_gate_are_searched_from_there_on() -> None:
-    told = f"{YES}<rewritten_query>tea and cake preferences</rewritten_query>"
-    world = World(YES, told, f"{YES}<rewritten_query>something else</rewritten_query>")
+    reply = f"{YES}<rewritten_query>tea and cake preferences</rewritten_query>"
+    world = World(YES, reply, f"{YES}<rewritten_query>something else</rewritten_query>")
     value = world.retrieve(ASK)
     texts = [it.texts for it in world.asked if isinstance(it, Embed)]
     assert texts == [("tea and cake",), ("tea and cake preferences",)]
@@ -156,8 +156,8 @@ def test_other_words_that_pass_the_gate_are_searched_from_there_on() -> None:
 
 
 def test_the_decision_that_something_is_needed_may_bring_the_words() -> None:
-    told = f"{YES}<rewritten_query>Does Ann like tea and cake</rewritten_query>"
-    world = World(told, NO)
+    reply = f"{YES}<rewritten_query>Does Ann like tea and cake</rewritten_query>"
+    world = World(reply, NO)
     value = world.retrieve(
         structs.replace(ASK, query="Does she like tea and cake", turns=(Turn("user", "Ann"),))
     )
@@ -340,8 +340,10 @@ class DatedWorld(World):
     def __init__(self, **said: str) -> None:
         super().__init__(**said)
         self.finds = "Ann naps today"
-        told = Memorize(20, "Ann naps today", uri="chat/2", memory_types=("event",), happened_ms=SATURDAY_MS)
-        memorized(self.pair, told)
+        request = Memorize(
+            20, "Ann naps today", uri="chat/2", memory_types=("event",), happened_ms=SATURDAY_MS
+        )
+        memorized(self.pair, request)
         self.pair.now_ms = SATURDAY_MS + 86_400_000
 
     def texts(self) -> list[str]:
@@ -479,15 +481,18 @@ def test_a_filter_that_nobody_can_decide_is_refused(where: Any, error: type[BadO
 
 
 def test_a_model_is_asked_by_force_though_nothing_refers() -> None:
-    told = {"rewrite": "Does Ann like green tea and cake"}
+    replies = {"rewrite": "Does Ann like green tea and cake"}
     turns = (Turn("user", "Ann drinks green tea"), Turn("user", "and cake"))
     plain, forced = (Search(9, "Does Ann like tea and cake", turns, force=force) for force in (False, True))
-    clear, resolved = World(**told).retrieve(plain).resolution, World(**told).retrieve(forced).resolution
+    clear, resolved = (
+        World(**replies).retrieve(plain).resolution,
+        World(**replies).retrieve(forced).resolution,
+    )
     assert clear is not None
     assert resolved is not None
     assert (clear.outcome, clear.turn_count, clear.certainty_ppm) == ("clear", 0, 1_000_000)
     assert (resolved.query, resolved.turn_count) == ("Does Ann like green tea and cake", 2)
-    assert World(**told).retrieve(structs.replace(forced, turns=())).resolution == clear.__class__(
+    assert World(**replies).retrieve(structs.replace(forced, turns=())).resolution == clear.__class__(
         "clear", "Does Ann like tea and cake"
     )
 

@@ -2,7 +2,7 @@
 
 from msgspec import structs
 
-from tests.unit.core.test_memorize import CAT, CHAT, SEEN, TEA, count_of, memorized, told, xml
+from tests.unit.core.test_memorize import CAT, CHAT, SEEN, TEA, answer_by_type, count_of, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, saying
 from umi_core.config import Config
 from umi_core.ids import category_id, reflection_id
@@ -15,7 +15,7 @@ from umi_core.tiers.dues import update_dues, update_upkeep, upkeep_ms
 HOUR_MS = 3_600_000
 KEPT = structs.replace(QUIET, upkeep_interval_ms=HOUR_MS, auto_evolution=False)
 FACTS = category_id(SCOPE, "facts")
-LIKES = told(profile=xml("Likes tea", "facts"))
+LIKES = answer_by_type(profile=xml("Likes tea", "facts"))
 PENDING = ("describe", "profile", "event")
 
 

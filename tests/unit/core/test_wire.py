@@ -62,8 +62,8 @@ TOM: Final = Stored("e1", 1, "created")
 )  # fmt: skip
 def test_a_request_is_said_as_the_page_tells(request_: Request, line: str, body: object) -> None:
     lines = [found for draw in ways() if (found := write_request(request_, "a1", draw))]
-    told = {(f"{it.method} {it.path}", it.body) for it in lines if it.meant == request_}
-    assert (line.replace(" ", " /v1/agents/a1/"), json.dumps(body) if body else "") in told
+    requests = {(f"{it.method} {it.path}", it.body) for it in lines if it.meant == request_}
+    assert (line.replace(" ", " /v1/agents/a1/"), json.dumps(body) if body else "") in requests
 
 
 def test_each_way_of_being_wrong_is_drawn() -> None:

@@ -36,6 +36,6 @@ def table_of(name: str) -> list[Row]:
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda workflow: workflow.name)
 def test_the_rows_are_those_of_the_table(workflow: Workflow) -> None:
-    told = table_of(workflow.name)
-    promised = [(row["row"], row["asks"], row["on failure"]) for row in told]
+    rows = table_of(workflow.name)
+    promised = [(row["row"], row["asks"], row["on failure"]) for row in rows]
     assert [as_told(step) for step in workflow.steps] == promised

@@ -67,14 +67,14 @@ class Looking(Owner):
 
     def called(self, site: Literal["effect", "step"], name: str, **more: Any) -> Interceptor:
         def hook(kind: str) -> Callable[..., Any]:
-            def told(place: Place, *seen: Any) -> Any:
+            def observe(place: Place, *seen: Any) -> Any:
                 attempt = f"#{place.attempt}" if place.attempt else ""
                 self.calls.append(f"{name}.{kind} {place.step}{attempt}")
                 self.seen[f"{name}.{kind}"] = seen
                 said = self.says.get(f"{name}.{kind}", Pass())
                 return said() if callable(said) else said
 
-            return told
+            return observe
 
         return Interceptor(name, site, hook("before"), hook("after"), hook("on_error"), **more)
 

@@ -107,8 +107,8 @@ class Stack(Owner):
             came = FAILED[self.site] if has_failed else says(self.site, "E")
         came, notes = run_after(hooks, entered.names, entered.wrapped, came)
         assert all(note.step == "s" for note in entered.notes + notes)
-        told = [f"{note.name}.{note.hook} {note.what}" for note in entered.notes + notes]
-        return self.word_for(came), told
+        lines = [f"{note.name}.{note.hook} {note.what}" for note in entered.notes + notes]
+        return self.word_for(came), lines
 
     def word_for(self, came: object) -> str:
         known = {"failure": FAILED[self.site], "refused": REFUSED[self.site]}
@@ -171,8 +171,8 @@ SITES: tuple[Site, ...] = ("effect", "step")
 
 def modes(row: Told) -> tuple[OnRaise, ...]:
     """How hooks that raise are taken where the table says so; either way where it does not."""
-    told = tuple(mode for mode in get_args(OnRaise) if f'on_raise="{mode}"' in row["what happens"])
-    return told or get_args(OnRaise)
+    modes = tuple(mode for mode in get_args(OnRaise) if f'on_raise="{mode}"' in row["what happens"])
+    return modes or get_args(OnRaise)
 
 
 @pytest.mark.parametrize("site", SITES)

@@ -141,11 +141,11 @@ def test_nothing_learnt_is_visible_before_the_row_is_sound() -> None:
 
 
 def test_a_row_whose_when_is_false_leaves_its_otherwise() -> None:
-    def told(facts: Any, answer: Any, view: Any) -> Learned:
+    def take(facts: Any, answer: Any, view: Any) -> Learned:
         return Learned({"outcome": Done(facts[Y])})
 
     a = Step("a", learns(y=1), (X,), (Y,), when=lambda facts: bool(facts[X]), otherwise={"y": 0})
-    steps = a, Step("b", told, (Y,), (OUTCOME,))
+    steps = a, Step("b", take, (Y,), (OUTCOME,))
     assert (trial(*steps, x=True).outcome, trial(*steps, x=False).outcome) == (Done(1), Done(0))
 
 

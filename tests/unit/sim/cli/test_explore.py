@@ -53,8 +53,8 @@ def test_a_failure_is_the_shortest_and_leaves_a_seed_file_that_replays() -> None
 
 
 def test_json_has_the_same_numbers() -> None:
-    told = json.loads(umi("explore", "own.toml", "--depth", "3", "--json").stdout)
-    assert told == {"result": "complete", "depth": 3, "lists": 35, "states": 9, "steps": 12}
+    report = json.loads(umi("explore", "own.toml", "--depth", "3", "--json").stdout)
+    assert report == {"result": "complete", "depth": 3, "lists": 35, "states": 9, "steps": 12}
     failed = json.loads(umi("explore", "bad.toml", "--depth", "3", "--json").stdout)
     assert (failed["result"], failed["depth"], failed["verdict"]["result"]) == ("failed", 3, "fail")
 

@@ -27,8 +27,10 @@ def test_each_report_that_cannot_be_written_is_told_besides_the_verdict(
     result = umi(*SWEEP, world, "--junit", "out.xml", "--json", "out.json")
     assert result.stdout.startswith(f"{head} sweep of 1 scenario")
     assert result.exit_code == code
-    told = [line for line in result.stderr.splitlines() if " out." in line]  # a seed file may be missing too
-    assert told == [f"umi-sim: out.{end}: No space left on device" for end in ("xml", "json")]
+    errors = [
+        line for line in result.stderr.splitlines() if " out." in line
+    ]  # a seed file may be missing too
+    assert errors == [f"umi-sim: out.{end}: No space left on device" for end in ("xml", "json")]
 
 
 @pytest.mark.slow

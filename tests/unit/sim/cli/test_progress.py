@@ -14,8 +14,8 @@ def test_a_line_tells_how_far_how_fast_and_how_long() -> None:
     view = StageView()
     assert view.line(Stage("run"), 1_000) == "run"
     assert view.line(Stage("sweep", 0, 400), 1_000) == "sweep: 0 of 400 runs"
-    told = view.line(Stage("sweep", 120, 400, note="0 failures"), 5_000)
-    assert told == "sweep: 120 of 400 runs, 30 a second, 9 s left, 0 failures"
+    line = view.line(Stage("sweep", 120, 400, note="0 failures"), 5_000)
+    assert line == "sweep: 120 of 400 runs, 30 a second, 9 s left, 0 failures"
 
 
 def test_what_is_slower_than_one_a_second_is_told_by_the_time_of_one() -> None:
@@ -61,15 +61,15 @@ def test_what_takes_minutes_is_said_once(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_live_line_fits_its_terminal_and_a_dumb_one_gets_no_escape(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = io.StringIO()
-    monkeypatch.setattr(told, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stderr", told)
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("COLUMNS", "40")
     stage = Stage("looking for " + "x" * 100, 1)
     monkeypatch.setattr(progress, "NOW", stage)
     monkeypatch.setenv("TERM", "xterm")
     progress.ProgressDisplay(began_ms=0).look(progress.AFTER_MS)
-    assert len(told.getvalue().removeprefix(progress.ERASE)) == 40
+    assert len(stream.getvalue().removeprefix(progress.ERASE)) == 40
     monkeypatch.setenv("TERM", "dumb")
     progress.ProgressDisplay(began_ms=0).look(progress.AFTER_MS)
-    assert told.getvalue().count("\x1b") == 1
+    assert stream.getvalue().count("\x1b") == 1

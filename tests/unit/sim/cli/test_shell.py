@@ -65,8 +65,8 @@ def test_ends_that_are_not_what_they_should_be_are_refused(history: list[str]) -
     assert "HEAD: expected a good commit, but there the file fails" in refused(
         "bisect", "a.json", "HEAD", "HEAD"
     )
-    told = refused("bisect", "a.json", history[0], history[1])
-    assert "expected a bad commit, but there the file passes" in told
+    message = refused("bisect", "a.json", history[0], history[1])
+    assert "expected a bad commit, but there the file passes" in message
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -55,8 +55,8 @@ def test_an_unknown_outcome_is_called_so() -> None:
 
 
 def test_records_of_two_subjects_are_told() -> None:
-    told = apart(traced(STEP), traced((Tag.MARK, "x")))[0]
-    assert told == 'first difference at record 0, step 1; first: a/wake#1 step "Wake"; second: mark "x"'
+    difference = apart(traced(STEP), traced((Tag.MARK, "x")))[0]
+    assert difference == 'first difference at record 0, step 1; first: a/wake#1 step "Wake"; second: mark "x"'
 
 
 def test_only_the_last_records_before_are_shown() -> None:

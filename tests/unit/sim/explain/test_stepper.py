@@ -30,10 +30,10 @@ FAILING = Playback(structs.replace(CONFIG, planted="lenient-counter-text"), ITEM
 def said(*commands: str, of: Playback = PLAYBACK) -> list[str]:
     """What the last of these commands says."""
     stepper = Stepper(of)
-    return [told(stepper, command) for command in commands][-1]
+    return [list_lines(stepper, command) for command in commands][-1]
 
 
-def told(stepper: Stepper, command: str) -> list[str]:
+def list_lines(stepper: Stepper, command: str) -> list[str]:
     return lines_of(stepper.do(command)[0])
 
 
@@ -114,7 +114,7 @@ def test_a_step_is_told_by_its_records() -> None:
     events = PLAYBACK.course().events
     stepper = Stepper(PLAYBACK)
     assert stepper.prompt() == f"0/{len(events)} start> "
-    lines = told(stepper, "e o2")
+    lines = list_lines(stepper, "e o2")
     assert stepper.prompt() == f"{events.index('o2') + 1}/{len(events)} o2> "
     assert [line.split()[4:] for line in lines] == [
         ["o2", "op", '"remember"', '["Alice', "likes", 'tea."]'], ["o2/extract#1", "effect", '"model"'],
@@ -123,17 +123,17 @@ def test_a_step_is_told_by_its_records() -> None:
 
 def test_back_is_where_one_was() -> None:
     stepper = Stepper(PLAYBACK)
-    there = [(told(stepper, "n"), told(stepper, "d")) for _ in range(6)]
-    back = [(told(stepper, f"g {step}"), told(stepper, "d")) for step in range(6, 0, -1)]
+    there = [(list_lines(stepper, "n"), list_lines(stepper, "d")) for _ in range(6)]
+    back = [(list_lines(stepper, f"g {step}"), list_lines(stepper, "d")) for step in range(6, 0, -1)]
     assert back[::-1] == there
-    assert told(stepper, "p 1") == []
+    assert list_lines(stepper, "p 1") == []
     assert stepper.step == 0
 
 
 def test_an_event_without_an_answer_is_where_it_was_sent() -> None:
     stepper = Stepper(PLAYBACK)
-    assert told(stepper, "e o2/commit#1")[-1].endswith('o2/commit#1 effect "commit"')
-    assert told(stepper, "n")[0].endswith('o2/commit#1 fault "f1" "storage_lost"')
+    assert list_lines(stepper, "e o2/commit#1")[-1].endswith('o2/commit#1 effect "commit"')
+    assert list_lines(stepper, "n")[0].endswith('o2/commit#1 fault "f1" "storage_lost"')
 
 
 def test_what_a_step_changed() -> None:
@@ -144,16 +144,18 @@ def test_what_a_step_changed() -> None:
 
 def test_the_next_step_that_changes_a_path_is_found() -> None:
     stepper = Stepper(PLAYBACK)
-    assert told(stepper, "f memory.a.tiers.working.entries")[-1].endswith('absent -> (b" 5", 1700000015000)')
+    assert list_lines(stepper, "f memory.a.tiers.working.entries")[-1].endswith(
+        'absent -> (b" 5", 1700000015000)'
+    )
     assert stepper.course.events[stepper.step - 1] == "o1"
     stepper.do("f storage.rows")
     assert stepper.course.events[stepper.step - 1].startswith(("o2/commit", "a/wake", "a:"))
-    assert told(stepper, "f config") == [f"  config does not change after step {stepper.step}"]
+    assert list_lines(stepper, "f config") == [f"  config does not change after step {stepper.step}"]
 
 
 def test_a_change_by_the_first_step_is_found() -> None:
     stepper = Stepper(PLAYBACK)
-    assert told(stepper, "f memory.a.phase")[-1].endswith('memory.a.phase "new" -> "recovering"')
+    assert list_lines(stepper, "f memory.a.phase")[-1].endswith('memory.a.phase "new" -> "recovering"')
     assert stepper.step == 1
 
 

@@ -178,8 +178,8 @@ def test_without_a_limit_of_time_no_time_is_estimated_from_one(monkeypatch: pyte
 
 def test_the_command_ends_after_its_seconds() -> None:
     seed_file.write(Path("two.json"), failing("damage-is-absence", EARLY, DAMAGED))
-    told = umi("why", "--runs", "10000", "--seconds", "1", "two.json").stdout.splitlines()
-    assert "  stopped  after 1 second (--seconds): this is what was found by then" in told
+    lines = umi("why", "--runs", "10000", "--seconds", "1", "two.json").stdout.splitlines()
+    assert "  stopped  after 1 second (--seconds): this is what was found by then" in lines
 
 
 # A record that is followed, and then drawn.

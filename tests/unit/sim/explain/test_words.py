@@ -96,8 +96,8 @@ def test_a_seed_that_is_none_is_refused_by_what_was_typed() -> None:
 
 def test_without_a_name_all_rules_are_listed() -> None:
     lines = umi("explain").stdout.splitlines()
-    *told, last = lines
-    assert [line.split()[:2] for line in told] == [[rule.name, rule.id] for rule in RULES]
+    *rows, last = lines
+    assert [line.split()[:2] for line in rows] == [[rule.name, rule.id] for rule in RULES]
     assert f"{len(KINDS)} faults" in last
 
 

@@ -153,13 +153,13 @@ def test_worlds_whose_facts_lie_in_another_order_are_not_alike(prefix: str, is_a
     _, fingerprinter, world = searching("explore_commit")
     low, high = (f"{prefix}_{digit * 24}" for digit in "0f")
 
-    def told(*ids: str) -> bytes:
+    def encode_answer(*ids: str) -> bytes:
         writer = StateWriter(fingerprinter, world, [agent.name for agent in world.config.agents])
         for each in ids:
             writer.mention(each)
         return pack(writer.whole())
 
-    assert (told(low, high) == told(high, low)) == is_alike
+    assert (encode_answer(low, high) == encode_answer(high, low)) == is_alike
 
 
 def test_keys_that_only_one_request_offers_are_not_alike() -> None:

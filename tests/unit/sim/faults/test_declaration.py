@@ -31,7 +31,9 @@ def made(name: str = "LatePage", base: type = FaultKind, said: dict[str, Any] = 
     return type(name, (base,), {**usual, "strike": lambda self, here: None, **parts}, **said)
 
 
-def told(name: str = "LatePage", base: type = FaultKind, said: dict[str, Any] = WHOLE, **parts: Any) -> str:
+def describe_refusal(
+    name: str = "LatePage", base: type = FaultKind, said: dict[str, Any] = WHOLE, **parts: Any
+) -> str:
     """What is said when this class is made."""
     with pytest.raises(IncompleteFault) as raised:
         made(name, base, said, **parts)
@@ -63,7 +65,7 @@ def test_a_kind_is_all_that_its_class_says() -> None:
 
 def test_a_kind_without_a_docstring_is_told() -> None:
     expected = f"storage_late_page in {FILE} has no docstring: its first line says what happens"
-    assert told(__doc__=None) == expected
+    assert describe_refusal(__doc__=None) == expected
 
 
 def test_a_kind_without_an_effect_is_told() -> None:
@@ -76,7 +78,7 @@ def test_a_kind_without_an_effect_is_told() -> None:
 
 @pytest.mark.parametrize("given", [{}, {"count": 3}])
 def test_an_argument_without_a_range_is_told(given: dict[str, Any]) -> None:
-    assert told(__annotations__={"count": int}, **given) == (
+    assert describe_refusal(__annotations__={"count": int}, **given) == (
         f"storage_late_page in {FILE} has the argument count without a range: "
         "give it one of arguments.py, like whole(0, 9)"
     )
@@ -84,43 +86,43 @@ def test_an_argument_without_a_range_is_told(given: dict[str, Any]) -> None:
 
 def test_arguments_that_nobody_draws_are_told() -> None:
     expected = f"storage_late_page in {FILE} has no draw(cls, here, luck): nothing draws count"
-    assert told(__annotations__={"count": int}, count=whole()) == expected
+    assert describe_refusal(__annotations__={"count": int}, count=whole()) == expected
 
 
 def test_a_window_that_does_not_say_how_long_is_told() -> None:
     expected = "is a window and does not say how long: give it for_ms = span_ms(1, WINDOW_MS_MAX)"
-    assert told(said={**WHOLE, "is_a": "window"}) == f"storage_late_page in {FILE} {expected}"
+    assert describe_refusal(said={**WHOLE, "is_a": "window"}) == f"storage_late_page in {FILE} {expected}"
 
 
 def test_an_unknown_place_is_told() -> None:
-    assert told(said={**WHOLE, "at": "storage.raed"}) == (
+    assert describe_refusal(said={**WHOLE, "at": "storage.raed"}) == (
         f"LatePage in {FILE} strikes nowhere: at=storage.raed is none of {', '.join(PLACES)}"
     )
 
 
 def test_an_unknown_class_of_faults_is_told() -> None:
     expected = f"storage_late_page in {FILE} is of no known class: is_a is one of {', '.join(CLASSES)}"
-    assert told(said={**WHOLE, "is_a": "Q"}) == expected
+    assert describe_refusal(said={**WHOLE, "is_a": "Q"}) == expected
 
 
 def test_a_kind_that_guards_nothing_is_told() -> None:
-    assert told(said={**WHOLE, "guards": ()}) == (
+    assert describe_refusal(said={**WHOLE, "guards": ()}) == (
         f"storage_late_page in {FILE} guards nothing: name the ids of the rules that must hold all the same"
     )
 
 
 def test_a_second_kind_with_a_name_is_told() -> None:
-    assert told("ShortPage") == f"storage_short_page in {FILE} has the name of a kind in {FILE}"
+    assert describe_refusal("ShortPage") == f"storage_short_page in {FILE} has the name of a kind in {FILE}"
 
 
 def test_a_name_of_another_group_is_told() -> None:
-    assert told("LinkPage") == (
+    assert describe_refusal("LinkPage") == (
         f"storage_link_page in {FILE} has a name of the group link: LinkPage strikes storage.read"
     )
 
 
 def test_a_kind_in_the_file_of_another_place_is_told() -> None:
-    assert told(__module__="umi_sim.faults.network") == (
+    assert describe_refusal(__module__="umi_sim.faults.network") == (
         "storage_late_page in umi_sim/faults/network.py stands in the wrong file: "
         "what strikes storage.read belongs into umi_sim.faults.storage"
     )
@@ -129,7 +131,7 @@ def test_a_kind_in_the_file_of_another_place_is_told() -> None:
 @pytest.mark.parametrize(("base", "part"), [(Put, "options"), (OddComponent, "odd")])
 def test_what_a_family_leaves_open_is_told(base: type, part: str) -> None:
     expected = f"storage_late_page in {FILE} has no {part}: its base classes leave that to it"
-    assert told(base=base) == expected
+    assert describe_refusal(base=base) == expected
 
 
 # What no class can know of itself.

@@ -155,15 +155,15 @@ def test_a_row_comes_in_the_place_of_another_or_under_its_address() -> None:
     world = told_of("Ann", "Bob")
     look = call(Read(ByIds((Address(HOME, "entity", "Ann"),))), "o3/read#1")
 
-    def told(other: int, *, masked: bool) -> tuple[str, str, str]:
+    def read_other(other: int, *, masked: bool) -> tuple[str, str, str]:
         args: Args = {"index": 0, "other": other, "masked": masked}
         (row,) = rows_of(strike(world, look, AT_MS, "storage_misdirected", args))
         return row.address.kind, row.address.id, getattr(row.body, "id", "")
 
     others = [("entity", "Bob", "Bob"), ("vector", "Ann", ""), ("vector", "Bob", "")]
-    assert sorted({told(other, masked=False) for other in range(20)}) == others
+    assert sorted({read_other(other, masked=False) for other in range(20)}) == others
     under_ann = [("entity", "Ann", ""), ("entity", "Ann", "Bob")]
-    assert sorted({told(other, masked=True) for other in range(20)}) == under_ann
+    assert sorted({read_other(other, masked=True) for other in range(20)}) == under_ann
     assert [drawn(world, look, "storage_misdirected", at) for at in (0, 1)] == [
         {"index": 0, "other": 0, "masked": False},
         {"index": 0, "other": 1, "masked": True},

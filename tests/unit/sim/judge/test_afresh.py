@@ -33,10 +33,10 @@ TOLD = (
 )  # fmt: skip
 
 
-def life(*told: Request) -> RecordedLife:
+def life(*requests: Request) -> RecordedLife:
     pair = Told(config=CONFIG)
     pair.run()
-    for request in told:
+    for request in requests:
         pair.step(request)
         pair.run()
     return pair.life()
@@ -54,9 +54,9 @@ def test_a_life_that_was_told_too_little_is_not_compared() -> None:
 def test_each_thing_is_told_once_and_the_first_of_them_alone() -> None:
     again = [structs.replace(TOLD[0], op_id=f"again {number}") for number in range(3)]
     many = [CreateEntity(number, f"likes number {number}", "profile") for number in range(10)]
-    told = list_requests(life(*again, *many), afresh.TELLING)
-    assert [request.op_id for request in told] == [f"told:{at}" for at in range(afresh.STORED_COUNT_MAX)]
-    assert told[0] == structs.replace(TOLD[0], op_id="told:0")
+    requests = list_requests(life(*again, *many), afresh.TELLING)
+    assert [request.op_id for request in requests] == [f"told:{at}" for at in range(afresh.STORED_COUNT_MAX)]
+    assert requests[0] == structs.replace(TOLD[0], op_id="told:0")
 
 
 def test_an_archive_that_says_something_else_is_named_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +90,7 @@ def memory_lost(world: SmallWorld, *, stops: bool = False) -> None:
 
 
 @pytest.mark.parametrize(
-    ("walk", "told"),
+    ("walk", "message"),
     [
         (nothing_forgotten, "left of a cleared archive"),
         (core_lost, "other rows after"),
@@ -98,10 +98,10 @@ def memory_lost(world: SmallWorld, *, stops: bool = False) -> None:
     ],
 )
 def test_who_clears_too_little_or_too_much_or_for_ever_is_found(
-    walk: Any, told: str, monkeypatch: pytest.MonkeyPatch
+    walk: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(afresh, "forget_all", walk)
-    with pytest.raises(Broken, match=told):
+    with pytest.raises(Broken, match=message):
         compare_cleared(life(*TOLD))
 
 
@@ -132,11 +132,11 @@ def test_a_walk_over_more_rows_than_a_page_meets_each_once(monkeypatch: pytest.M
 def test_a_category_whose_last_fact_has_ended_is_still_found_by_what_describes_it() -> None:
     """No forget meets it, for it has no member; a vector of anything else would say something."""
     world = new_world(life(TOLD[0]))
-    told = (
+    requests = (
         Memorize(1, "Zoë works at Acme.", memory_types=("profile",)),
         Remember(2, "Zoë does not work at Acme."),
     )
-    afresh.ask_singly(world, told)
+    afresh.ask_singly(world, requests)
     forget_all(world)
     where, *_ = (where for where, _ in world.rows() if where.kind == "vector")
     assert afresh.find_left(world) == {}

@@ -26,10 +26,10 @@ ONE_MORE = SetBlock(0, "human", "x", "one more")
 
 
 def full() -> Told:
-    told = Told()
+    owner = Told()
     for request in MANY:
-        told.write(request, Done(None))
-    return told
+        owner.write(request, Done(None))
+    return owner
 
 
 def refused(block: str) -> Outcome:
@@ -62,19 +62,19 @@ def test_the_block_that_is_not_found_is_named_as_it_was_asked_for() -> None:
 
 def test_what_may_have_gone_meanwhile_may_be_found_or_not() -> None:
     for outcome in (Done(None), refused("human/work")):
-        told = Told()
-        told.write(SetBlock(0, "human", "tea", "work"), Done(None))
-        op_id = told.begin(WORK)
-        told.write(RemoveBlock(0, "human", "work"), Done(None))
-        told.write(SetBlock(0, "human", "milk", "work"), Done(None))
-        told.end(op_id, WORK, outcome)
+        owner = Told()
+        owner.write(SetBlock(0, "human", "tea", "work"), Done(None))
+        op_id = owner.begin(WORK)
+        owner.write(RemoveBlock(0, "human", "work"), Done(None))
+        owner.write(SetBlock(0, "human", "milk", "work"), Done(None))
+        owner.end(op_id, WORK, outcome)
 
 
 def test_a_write_of_which_nobody_knows_may_have_made_a_block() -> None:
     for outcome in (Done(None), refused("human/work")):
-        told = Told()
-        told.write(SetBlock(0, "human", "tea", "work"), Unknown())
-        told.write(WORK, outcome)
+        owner = Told()
+        owner.write(SetBlock(0, "human", "tea", "work"), Unknown())
+        owner.write(WORK, outcome)
 
 
 def test_one_block_too_many_is_refused() -> None:

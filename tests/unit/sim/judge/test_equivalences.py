@@ -348,9 +348,9 @@ def test_plain_runs_restore_and_swarm_runs_draw_each_by_its_cost() -> None:
 def test_a_run_tells_how_often_two_ways_met_and_a_seed_file_keeps_which() -> None:
     config = structs.replace(draw(find("working"), 3), equivalences=("E-REPLAY", "E-EXPIRE"))
     verdict = run(config)
-    told = " ".join(" ".join(lines_of(report.of_run(verdict, "", with_details=True))).split())
-    assert told.count(f"(E-REPLAY): equal {verdict.steps} times") == 1
-    assert told.count("(E-EXPIRE): equal ") == 1
+    text = " ".join(" ".join(lines_of(report.of_run(verdict, "", with_details=True))).split())
+    assert text.count(f"(E-REPLAY): equal {verdict.steps} times") == 1
+    assert text.count("(E-EXPIRE): equal ") == 1
     again = seed_file.config_to_json(config)["equivalences"]
     assert list(again) == ["E-REPLAY", "E-EXPIRE"]
 

@@ -101,10 +101,10 @@ def test_whoever_left_core_for_a_block_is_told_although_its_plan_was_made_twice(
 
 def test_what_lands_late_and_meets_nobody_is_told_with_both_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(landing, "ONE_IN", 1)
-    told = structs.replace(life(*TOLD, Forget(8, landing.ABSENT)), seed=9)  # some make it no new member
-    assert failing.compare_failing(told)
+    run = structs.replace(life(*TOLD, Forget(8, landing.ABSENT)), seed=9)  # some make it no new member
+    assert failing.compare_failing(run)
     monkeypatch.setattr(engine, "UNGUARDED", (*engine.UNGUARDED, "membership", "category"))
     monkeypatch.setattr(forget, "expect_memberships", lambda *_: ())
     with pytest.raises(Broken, match="UpdateEntity lands while Forget is under way") as broken:
-        failing.compare_failing(told)
+        failing.compare_failing(run)
     assert broken.value.expected != broken.value.got

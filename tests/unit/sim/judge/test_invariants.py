@@ -153,7 +153,7 @@ def test_two_rules_cannot_share_a_name() -> None:
 # A memory and its storage.
 
 
-def told(task: str, prompt: str) -> str:
+def extract_by_first_word(task: str, prompt: str) -> str:
     """A model that names persons by the first words of sentences, and has nothing to say besides."""
     if task != "extract":
         return "[]"
@@ -163,7 +163,7 @@ def told(task: str, prompt: str) -> str:
 
 
 def begun() -> Pair:
-    return Pair(config=EASY, now_ms=1_000, model=told).run()
+    return Pair(config=EASY, now_ms=1_000, model=extract_by_first_word).run()
 
 
 TEA, COFFEE = id_of_fact("Alice", "likes tea"), id_of_fact("Alice", "likes coffee")
@@ -490,9 +490,9 @@ def test_a_batch_that_forgets_a_fact_deletes_the_row_that_it_has(
 def test_a_segment_tells_no_fact_and_a_text_does() -> None:
     fact, text = entity_of(lived(), COFFEE), Resource("res_1", "text", "x", "", "", 0, 0, 1, 1)
     for parent_id, rule in ((None, nullcontext()), ("res_0", broken("facts-name-records"))):
-        told = structs.replace(fact, sources=("res_1",), is_direct=False)
+        entity = structs.replace(fact, sources=("res_1",), is_direct=False)
         rows = StoredRows(
-            SCOPE, entities={COFFEE: told}, resources={"res_1": structs.replace(text, parent_id=parent_id)}
+            SCOPE, entities={COFFEE: entity}, resources={"res_1": structs.replace(text, parent_id=parent_id)}
         )
         with rule:
             store.check_sources(rows)
@@ -546,7 +546,7 @@ def related(task: str, prompt: str) -> str:
         kinds = {"not": "contradict", "also": "extend"}
         said = [pair | {"type": kinds.get(new[pair["new"]], "none")} for pair in input_of(prompt, "pairs")]
         return json.dumps([row | {"confidence": 1} for row in said])
-    answer = json.loads(told(task, prompt))
+    answer = json.loads(extract_by_first_word(task, prompt))
     if task == "extract":
         met = [(row["name"], row["content"].partition("meets ")[2]) for row in answer["entities"]]
         knows = [{"source": one, "target": other, "type": "knows"} for one, other in met if other]

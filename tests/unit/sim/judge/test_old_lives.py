@@ -52,9 +52,9 @@ def test_it_hears_of_what_was_durable_before_and_of_what_its_successor_wrote() -
 
 
 def test_it_is_deposed_only_when_it_is_told_so() -> None:
-    for told in (False, True):
+    for is_fenced in (False, True):
         heard = oracle()
-        if told:
+        if is_fenced:
             answered(heard, TOLD)
             replied(heard, Failed(Deposed(7)))
         else:

@@ -150,9 +150,9 @@ def test_a_reply_names_those_that_may_read_from_now_on() -> None:
     share(owner, "a2", "a3")
     owner.reply(owner.ask(ShareArchive("")), ArchiveShared(("a2", "a3")))
     owner.reply(owner.ask(ShareArchive("", ("a3", "a2", "a1", "a2"))), ArchiveShared(("a2", "a3")))
-    for agents, told in (((), ("a2", "a3")), (None, ("a2",)), (("a2", "a3"), ("a3", "a2"))):
+    for agents, shared in (((), ("a2", "a3")), (None, ("a2",)), (("a2", "a3"), ("a3", "a2"))):
         with broken("shared-as-granted"):
-            owner.reply(owner.ask(ShareArchive("", agents)), ArchiveShared(told))
+            owner.reply(owner.ask(ShareArchive("", agents)), ArchiveShared(shared))
     late = owner.ask(ShareArchive("", ("a2",)))
     owner.reply(late, Unknown())
     owner.land(late)

@@ -26,10 +26,10 @@ def test_what_is_too_long_is_cut_where_it_shows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ms", "told"), [(0, "0 ms"), (999, "999 ms"), (1_000, "1 s"), (-86_400_000, "-1 d"), (7_199_999, "1 h")]
+    ("ms", "text"), [(0, "0 ms"), (999, "999 ms"), (1_000, "1 s"), (-86_400_000, "-1 d"), (7_199_999, "1 h")]
 )
-def test_a_time_is_told_in_its_largest_whole_unit(ms: int, told: str) -> None:
-    assert wording.duration(ms) == told
+def test_a_time_is_told_in_its_largest_whole_unit(ms: int, text: str) -> None:
+    assert wording.duration(ms) == text
 
 
 def test_numbers_and_counts_have_one_form() -> None:

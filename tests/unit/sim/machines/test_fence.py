@@ -111,10 +111,10 @@ def test_a_rule_that_is_off_fences_nobody() -> None:
 
 
 def test_outside_steps_and_in_other_threads_everything_is_within_reach() -> None:
-    told: list[float] = []
+    times: list[float] = []
 
     def in_a_step(now_ms: int, value: object) -> tuple[()]:
-        other = threading.Thread(target=lambda: told.append(time.time()))
+        other = threading.Thread(target=lambda: times.append(time.time()))
         other.start()
         other.join()
         return ()
@@ -123,7 +123,7 @@ def test_outside_steps_and_in_other_threads_everything_is_within_reach() -> None
         step(in_a_step, 0, None, UmiTarget.fence)  # type: ignore[arg-type]  # a step that takes anything
 
     assert failure_of(subject_of(call), ()) is None
-    assert told
+    assert times
 
 
 def test_after_a_run_every_function_is_what_it_was() -> None:

@@ -153,11 +153,11 @@ def test_a_life_that_nobody_has_stepped_begins_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("twist", "told"),
+    ("twist", "message"),
     [(without("saved"), "saves nothing of life 1"), (odd_when_restored, "at `$.deadline_ms`")],
 )
-def test_what_is_nothing_that_was_saved_is_told(twist: Twist, told: str) -> None:
-    with pytest.raises(BadStep, match=re.escape(told)):
+def test_what_is_nothing_that_was_saved_is_told(twist: Twist, message: str) -> None:
+    with pytest.raises(BadStep, match=re.escape(message)):
         stepped_once(twist)
 
 
@@ -220,7 +220,7 @@ def test_a_machine_tells_what_its_process_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         (standing(effects=[READ]), "asks 7, and no operation waits for the answer"),
         (standing(ASKS, effects=[READ, READ]), "asks under the number 7, after 7"),
@@ -238,8 +238,8 @@ def test_a_machine_tells_what_its_process_said() -> None:
         ({"marks": [7]}, "at `$.marks[0]`"),
     ],
 )  # fmt: skip
-def test_what_no_memory_can_say_is_told(answer: object, told: str) -> None:
-    with pytest.raises(BadStep, match=re.escape(told)):
+def test_what_no_memory_can_say_is_told(answer: object, message: str) -> None:
+    with pytest.raises(BadStep, match=re.escape(message)):
         machine(answer).step(1, Wake())
 
 

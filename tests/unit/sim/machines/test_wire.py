@@ -44,7 +44,7 @@ def test_what_no_value_holds_comes_as_something_else(rows: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "message"),
     [
         ([28], "TypeError: "), ([], "ValueError: "),
         ({"bytes": "?"}, "Error: "), ({"byte": ""}, "KeyError: "),
@@ -52,8 +52,8 @@ def test_what_no_value_holds_comes_as_something_else(rows: Any) -> None:
         ([[[0]]], "Error: "), ("text", "str: "), (1.5, "float: "),
     ],
 )  # fmt: skip
-def test_what_is_no_effect_is_told(found: Any, told: str) -> None:
-    with pytest.raises(Unreadable, match=told):
+def test_what_is_no_effect_is_told(found: Any, message: str) -> None:
+    with pytest.raises(Unreadable, match=message):
         from_json(found, Effect)
 
 

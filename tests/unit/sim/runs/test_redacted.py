@@ -84,9 +84,9 @@ def test_no_field_of_a_row_tells_what_was_said(kind: str) -> None:
 
 @pytest.mark.parametrize("text", [MARK, f'{{"{MARK}": ["{MARK}"]}}', f'[{{"a": "{MARK}', f'"\\ud800 {MARK}"'])
 def test_no_reply_of_a_model_tells_what_was_said(text: str) -> None:
-    told = StandIns(SECRET).value(ModelReplied(1, text))
-    assert not is_told(told)
-    assert len(told.text) == len(text)
+    reply = StandIns(SECRET).value(ModelReplied(1, text))
+    assert not is_told(reply)
+    assert len(reply.text) == len(text)
 
 
 # Whole lives.

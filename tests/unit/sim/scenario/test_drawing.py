@@ -363,8 +363,8 @@ def test_a_quirk_strikes_a_quarter_of_its_events_unless_the_file_says_how_many()
     for name in ("model_slow", "storage_shuffled", "link_delay"):
         assert {faults[name] for faults in drawn if name in faults} == {(1, 4)}
     for key in ("faults.model_slow", "faults.model"):
-        told = draw(find("smoke"), 1, {"scenario.swarm.mode": "swarm", key: "1/9"})
-        assert told.faults["model_slow"] == (1, 9)
+        scenario = draw(find("smoke"), 1, {"scenario.swarm.mode": "swarm", key: "1/9"})
+        assert scenario.faults["model_slow"] == (1, 9)
 
 
 @pytest.mark.slow

@@ -86,8 +86,8 @@ def said(text: str, speaker: str) -> list[tuple[str, str, str]]:
 
 
 def test_a_speaker_is_told_of_where_a_cue_says_what() -> None:
-    told = "I live in Berlin. I am allergic to nuts. Tea is hot, she likes it."
-    assert said(told, "Zork Q.")[-1] == ("Zork Q.", "person", "I live in Berlin.")
+    text = "I live in Berlin. I am allergic to nuts. Tea is hot, she likes it."
+    assert said(text, "Zork Q.")[-1] == ("Zork Q.", "person", "I live in Berlin.")
     assert "Zork Q." not in [name for name, _, _ in said("Tea is hot. I am allergic to nuts.", "Zork Q.")]
 
 
@@ -288,8 +288,8 @@ def test_relations_stand_where_a_cue_stands_between_two_names(text: str, expecte
 
 
 @given(st.lists(PIECES).map("".join))
-def test_ascii_names_are_found_as_any_others(told: str) -> None:
-    ascii_text = told.encode("ascii", "ignore").decode()
+def test_ascii_names_are_found_as_any_others(text: str) -> None:
+    ascii_text = text.encode("ascii", "ignore").decode()
     assert names.name_spans(ascii_text) == names.name_spans(ascii_text + " \ud800")
 
 

@@ -55,9 +55,9 @@ def test_rows_of_an_earlier_release_change_nothing(
         return structs.replace(answer, rows=tuple([kept.through(row) for row in answer.rows]))
 
     monkeypatch.setattr(SimStorage, "read", read_bytes)
-    assert told(lived(scenario, seed)) == told(plain)
+    assert list_results(lived(scenario, seed)) == list_results(plain)
     assert kept.old_count > 0
 
 
-def told(verdict: Verdict) -> tuple[Any, ...]:
+def list_results(verdict: Verdict) -> tuple[Any, ...]:
     return verdict.failure, verdict.trace_hash, verdict.replies

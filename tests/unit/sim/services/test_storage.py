@@ -142,10 +142,10 @@ def test_an_expect_holds_at_the_flush_not_at_the_arrival() -> None:
 
 def test_a_known_key_is_answered_from_the_first_batch_before_any_expect() -> None:
     receipt = Receipt("k", b"", b"", True, 0)
-    told = Write(at("k", "receipt"), receipt)
+    write = Write(at("k", "receipt"), receipt)
     storage = SimStorage()
-    first = flush(storage, put("a"), told, expects=(Expect(at("a"), 0),), key="k")
-    assert first == Committed(7, ((at("a"), 1), (told.address, 1)), receipt)
+    first = flush(storage, put("a"), write, expects=(Expect(at("a"), 0),), key="k")
+    assert first == Committed(7, ((at("a"), 1), (write.address, 1)), receipt)
     before = storage.digest()
     assert flush(storage, put("other"), expects=(Expect(at("a"), 0),), key="k") == first
     assert storage.digest() == before
@@ -542,9 +542,9 @@ def test_what_is_foretold_is_what_would_be_answered_and_changes_nothing() -> Non
     storage.rot(at("b"))
     batch = Commit((put("a"), delete("b"), put("c")), (Expect(at("a"), 1),), "k", request_id=7)
     before = storage.digest()
-    told = storage.predict_commit(batch)
+    predicted = storage.predict_commit(batch)
     assert (storage.digest(), storage.rotten) == (before, {at("b"): None})
-    assert storage.flush(storage.arrive(batch, "a"), 0) == told
+    assert storage.flush(storage.arrive(batch, "a"), 0) == predicted
     assert storage.predict_commit(batch) is None
 
 

@@ -100,9 +100,9 @@ def test_a_choice_by_the_hash_of_a_string_is_seen_by_another_process(
     assert apart.lines[0].startswith("first difference at record ")
     outcome = outcome_of(totals, Swept(), ())
     assert outcome.exit_code == 4
-    told = lines_of(report.report(outcome))
-    assert f"FAIL nondeterminism same-seed-same-trace (DET-1): own.toml seed {GATED}" in told
-    assert f"  repeat   umi-sim sweep own.toml --seeds {GATED}" in told
+    lines = lines_of(report.report(outcome))
+    assert f"FAIL nondeterminism same-seed-same-trace (DET-1): own.toml seed {GATED}" in lines
+    assert f"  repeat   umi-sim sweep own.toml --seeds {GATED}" in lines
 
 
 def test_a_process_that_is_killed_has_one_more_chance_then_its_seed_is_lost(

@@ -185,7 +185,7 @@ def test_fresh_seeds_of_two_bases_differ_and_without_git_one_is_drawn(
 
 
 @pytest.mark.parametrize(
-    ("swept", "told"),
+    ("swept", "text"),
     [
         ([("a", [3], "")], "1 scenario, seeds 3"),
         ([("a", [1, 2, 3], ""), ("b", [2, 3, 4], "")], "2 scenarios, seeds 1..4"),
@@ -193,11 +193,11 @@ def test_fresh_seeds_of_two_bases_differ_and_without_git_one_is_drawn(
         ([], "0 scenarios, no seed"),
     ],
 )
-def test_what_was_swept_is_said_in_few_words(swept: Any, told: str) -> None:
+def test_what_was_swept_is_said_in_few_words(swept: Any, text: str) -> None:
     all_of = Swept()
     for each in swept:
         all_of.add(*each)
-    assert all_of.describe() == told
+    assert all_of.describe() == text
 
 
 # Journals and progress.

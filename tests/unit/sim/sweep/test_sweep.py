@@ -224,9 +224,9 @@ def test_two_shards_add_up_to_the_whole() -> None:
     backward = umi("merge", "2.jsonl", "12.jsonl", "1.jsonl", "--out", "21.jsonl", "--json")
     assert (forward.exit_code, forward.stdout) == (backward.exit_code, backward.stdout)
     assert Path("12.jsonl").read_bytes() == Path("21.jsonl").read_bytes()
-    told, wanted = json.loads(forward.stdout), json.loads(whole.stdout)
-    assert sorted(told["swept"].pop("scenarios")) == sorted(wanted["swept"].pop("scenarios"))
-    assert told == wanted
+    report, wanted = json.loads(forward.stdout), json.loads(whole.stdout)
+    assert sorted(report["swept"].pop("scenarios")) == sorted(wanted["swept"].pop("scenarios"))
+    assert report == wanted
     assert "is in two different chunks" in refused("merge", "whole.jsonl", "1.jsonl")
 
 
@@ -328,8 +328,8 @@ def test_earlier_failures_come_first_and_stay_when_they_pass() -> None:
     file.write_text(json.dumps(text))
     for _ in range(4):
         last = sweep("bad.toml", "--count", "0", "--seeds", "7")
-        told = "1 file of earlier failures replayed first, 1 pass now (umi-sim corpus prune removes them)\n"
-        assert told in last.stdout
+        line = "1 file of earlier failures replayed first, 1 pass now (umi-sim corpus prune removes them)\n"
+        assert line in last.stdout
     assert file.exists()
 
 
@@ -377,8 +377,8 @@ def test_an_earlier_file_that_cannot_be_read_is_told() -> None:
 
 
 def test_what_was_reached_is_listed_by_row_and_last_what_never_was() -> None:
-    told = sweep("own.toml", "--seeds", "0", "--reached").stdout
-    met, _, never = told.partition("\nNEVER reached\n")
+    output = sweep("own.toml", "--seeds", "0", "--reached").stdout
+    met, _, never = output.partition("\nNEVER reached\n")
     assert re.search(r"^  reached  \d+ of \d+ workflow steps, \d+ of \d+ ", met, re.MULTILINE)
     assert re.search(r"^  recover\.head +ok \d+$", met, re.MULTILINE)
     assert re.search(r"^  recover\.head +timeout, unavailable, retried$", never, re.MULTILINE)

@@ -54,8 +54,8 @@ def test_a_file_of_something_else_is_left_alone(content: str) -> None:
 
 def test_a_chunk_that_was_cut_otherwise_is_not_run_again() -> None:
     assert sweep("own.toml", "--seeds", "0..4", "--resume", "done.jsonl").exit_code == 0
-    told = refused("sweep", "--jobs", "1", "own.toml", "--seeds", "0..6", "--resume", "done.jsonl")
-    assert "done.jsonl: the chunk of own.toml seed 0 has other seeds: go on with the same seeds" in told
+    message = refused("sweep", "--jobs", "1", "own.toml", "--seeds", "0..6", "--resume", "done.jsonl")
+    assert "done.jsonl: the chunk of own.toml seed 0 has other seeds: go on with the same seeds" in message
     assert umi("merge", "done.jsonl").exit_code == 0
 
 
@@ -159,8 +159,8 @@ def test_the_first_failure_waits_for_a_chunk_before_it_that_was_lost(monkeypatch
 
 
 def test_a_chunk_that_ended_early_tells_the_seeds_that_were_run() -> None:
-    told = sweep("bad.toml", "--seeds", "1..9", "--stop-first").stdout
-    assert told.startswith("FAIL sweep of 1 scenario, seeds 1: 1 run, ")
+    output = sweep("bad.toml", "--seeds", "1..9", "--stop-first").stdout
+    assert output.startswith("FAIL sweep of 1 scenario, seeds 1: 1 run, ")
 
 
 def task() -> dict[str, Any]:
@@ -226,12 +226,12 @@ def test_a_run_without_an_end_is_run_again_before_it_is_believed(monkeypatch: py
 
     whole = work.ask_worker
     monkeypatch.setattr(work, "ask_worker", asked)
-    told = list[tuple[list[str], int]]()
+    reports = list[tuple[list[str], int]]()
     for limit, slow_count in (("time", 1), ("time", 2), ("memory", 1)):  # noqa: B007  # `asked` reads them
         looks = list[str]()
         totals = work.run_seed({**task(), "gate": False}, 1)
-        told.append(([found.kind for found in totals.found.values()], len(looks)))
-    assert told == [(["safety"], 2), (["timeout"], 2), (["timeout"], 1)]
+        reports.append(([found.kind for found in totals.found.values()], len(looks)))
+    assert reports == [(["safety"], 2), (["timeout"], 2), (["timeout"], 1)]
 
 
 def test_who_computes_for_too_long_is_stopped_whatever_it_catches() -> None:
@@ -343,8 +343,8 @@ def ended_by_force() -> Path:
 
 def test_a_run_that_was_ended_by_force_is_never_taken_for_one_that_passes() -> None:
     path = ended_by_force()
-    told = f"{path}: its run was ended by force, so it holds no items: umi-sim replay --regenerate {path}"
-    assert told in refused("replay", path.as_posix())
+    message = f"{path}: its run was ended by force, so it holds no items: umi-sim replay --regenerate {path}"
+    assert message in refused("replay", path.as_posix())
     for _ in range(4):
         assert [kept.is_removed for kept in corpus.replay_kept()] == [False]
     assert path.exists()
@@ -387,9 +387,9 @@ def test_the_chunk_of_the_first_failure_is_kept_whole() -> None:
 def test_a_planted_bug_that_nothing_sees_is_no_pass() -> None:
     text = Path("bad.toml").read_text().replace("set = 2, get = 4, len = 1", "len = 1")
     Path("blind.toml").write_text(text)
-    told = sweep("blind.toml", "--seeds", "0..3")
-    assert told.exit_code == 4
-    assert ", planted bug get-alive-at-expiry not found\n" in told.stdout
+    result = sweep("blind.toml", "--seeds", "0..3")
+    assert result.exit_code == 4
+    assert ", planted bug get-alive-at-expiry not found\n" in result.stdout
     lived = umi("run", "blind.toml", "--seed", "0")
     assert lived.exit_code == 0
     assert "  planted  get-alive-at-expiry, which this run does not show\n" in lived.stdout
@@ -398,8 +398,8 @@ def test_a_planted_bug_that_nothing_sees_is_no_pass() -> None:
 def test_an_earlier_failure_is_told_with_its_cause() -> None:
     sweep("bad.toml", "--seeds", "1..2")
     (path,) = seed_file.EPHEMERAL.glob("*.json")
-    told = sweep("bad.toml", "--seeds", "3").stdout
-    lines = told.splitlines()
+    output = sweep("bad.toml", "--seeds", "3").stdout
+    lines = output.splitlines()
     at = lines.index(f"           umi-sim replay {path.as_posix()}")
     assert lines[at + 1].startswith("             safety ttl-boundary (TTL-1): get 'a'")
     assert lines[at + 2] == "             it plants get-alive-at-expiry: remove it when you are done"
@@ -459,8 +459,8 @@ def test_a_child_imports_what_this_process_would(tmp_path: Path, monkeypatch: py
     (tmp_path / "umi_core" / "__init__.py").write_text("")
     monkeypatch.syspath_prepend(str(tmp_path))
     command = [sys.executable, "-P", "-c", "import umi_core; print(umi_core.__file__)"]
-    told = subprocess.check_output(command, env=environment("plain"), cwd="/", text=True)
-    assert Path(told.strip()).parent == tmp_path / "umi_core"
+    output = subprocess.check_output(command, env=environment("plain"), cwd="/", text=True)
+    assert Path(output.strip()).parent == tmp_path / "umi_core"
 
 
 def test_what_a_terminal_sends_reaches_no_child() -> None:

@@ -79,11 +79,11 @@ class Few(Kv):
         return MISSING
 
 
-@pytest.mark.parametrize(("other", "told"), [
+@pytest.mark.parametrize(("other", "message"), [
     (Lists, "of two contracts, kv and sessions"), (Few, "put takes ns, key, value, ttl, and key, value"),
 ])  # fmt: skip
-def test_what_cannot_be_compared_is_refused(other: type[Adapter], told: str) -> None:
-    with pytest.raises(BadAdapter, match=told):
+def test_what_cannot_be_compared_is_refused(other: type[Adapter], message: str) -> None:
+    with pytest.raises(BadAdapter, match=message):
         check_same_interface(Dict, other)
 
 

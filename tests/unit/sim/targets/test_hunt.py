@@ -53,9 +53,9 @@ def test_what_a_failure_needs_is_told_item_by_item(store: type[Store]) -> None:
         "op": "without it", "advance": "without it", "at_once": "one after the other",
         "fail": "without the failure", "crash_in": "without the crash",
     }  # fmt: skip
-    told = [(item, changes[item.kind], "passes") for item in finding.small.items]
+    items = [(item, changes[item.kind], "passes") for item in finding.small.items]
     # Alone in a run, an item cannot be left out: nothing would be asked.
-    assert list(finding.needed) == [each for each in told if len(told) > 1 or each[1] != "without it"]
+    assert list(finding.needed) == [each for each in items if len(items) > 1 or each[1] != "without it"]
 
 
 def test_what_is_not_needed_fails_without_it_as_well() -> None:

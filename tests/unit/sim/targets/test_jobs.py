@@ -302,7 +302,7 @@ class ComputesForEver(Waits):
 
 
 @pytest.mark.parametrize(
-    ("store", "item", "told"),
+    ("store", "item", "got"),
     [
         (ForNothing, Item("op", (GET,)), "waits for something that never happens"),
         (OutOfItsThread, Item("op", (GET,)), "waits for something that never happens"),
@@ -310,11 +310,11 @@ class ComputesForEver(Waits):
         (ComputesForEver, at_once(1, ops=(GET, PUT)), "computes for seconds, and does not end"),
     ],
 )
-def test_what_nothing_wakes_hangs_in_the_report_alone(store: type[Waits], item: Item, told: str) -> None:
+def test_what_nothing_wakes_hangs_in_the_report_alone(store: type[Waits], item: Item, got: str) -> None:
     thread_count = _count()
     broken = run(store, (item,), seconds=0.3).broken
     assert broken is not None
-    assert (broken.rule, broken.got) == ("hang", told)
+    assert (broken.rule, broken.got) == ("hang", got)
     assert _count() == thread_count
 
 

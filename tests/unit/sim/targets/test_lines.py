@@ -50,16 +50,16 @@ def op(name: str, **args: object) -> Item:
 PUT, GET = op("put", key="a", value=1, ttl=1_500), op("get", key="a")
 
 
-def told(store: type[Adapter], items: Sequence[Item]) -> list[str]:
+def list_lines(store: type[Adapter], items: Sequence[Item]) -> list[str]:
     return [*lines_of(store, run(store, items))]
 
 
 def test_a_time_is_told_as_the_method_got_it_and_an_error_that_means_missing_as_well() -> None:
     got = "raised KeyError('a'), taken for: not there"
-    assert told(Seconds, (PUT, GET)) == [
+    assert list_lines(Seconds, (PUT, GET)) == [
         "put(key='a', value=1, ttl=1.5)  ->  None", f"get(key='a')  ->  {got}",
     ]  # fmt: skip
-    assert told(Milliseconds, (PUT,)) == ["put(key='a', value=1, ttl_ms=1500)  ->  None"]
+    assert list_lines(Milliseconds, (PUT,)) == ["put(key='a', value=1, ttl_ms=1500)  ->  None"]
     verdict = run(Seconds, (PUT, GET))
     assert verdict.broken is not None
     assert (verdict.broken.got, verdict.broken.allowed) == (got, "1")
@@ -168,9 +168,9 @@ def test_the_first_line_says_that_races_within_jobs_were_not_explored(
         assert int(limit[1]) == found.jobs.whole_count > 0
         assert "every promise kept" not in "\n".join(laid_out(report))
         assert report.value is not None
-        told = report.value()
-        assert told["jobs"] == job_count
-        assert LIMIT.search(told["not_explored"][0])
+        fields = report.value()
+        assert fields["jobs"] == job_count
+        assert LIMIT.search(fields["not_explored"][0])
     assert "line_by_line = True" in "\n".join(laid_out(reports[0]))
     plain = hunt(type("Plain", (Seconds,), {"put": Deletes.put}), range(3))
     assert "every promise kept" in of_hunt("mine:Mine", plain, "").head

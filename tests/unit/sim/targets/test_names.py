@@ -76,10 +76,10 @@ def test_what_was_cut_off_is_known_again_by_its_text() -> None:
     cut_off = Item("cancel", (add("m1", "tea"),), 1)
     items = (Item("op", (add("m0", "milk"),)), cut_off, get, LIST, get, delete, LIST)
     verdict = run(Notes, items)
-    told = [step.told for step in verdict.steps]
+    answers = [step.told for step in verdict.steps]
     assert verdict.broken is None
-    assert told[2] == "not asked: the add of m1 gave no id"
-    assert told[3:] == ["[['m0', 'milk'], ['m1', 'tea']]", "'tea'", "True", "[['m0', 'milk']]"]
+    assert answers[2] == "not asked: the add of m1 gave no id"
+    assert answers[3:] == ["[['m0', 'milk'], ['m1', 'tea']]", "'tea'", "True", "[['m0', 'milk']]"]
     case = [("", *item.call) for item in (cut_off, get)]
     assert replay(Notes, case, 0)[-1] == "      not asked: the add of m1 gave no id"
     assert run(Notes, (cut_off, LIST, delete, LIST)).broken is None

@@ -306,12 +306,12 @@ class Counts(Lists):
 
 
 def test_the_page_of_targets_has_all_promises_operations_and_flags() -> None:
-    told = (DOCS / "targets.md").read_text()
+    text = (DOCS / "targets.md").read_text()
     contracts = [adapter.contract for adapter in CONTRACTS.values()]
     names = [*RULES, *(name for each in contracts for name in (*each.flags, *each.settings))]
-    assert [name for name in names if f"`{name}`" not in told] == []
+    assert [name for name in names if f"`{name}`" not in text] == []
     for adapter in CONTRACTS.values():
-        (listed,) = re.findall(rf"^\*\*`{adapter.__name__}`\*\*:\s`([^`]+)`", told, re.MULTILINE)
+        (listed,) = re.findall(rf"^\*\*`{adapter.__name__}`\*\*:\s`([^`]+)`", text, re.MULTILINE)
         shown = {name: re.findall(r"\w+", args) for name, args in re.findall(r"(\w+)\(([^)]*)\)", listed)}
         hidden = {"ns", "user", "agent", "run"}  # told once for all operations
         made = adapter.contract.made

@@ -141,7 +141,7 @@ def test_what_is_done_to_our_memory_alone_is_not_done_to_another() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
         (("--jobs", "2"), "--jobs: is for stores"),
         (("mine:Mine",), "mine:Mine: is for stores"),
@@ -151,10 +151,10 @@ def test_what_is_done_to_our_memory_alone_is_not_done_to_another() -> None:
         (("--replay", "nowhere.json"), "nowhere.json"),
     ],
 )
-def test_what_cannot_be_is_one_line(here: Path, args: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_is_one_line(here: Path, args: tuple[str, ...], message: str) -> None:
     done = umi(*args)
     assert done.exit_code == 2
-    assert told in done.output
+    assert message in done.output
     assert "Traceback" not in done.output
 
 

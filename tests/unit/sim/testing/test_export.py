@@ -222,18 +222,18 @@ def test_the_command_writes_the_test_and_says_what_it_shows(seed_at: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("out", "told"),
+    ("out", "message"),
     [
         ("mine.py", "was not written by this command"),
         ("no/x.py", "folder that is there"),
         ("x.txt", ".py file"),
     ],
 )
-def test_a_file_that_must_not_be_written_is_refused(seed_at: Path, out: str, told: str) -> None:
+def test_a_file_that_must_not_be_written_is_refused(seed_at: Path, out: str, message: str) -> None:
     Path("mine.py").write_text("mine = 1\n")
     result = umi("export", str(seed_at), "--pytest", out)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr
+    assert message in result.stderr
     assert Path("mine.py").read_text() == "mine = 1\n"
 
 

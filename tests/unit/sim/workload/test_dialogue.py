@@ -22,7 +22,9 @@ def recalls_of(*texts: str, speakers: str = "ab", count: int = 200) -> list[dict
     """The recalls about a talk of five turns, over many seeds, without those about scenes."""
     spoken = [TurnLine(speakers[at % len(speakers)], text) for at, text in enumerate(texts)]
     lines = [list(play_conversation(spoken, Stream(seed, "test"))) for seed in range(count)]
-    recalls: list[dict[str, Any]] = [args for told in lines for _, (name, args) in told if name == "recall"]
+    recalls: list[dict[str, Any]] = [
+        args for requests in lines for _, (name, args) in requests if name == "recall"
+    ]
     return [args for args in recalls if tuple(turn.text for turn in args["turns"]) not in SAID]
 
 

@@ -39,11 +39,11 @@ def test_the_old_life_gets_the_next_requests_and_is_deposed() -> None:
 
 
 def test_an_old_life_sleeps_until_the_new_one_has_recovered() -> None:
-    told = [decode(record)[2:5] for record in trace_of(CONFIG, items(0, 0)).kept]
-    changes = [" ".join(map(str, it[1:])) for it in told if it[0] == Tag.LIFE]
+    records = [decode(record)[2:5] for record in trace_of(CONFIG, items(0, 0)).kept]
+    changes = [" ".join(map(str, it[1:])) for it in records if it[0] == Tag.LIFE]
     assert changes[:4] == [f"start {ONE}", f"taken over {ONE}~1", f"start {ONE}", f"resume {ONE}~1"]
-    claims = [at for at, it in enumerate(told) if it[0] == Tag.ANSWER and "recover:2/claim" in str(it[1])]
-    assert claims[0] < told.index([Tag.LIFE, "resume", f"{ONE}~1"])
+    claims = [at for at, it in enumerate(records) if it[0] == Tag.ANSWER and "recover:2/claim" in str(it[1])]
+    assert claims[0] < records.index([Tag.LIFE, "resume", f"{ONE}~1"])
 
 
 def ends_of(monkeypatch: pytest.MonkeyPatch, given: tuple[Item, ...]) -> list[tuple[str, int]]:
