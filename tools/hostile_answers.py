@@ -149,7 +149,7 @@ class Silent(Inspector):
     def observe_step(self, *_: object) -> None: ...
 
 
-def lived(scenario: str, seed: int, steps_max: int) -> list[Life]:
+def run_world(scenario: str, seed: int, steps_max: int) -> list[Life]:
     """The lives of a world. Raises what a step raised."""
     config = structs.replace(draw(find(scenario), seed), equivalences=(), revise_every=0)
     target = HostileTarget(config, BUILT_IN, Stream(seed, "hostile", scenario))
@@ -173,7 +173,7 @@ def main(argv: Sequence[str]) -> int:
     wanted, seed = (int(argv[at]) if at < len(argv) else default for at, default in ((0, 1_000_000), (1, 0)))
     done, lives = 0, list[Life]()
     for number, scenario in enumerate(cycle(SCENARIOS)):
-        new = lived(scenario, seed + number, STEPS_OF_A_WORLD)
+        new = run_world(scenario, seed + number, STEPS_OF_A_WORLD)
         done, lives = done + sum(len(steps) for _, _, steps, _ in new), lives + new
         if done >= wanted or number % WORLDS_AT_ONCE == 0:
             relive(lives)

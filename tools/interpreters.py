@@ -82,8 +82,8 @@ def characters() -> Iterator[str]:
                     [*split_terms(text)],
                 )
                 digest.update(ascii(made).encode() + show_value(text).encode())
-            said = sentences(f"WHO{char}Mr. {char} is IT"), sorted(read(f"WHO {char} IT").names)
-            digest.update(ascii(said).encode())
+            found = sentences(f"WHO{char}Mr. {char} is IT"), sorted(read(f"WHO {char} IT").names)
+            digest.update(ascii(found).encode())
         yield f"characters from {start:06x} {digest.hexdigest()}"
 
 

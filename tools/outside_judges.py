@@ -280,12 +280,12 @@ def porcupine(place: Path) -> Iterator[Checker]:
         ) as child:
             assert child.stdin is not None
             assert child.stdout is not None
-            given, said = child.stdin, child.stdout
+            given, output = child.stdin, child.stdout
 
             def check(model: str, ops: Sequence[Operation], flags: Mapping[str, Json]) -> bool:
                 history = {"model": model, "flags": flags, "ops": [msgspec.to_builtins(op) for op in ops]}
                 print(json.dumps(history), file=given)
-                verdict = said.readline().strip()
+                verdict = output.readline().strip()
                 if verdict == "Unknown":
                     raise NoVerdict
                 if verdict not in ("Ok", "Illegal"):

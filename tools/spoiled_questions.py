@@ -95,7 +95,7 @@ def describe_change(row: Row, path: Path, old: object, new: object) -> str:
     return f"{'.'.join(row)} {name}: {repr(old)[:SHOWN]} -> {repr(new)[:SHOWN]}"
 
 
-def lived(scenario: str, seed: int) -> tuple[str, str]:
+def run_seed(scenario: str, seed: int) -> tuple[str, str]:
     """The rule that saw it, or what happened instead; and what was changed."""
     overrides = {"run.equivalences": "[]"}
     config = structs.replace(draw(find(scenario), seed, overrides), revise_every=0)
@@ -110,4 +110,4 @@ def lived(scenario: str, seed: int) -> tuple[str, str]:
 
 
 if __name__ == "__main__":
-    tell(__doc__, lived, FIRST_SEED, runs=30)
+    tell(__doc__, run_seed, FIRST_SEED, runs=30)

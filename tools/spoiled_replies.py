@@ -127,7 +127,7 @@ class SpoilingTarget(UmiTarget):
         return machine
 
 
-def lived(scenario: str, seed: int) -> tuple[str, str]:
+def run_seed(scenario: str, seed: int) -> tuple[str, str]:
     """The rule that saw it, or what happened instead; and what was changed."""
     overrides = {"run.equivalences": "[]"}
     config = structs.replace(draw(find(scenario), seed, overrides), revise_every=0)
@@ -140,7 +140,7 @@ def lived(scenario: str, seed: int) -> tuple[str, str]:
     return failure.rule if failure else PASSED, spoiler.done
 
 
-def tell(document: str | None, lived: Callable[[str, int], tuple[str, str]], first: int, runs: int) -> None:
+def tell(document: str | None, run: Callable[[str, int], tuple[str, str]], first: int, runs: int) -> None:
     """Live so many runs of each scenario that is named; print what passed, and how many failed by what."""
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=document, formatter_class=layout)
@@ -151,7 +151,7 @@ def tell(document: str | None, lived: Callable[[str, int], tuple[str, str]], fir
     rules: Counter[str] = Counter()
     for name in options.names or SCENARIOS:
         for seed in range(options.first, options.first + options.runs):
-            rule, done = lived(name, seed)
+            rule, done = run(name, seed)
             if done:
                 rules[rule] += 1
             if done and rule in (PASSED, RAISED):
@@ -161,4 +161,4 @@ def tell(document: str | None, lived: Callable[[str, int], tuple[str, str]], fir
 
 
 if __name__ == "__main__":
-    tell(__doc__, lived, FIRST_SEED, runs=50)
+    tell(__doc__, run_seed, FIRST_SEED, runs=50)

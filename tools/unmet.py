@@ -16,7 +16,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 LEFT_OUT: Final = ("canary", "explore_", "long_life")  # a planted bug, another command, a life of minutes
 
 
-def lived(seed_count: int) -> None:
+def run_seeds(seed_count: int) -> None:
     """Imported here: what is imported before has lines that nobody counts."""
     from umi_sim.runs.runner import run_once
     from umi_sim.scenario.files import draw, find
@@ -37,7 +37,7 @@ def unmet(counted: Coverage) -> Iterator[tuple[str, int, int, str]]:
 def main(args: list[str]) -> int:
     counted = Coverage(source_pkgs=["umi_core"], config_file=False, data_file=None)
     counted.start()
-    lived(int(args[0]) if args else SEED_COUNT)
+    run_seeds(int(args[0]) if args else SEED_COUNT)
     counted.stop()
     rows = list(unmet(counted))
     print(*(f"{name:32} {numbers}" for name, _, count, numbers in rows if count), sep="\n")

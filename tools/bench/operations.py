@@ -50,8 +50,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
-    lived = {name: life_of(name, options.operations, options.seed) for name in options.scenarios}
-    whole_runs(lived, options.turns).show()
+    runs = {name: life_of(name, options.operations, options.seed) for name in options.scenarios}
+    whole_runs(runs, options.turns).show()
     plain_rates(options.turns).show()
 
 
@@ -63,10 +63,10 @@ def life_of(name: str, operations: int | None, seed: int) -> Verdict:
     return verdict
 
 
-def whole_runs(lived: dict[str, Verdict], turns: int) -> Table:
+def whole_runs(runs: dict[str, Verdict], turns: int) -> Table:
     head = ["scenario", "operations", "run", "replay", "bare loop", "Hypothesis, same world",
             "run / Hypothesis", "bare / run", "bare / replay"]  # fmt: skip
-    rows = [row(name, verdict, turns) for name, verdict in lived.items()]
+    rows = [row(name, verdict, turns) for name, verdict in runs.items()]
     return Table("Operations a second of whole runs", head, rows)
 
 

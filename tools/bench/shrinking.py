@@ -218,9 +218,9 @@ def summary(rows: dict[str, Row], take: Callable[[Hunted], float]) -> Iterator[l
 
 def alone(mutants: list[Mutant]) -> None:
     done = list(each_alone(mutants))
-    left = [each.left for each in done]
+    item_counts = [each.left for each in done]
     spent = f"median {median(each.shrink_ms for each in done):.0f} ms to shrink"
-    print(f"{len(done)} bugs: {spent}, {median(left)} items, at most {max(left)}")
+    print(f"{len(done)} bugs: {spent}, {median(item_counts)} items, at most {max(item_counts)}")
 
 
 def each_alone(mutants: list[Mutant]) -> Iterator[Hunted]:

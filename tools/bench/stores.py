@@ -110,9 +110,9 @@ class StoreLife:
             return
         self.db.fails_at = args.get("fails_at", 0)
         call = self.call(name, {it: each for it, each in args.items() if it != "fails_at"}, "only")
-        came = await self.ask(call)
+        answer = await self.ask(call)
         self.db.fails_at = 0
-        self.judge([] if came == FAILED else [call], [came])
+        self.judge([] if answer == FAILED else [call], [answer])
 
     def call(self, name: str, args: dict[str, Any], which: str) -> Call:
         if name == "add":
@@ -127,15 +127,15 @@ class StoreLife:
         except sqlite3.Error:
             return FAILED
 
-    def judge(self, calls: Sequence[Call], came: Sequence[object]) -> None:
+    def judge(self, calls: Sequence[Call], replies: Sequence[object]) -> None:
         """The answers of some order of them; then all sessions are what they should be."""
         for order in permutations(range(len(calls))):
             lists = {name: list(items) for name, items in self.lists.items()}
             answers = {at: answer_of(lists, *calls[at]) for at in order}
-            if all(answers[at] == came[at] for at in order) and self.kept() == plain(lists):
+            if all(answers[at] == replies[at] for at in order) and self.kept() == plain(lists):
                 self.lists = lists
                 return
-        raise Differs(f"{calls}: {came} came; kept: {self.kept()}")
+        raise Differs(f"{calls}: {replies} came; kept: {self.kept()}")
 
     def kept(self) -> Lists:
         rows = self.store._query("SELECT session, body FROM m ORDER BY id")

@@ -169,8 +169,8 @@ def search_turns(connection: sqlite3.Connection, question: str) -> list[str]:
 
 def told_lines(turns: Sequence[SpokenTurn], places: frozenset[int]) -> list[str]:
     """Return the sentences of these turns that say something: at least three words, or all there are."""
-    said = [line for place in sorted(places) for line in sentences(turns[place].text)]
-    return [line for line in said if len(words(line)) > 2] or said
+    lines = [line for place in sorted(places) for line in sentences(turns[place].text)]
+    return [line for line in lines if len(words(line)) > 2] or lines
 
 
 # The report.

@@ -31,8 +31,8 @@ class Query(Data):
 
     def is_meant(self, rewrite: str) -> bool:
         """Whether a rewrite says each thing that is meant."""
-        said = rewrite.casefold()
-        return all(any(option.casefold() in said for option in options) for options in self.meant)
+        text = rewrite.casefold()
+        return all(any(option.casefold() in text for option in options) for options in self.meant)
 
 
 class Fact(Data):

@@ -66,8 +66,8 @@ def detection_rows(some: list[Query]) -> Iterator[Row]:
     refers, clear = split(some)
     found = Count.of((it.text, is_asked(it)) for it in refers)
     yield Row.share("queries that refer, found", "memory", found)
-    left = Count.of((it.text, not is_asked(it)) for it in clear)
-    yield Row.share("queries that refer to nothing: no model is asked", "memory", left)
+    clear_count = Count.of((it.text, not is_asked(it)) for it in clear)
+    yield Row.share("queries that refer to nothing: no model is asked", "memory", clear_count)
 
 
 def gate_rows(some: list[Query]) -> Iterator[Row]:
@@ -85,9 +85,9 @@ def gate_rows(some: list[Query]) -> Iterator[Row]:
 def resolution_rows(some: list[Query], model: Model, name: str) -> Iterator[Row]:
     refers, clear = split(some)
     verdicts = [(it, verdict(it, model)) for it in refers]
-    right = Count.of((f"{said}: {it.text}", said == "right") for it, said in verdicts)
-    said = [word for _, word in verdicts]
-    counts = f"; wrong {said.count('wrong')}, left as they are {said.count('abstained')}"
+    right = Count.of((f"{result}: {it.text}", result == "right") for it, result in verdicts)
+    results = [word for _, word in verdicts]
+    counts = f"; wrong {results.count('wrong')}, left as they are {results.count('abstained')}"
     yield Row.share(RESOLVED, name, right, RESOLVED_PERCENT_MIN, counts)
     kept = Count.of((it.text, resolution(it, model).outcome != "resolved") for it in clear)
     yield Row.share("queries that refer to nothing, left as they are", name, kept)

@@ -24,7 +24,7 @@ def search_rows(archive: Archive, judge: Judge, by: str, is_aim: bool) -> Iterat
         yield Row("levels searched", by, measured)
         yield Row("rows not looked through", by, f"{saved:.1f} %")
     found, most = answers(archive, short), answers(archive, full)
-    yield Row.share("answer among the hits", by, found, said=f"; with all levels {most.holds}")
+    yield Row.share("answer among the hits", by, found, note=f"; with all levels {most.holds}")
 
 
 def answers(archive: Archive, values: list[Retrieved]) -> Count:

@@ -44,10 +44,10 @@ class Row(Data):
     others: tuple[str, ...] = ()
 
     @classmethod
-    def share(cls, metric: str, by: str, count: Count, above: int | None = None, said: str = "") -> Self:
+    def share(cls, metric: str, by: str, count: Count, above: int | None = None, note: str = "") -> Self:
         """A share that is to be above so many percent."""
         target, met = ("", None) if above is None else (f"> {above} %", count.percent > above)
-        return cls(metric, by, f"{count}{said}", target, met, count.others)
+        return cls(metric, by, f"{count}{note}", target, met, count.others)
 
     @property
     def cells(self) -> tuple[str, ...]:
