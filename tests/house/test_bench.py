@@ -121,7 +121,7 @@ def test_each_program_of_the_bench_is_there() -> None:
     assert [it.program for it in compare.SECTIONS.values() if not (compare.HERE / it.program).exists()] == []
 
 
-def test_what_is_not_installed_is_said_to_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_not_installed_is_reported_as_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "OTHERS", ("hypothesis", "no-such-tool"))
     assert "Left out, because they are not installed: no-such-tool." in compare.head()
 

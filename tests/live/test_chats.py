@@ -66,12 +66,12 @@ def pack(files: Mapping[str, str | bytes]) -> bytes:
 
 def test_a_conversation_is_imported_and_found(shell: Shell) -> None:
     file = write("chat.json", [NUTS, NOTED, {"role": "user", "content": ""}])
-    said = (
+    summary = (
         "openai: 2 messages in 1 conversation, 1 new fact\ncreated    1 text\nleft out   1 message: empty\n"
     )
-    assert shell("import", "--db", "a.db", file) == (0, said, "")
+    assert shell("import", "--db", "a.db", file) == (0, summary, "")
     assert "I am allergic to nuts." in shell("recall", "--db", "a.db", "nuts")[1]
-    again = said.replace("1 new fact", "0 new facts").replace("created  ", "unchanged")
+    again = summary.replace("1 new fact", "0 new facts").replace("created  ", "unchanged")
     assert shell("import", "--db", "a.db", "--from", "anthropic", file) == (0, again, "")
     with open_blocking("a.db", user="me", agent="agent") as memory:
         [uri] = resources(memory)

@@ -53,8 +53,8 @@ class Shell:
         self.monkeypatch.setattr(sys, "argv", ["umi-live", *words])
         with pytest.raises(SystemExit) as ended:
             main()
-        said = self.capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
+        output = self.capsys.readouterr()
+        return int(ended.value.code or 0), output.out, output.err
 
     def refused(self, *words: str) -> str:
         """The one line of a command that changed nothing."""
@@ -177,8 +177,8 @@ def test_what_ended_is_shown_and_in_the_history(shell: Shell) -> None:
     assert shell("facts", "--db", "agent.db", "Ann") == (0, out, "")
     past = shell("history", "--db", "agent.db", "Ann")[1].splitlines()
     assert [past[0], past[2]] == lines
-    key, day, said = past[1].split("  ", 2)
-    assert said == f"Ann: Ann lives in Paris.  (ended {day}, update by {lines[1].split()[0]})"
+    key, day, event = past[1].split("  ", 2)
+    assert event == f"Ann: Ann lives in Paris.  (ended {day}, update by {lines[1].split()[0]})"
     assert shell("forget", "--db", "agent.db", key) == (0, "forgotten  1\n", "")
     assert f"{key}: there is no fact of this id" in shell.refused("forget", "--db", "agent.db", key)
     with open_blocking("agent.db", user="me", agent="agent") as memory:
@@ -209,8 +209,8 @@ def test_an_export_is_imported_and_a_user_deleted(shell: Shell) -> None:
     status, out, _ = shell("export", "--db", "a.db", "--user", "ann")
     assert status == 0
     Path("ann.jsonl").write_text(out)
-    said = shell("import", "--db", "b.db", "ann.jsonl")
-    assert said == (0, f"{len(out.splitlines()) - 2} rows of user 'ann' and agent 'agent'\n", "")
+    result = shell("import", "--db", "b.db", "ann.jsonl")
+    assert result == (0, f"{len(out.splitlines()) - 2} rows of user 'ann' and agent 'agent'\n", "")
     assert shell("export", "--db", "b.db", "--user", "ann")[1] == out
     assert "already" in shell.refused("import", "--db", "b.db", "ann.jsonl")
     for name, value in (("user", "bob"), ("agent", "other")):
@@ -415,8 +415,8 @@ def test_a_file_is_sealed_and_what_another_program_changes_is_reported(
     assert (status, out.startswith("sealed   commit 1, "), err) == (0, True, "")
     assert shell("seal", *db, *key) == (status, out, err)
     for words in (("recall", "tea"), ("doctor",), ("rewrite",), ("delete-user", "me"), ("facts", "Ann")):
-        said = shell.refused(words[0], *db, *words[1:])
-        assert said.endswith("agent.db: is sealed; open it with its key\n")
+        message = shell.refused(words[0], *db, *words[1:])
+        assert message.endswith("agent.db: is sealed; open it with its key\n")
     monkeypatch.setenv("UMI_LIVE_SEAL_KEY_FILE", "key")
     monkeypatch.setenv("UMI_LIVE_SEAL_ANCHOR", "anchor")
     assert shell("recall", *db, "tea")[1].endswith("Ann: Ann likes tea.\n")
@@ -427,8 +427,8 @@ def test_a_file_is_sealed_and_what_another_program_changes_is_reported(
     connection = apsw.Connection("agent.db")
     connection.execute("update row set time_ms = 1 where kind = 'entity'")
     connection.close()
-    said = shell.refused("recall", *db, "tea")
-    assert "of user 'me', agent 'agent' was changed by another program; restore the file from" in said
+    message = shell.refused("recall", *db, "tea")
+    assert "of user 'me', agent 'agent' was changed by another program; restore the file from" in message
     status, out, err = shell("doctor", *db)
     assert (status, out.count("\nchanged  entity fct_"), err) == (1, 2, "")
     assert shell("unseal", *db) == (0, "", "")

@@ -78,9 +78,7 @@ def pid_after(seconds: float) -> int:
     return os.getpid()
 
 
-def test_a_cluster_that_is_not_there_is_told_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_cluster_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("bad.toml").write_text(BAD)
     near = {"scheduler-address": "tcp://127.0.0.1:1", "distributed.comm.timeouts.connect": "100ms"}

@@ -28,8 +28,10 @@ WRONG = {
 
 
 def chat(*texts: str) -> str:
-    said = [({"role": "user", "content": text}, {"role": "assistant", "content": "I see."}) for text in texts]
-    return json.dumps([message for pair in said for message in pair])
+    exchanges = [
+        ({"role": "user", "content": text}, {"role": "assistant", "content": "I see."}) for text in texts
+    ]
+    return json.dumps([message for pair in exchanges for message in pair])
 
 
 async def tell(memory: LiveMemory, texts: Sequence[str]) -> tuple[str, ...]:
@@ -205,7 +207,7 @@ def test_what_an_older_release_kept_without_a_name_is_found(
 # A model.
 
 
-def test_a_model_is_told_who_the_user_of_a_conversation_is() -> None:
+def test_a_prompt_names_the_user_of_a_conversation() -> None:
     text = "[0] 2024-03-09T16:00Z [user]: I nap.\n[1] [assistant]: I do not."
     asked = ask_memories("profile", text, tuple(CATEGORIES.items()))
     prompt = tell_user("memories", asked, "ann")
@@ -222,8 +224,8 @@ def test_a_model_is_told_who_the_user_of_a_conversation_is() -> None:
 def test_no_other_question_names_the_user(text: str) -> None:
     asked = ask_memories("profile", text, tuple(CATEGORIES.items()))
     assert tell_user("memories", asked, "ann") == asked
-    for said in ("[0] [user]: I nap.", "Many users nap.", "The user. Naps."):
-        assert tell_user("extract", ask_extract(said), "ann") == ask_extract(said)
+    for quoted in ("[0] [user]: I nap.", "Many users nap.", "The user. Naps."):
+        assert tell_user("extract", ask_extract(quoted), "ann") == ask_extract(quoted)
 
 
 def test_what_an_agent_writes_of_the_user_is_about_the_user() -> None:
@@ -239,7 +241,7 @@ def test_what_an_agent_writes_of_the_user_is_about_the_user() -> None:
     assert list(names_of(["The user is single.", "I got married."])) == ["I got married."]
 
 
-def test_a_model_is_told_whom_a_text_calls_the_user() -> None:
+def test_a_prompt_names_the_person_that_a_text_calls_the_user() -> None:
     asked = ask_extract("The user naps.", "ann")
     assert inputs_of(tell_user("extract", asked, "ann")) == {**inputs_of(asked), "user": "ann"}
     assert first_person.USER_RULES["extract"] in tell_user("extract", asked, "ann")
@@ -258,7 +260,7 @@ class ListeningModel(RuleModel):
         return RuleModel.ask_at_once(RuleModel(), task, prompt)
 
 
-def test_a_model_of_your_own_is_told_of_the_user_too() -> None:
+def test_a_prompt_of_a_custom_model_names_the_user() -> None:
     async def use() -> ListeningModel:
         model = ListeningModel()
         async with open_memory(":memory:", user="ann", agent="a", model=model) as memory:

@@ -57,7 +57,7 @@ def test_a_model_with_a_mistake_costs_no_text(what: str, caplog: pytest.LogCaptu
         asyncio.run(live())
 
 
-def test_a_store_with_a_mistake_ends_the_memory_and_whoever_waits_is_told(
+def test_a_store_with_a_mistake_ends_the_memory_and_each_waiting_request_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def live() -> None:
@@ -137,7 +137,9 @@ def test_a_close_that_is_cancelled_still_closes_the_services_and_the_file(tmp_pa
     assert Store.known == {}
 
 
-def test_a_listing_that_outlives_its_memory_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listing_that_outlives_its_memory_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("umi_live.reads.PAGE_ROW_COUNT_MAX", 1)
 
     async def live() -> None:
@@ -217,7 +219,7 @@ def test_an_answer_that_is_none_is_a_mistake_of_its_service(
     assert "the embedder has a mistake, and counts as unavailable" in caplog.messages
 
 
-def test_who_asks_in_another_way_than_the_class_it_comes_from_is_not_asked_at_once() -> None:
+def test_a_subclass_with_another_ask_is_not_called_concurrently() -> None:
     assert at_once(RuleModel(), "ask_at_once") is not None
     assert at_once(HashEmbedder(), "embed_at_once") is not None
     assert at_once(Model(""), "ask_at_once") is None
@@ -263,7 +265,7 @@ def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) ->
         assert "Name: Ann" in memory.render()
 
 
-def test_a_user_is_deleted_down_to_the_last_byte_and_nobody_else(tmp_path: Path) -> None:
+def test_one_user_is_deleted_down_to_the_last_byte_and_no_other(tmp_path: Path) -> None:
     path = tmp_path / "agent.db"
     for user, agent in (("ann", "helper"), ("ann", "coach"), ("bob", "helper")):
         with open_blocking(path, user=user, agent=agent) as memory:

@@ -77,7 +77,7 @@ def test_an_argument_that_a_tool_does_not_know_is_refused(tmp_path: Path) -> Non
     asyncio.run(live())
 
 
-def test_a_client_is_told_what_is_in_which_category(tmp_path: Path) -> None:
+def test_a_client_sees_what_is_in_which_category(tmp_path: Path) -> None:
     async def live() -> None:
         categories = {"food": "What people eat.", "people": ""}
         path = tmp_path / "agent.db"
@@ -99,7 +99,7 @@ def test_a_client_is_told_what_is_in_which_category(tmp_path: Path) -> None:
     asyncio.run(live())
 
 
-def test_a_client_is_told_what_has_ended(tmp_path: Path) -> None:
+def test_a_client_sees_what_has_ended(tmp_path: Path) -> None:
     async def live() -> None:
         memory = open_memory(tmp_path / "agent.db", user="ann", agent="helper")
         async with memory, Client(server_of(memory)) as client:
@@ -174,7 +174,7 @@ def test_the_method_behind_a_tool_refuses_it_too(tmp_path: Path) -> None:
     asyncio.run(live())
 
 
-def test_a_client_is_told_what_it_needs_to_know(tmp_path: Path) -> None:
+def test_a_client_sees_what_it_needs_to_know(tmp_path: Path) -> None:
     """Version, allowed values and hints, as the protocol defines them."""
 
     async def live() -> None:

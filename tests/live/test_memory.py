@@ -58,7 +58,7 @@ def test_every_exported_name_can_be_imported() -> None:
     assert [name for name in umi_live.__all__ if not hasattr(umi_live, name)] == []
 
 
-def test_what_was_told_is_found_after_the_memory_was_closed(tmp_path: Path) -> None:
+def test_a_fact_is_found_after_the_memory_was_closed(tmp_path: Path) -> None:
     result = inside(tmp_path / "agent.db", lambda memory: memory.remember("Ann likes green tea."))
     assert [stored.change for stored in result.value.entities] == ["created"]
     assert result.degraded == ()
@@ -110,7 +110,7 @@ def test_an_archive_that_is_cleared_begins_anew_and_nothing_else_does(tmp_path: 
     inside(tmp_path / "agent.db", use)
 
 
-def test_a_text_that_is_forgotten_leaves_what_another_one_told(tmp_path: Path) -> None:
+def test_a_text_that_is_forgotten_leaves_facts_of_another_one(tmp_path: Path) -> None:
     async def use(memory: LiveMemory) -> None:
         both, one = "Ann works at Acme. Bob works at Beta.", "Bob works at Beta."
         resource = (await memory.memorize(both, uri="a")).value.resource_id
@@ -239,7 +239,7 @@ def test_all_about_a_name_is_forgotten_and_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [150, pytest.param(1_200, marks=pytest.mark.slow)])
-def test_what_was_told_is_found_however_much_was_told_since(tmp_path: Path, count: int) -> None:
+def test_a_fact_is_found_however_much_was_remembered_since(tmp_path: Path, count: int) -> None:
     """Many at a time, as quick as that is; each of them is about Ann."""
 
     async def use(memory: LiveMemory) -> None:
@@ -263,9 +263,11 @@ class Updating(RuleModel):
         if task != "evolve":
             return super().ask_at_once(task, prompt)
         given = inputs_of(prompt)
-        said = {it["ref"]: it["content"] for it in (*given["new"], *given["old"])}
+        contents = {it["ref"]: it["content"] for it in (*given["new"], *given["old"])}
         pairs = [
-            it for it in given["pairs"] if ("Berlin" in said[it["new"]], "Paris" in said[it["old"]]) == (1, 1)
+            it
+            for it in given["pairs"]
+            if ("Berlin" in contents[it["new"]], "Paris" in contents[it["old"]]) == (1, 1)
         ]
         return json.dumps([{**it, "type": "update", "confidence": 1, "reason": ""} for it in pairs])
 
@@ -309,8 +311,8 @@ def test_a_document_becomes_facts_by_category_and_a_summary(tmp_path: Path) -> N
         ):  # fmt: skip
             assert fact in (await memory.summarise(category)).value.summary
         assert (await memory.memorize(text, uri="notes/1", memory_types=types)).value.change == "unchanged"
-        said = await memory.memorize("[user]: I like tea.\n[assistant]: Good.", modality="conversation")
-        assert (said.value.pending, said.degraded) == ((), ())
+        talk = await memory.memorize("[user]: I like tea.\n[assistant]: Good.", modality="conversation")
+        assert (talk.value.pending, talk.degraded) == ((), ())
         resources = await memory.ask(List(0, "resource"), Listed)
         assert {it.text for it in resources.value.rows if isinstance(it, Resource)} > {text}
 
@@ -512,7 +514,7 @@ def test_a_service_without_one_of_its_methods_is_refused_before_it_is_asked() ->
         open_memory(":memory:", user="ann", agent="helper", embedder=Half())  # type: ignore[arg-type]
 
 
-def test_claims_that_cannot_be_kept_are_told(tmp_path: Path) -> None:
+def test_claims_that_cannot_be_held_are_reported(tmp_path: Path) -> None:
     (tmp_path / "agent.db-live").mkdir()
     with pytest.raises(StoreError, match=r"agent\.db-live: cannot be opened for claims: Is a directory"):
         inside(tmp_path / "agent.db", lambda memory: memory.count())
@@ -525,7 +527,7 @@ def test_claims_that_cannot_be_kept_are_told(tmp_path: Path) -> None:
         (b"SQLi", "is no"),
     ],
 )
-def test_a_file_of_somebody_else_is_refused_and_not_touched(
+def test_a_file_of_another_program_is_refused_and_not_touched(
     tmp_path: Path, content: bytes, sentence: str
 ) -> None:
     path = tmp_path / "agent.db"
@@ -571,7 +573,7 @@ def test_thirty_requests_at_once_are_all_answered_and_more_than_fit_wait(tmp_pat
     inside(tmp_path / "agent.db", use)
 
 
-def test_who_is_cancelled_leaves_before_or_after(tmp_path: Path) -> None:
+def test_a_cancelled_request_takes_effect_completely_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "agent.db"
 
     async def use(memory: LiveMemory) -> None:

@@ -104,7 +104,7 @@ def test_an_endpoint_that_is_not_there_is_unavailable() -> None:
     ["", "127.0.0.1", "ftp://host/v1#m", "http://host/v1", "http://[::1#m", "http:///v1#m",
      "http://host:99999/v1#m", "https://host/v1#m:", "https://host/v1#m:" + 5_000 * "9"],
 )  # fmt: skip
-def test_an_address_that_is_none_is_told(url: str) -> None:
+def test_a_malformed_address_is_reported(url: str) -> None:
     with pytest.raises(LiveError, match="is no address of"):
         open_memory(":memory:", user="ann", agent="helper", embedder=url)
     if not url.endswith(("#m:", "999")):

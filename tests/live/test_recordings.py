@@ -57,7 +57,7 @@ def record(path: Path, count: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_recording_of_hundreds_of_requests_is_lived_twice_with_one_trace(tmp_path: Path) -> None:
+def test_a_recording_of_hundreds_of_requests_is_replayed_twice_with_one_trace(tmp_path: Path) -> None:
     path = tmp_path / "live.jsonl"
     record(path, 400)
     assert is_recording(str(path))
@@ -107,13 +107,13 @@ def test_a_recording_in_other_words_breaks_the_same_rule(
 
     monkeypatch.setattr(working, "drop", forgets_to_count)
     record(path, 100)
-    said = CliRunner().invoke(redact, [str(path), str(shared)])
-    assert (said.exit_code, "space-accounting, as before" in said.output) == (0, True), said.output
+    result = CliRunner().invoke(redact, [str(path), str(shared)])
+    assert (result.exit_code, "space-accounting, as before" in result.output) == (0, True), result.output
     assert replay_recording(str(shared)).head.startswith("FAIL space-accounting of recording ")
     assert "name a new file" in CliRunner().invoke(redact, [str(path), str(shared)]).output
 
 
-def test_a_life_that_goes_on_is_told_in_other_words_with_what_was_known_before(tmp_path: Path) -> None:
+def test_a_recording_that_goes_on_is_redacted_with_what_was_known_before(tmp_path: Path) -> None:
     """Rows that the recording did not write are found under the ids that follow from their new names."""
     path, lives = tmp_path / "agent.db", [tmp_path / f"{n}.jsonl" for n in range(2)]
     with open_blocking(path, user="ann", agent="helper") as memory:

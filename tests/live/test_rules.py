@@ -257,7 +257,7 @@ def test_only_what_is_no_longer_true_is_ended_in_a_memory(old: str, new: str, is
 
 
 @pytest.mark.parametrize(("year", "is_ended"), [("2010", True), ("2011", False), ("", False)])
-def test_only_a_change_of_the_year_in_which_it_is_told_is_news(year: str, is_ended: bool) -> None:
+def test_only_a_change_of_the_year_in_which_it_is_stated_is_news(year: str, is_ended: bool) -> None:
     before = claims_of("Alice", "Alice lives in Paris.")
     assert ends(claims_of("Alice", "Alice moved to Rome in May 2010.", year), before) is is_ended
     # What has happened stays true, wherever she lives now.
@@ -390,7 +390,7 @@ def facts_of(result: Any, memory: Any) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("modality", ["text", "message", "document"])
 @pytest.mark.parametrize("memory_type", MEMORY_TYPES)
-def test_a_text_that_is_memorized_tells_facts_of_each_memory_type(modality: str, memory_type: str) -> None:
+def test_a_memorized_text_yields_facts_of_each_memory_type(modality: str, memory_type: str) -> None:
     with open_blocking(":memory:", user="ann", agent="helper") as memory:
         result = memory.memorize(NOTES, modality=modality, memory_types=(memory_type,))
         assert (facts_of(result, memory), result.degraded) == (FOUND[memory_type], ())
@@ -414,7 +414,7 @@ def test_by_default_nothing_that_a_text_says_is_left_out() -> None:
         assert facts_of(memory.memorize(NOTES), memory) == FOUND["profile"] | FOUND["event"]
 
 
-def test_a_conversation_that_is_memorized_is_told_by_those_who_speak() -> None:
+def test_facts_of_a_memorized_conversation_are_about_its_speakers() -> None:
     with open_blocking(":memory:", user="ann", agent="helper") as memory:
         assert facts_of(memory.memorize(CHAT, modality="conversation"), memory) == {
             ("My name is Ann.", "Ann"), ("I like tea.", "Ann"), ("Rain fell on Tuesday.", ""),
@@ -457,7 +457,7 @@ TAKEN_BACK: Final = (
 
 @pytest.mark.parametrize(("first", "second"), TAKEN_BACK)
 @pytest.mark.parametrize("is_chat", [False, True])
-def test_what_a_text_takes_back_itself_is_over_and_told_again_nothing_changes(
+def test_what_a_text_takes_back_itself_is_over_and_the_same_text_again_changes_nothing(
     first: str, second: str, is_chat: bool
 ) -> None:
     text, chat = f"{first} {second}", f"[user]: {first}\n[assistant]: Nice!\n[user]: {second}"

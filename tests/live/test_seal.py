@@ -241,19 +241,19 @@ EDITS: Final = {**NINE, **MORE}
 
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_is_reported_and_nothing_is_changed(name: str, path: Path, options: SealOptions) -> None:
-    change, said = EDITS[name]
+    change, message = EDITS[name]
     before = path.read_bytes()
     change(path)
     edited = path.read_bytes()
     assert edited != before
     for is_read_only in (False, True):
-        with pytest.raises(FileTampered, match=said) as raised:
+        with pytest.raises(FileTampered, match=message) as raised:
             open_sealed(path, options, is_read_only=is_read_only)
         assert "\n" not in str(raised.value)
     if name != "snapshot_rollback":
         with pytest.raises(FileTampered):
             open_sealed(path)  # without the anchor
-    assert any(re.search(said, line) for line in changes_of(path, options))
+    assert any(re.search(message, line) for line in changes_of(path, options))
     assert path.read_bytes() == edited
 
 
@@ -294,10 +294,10 @@ INDEXES: Final[Mapping[str, tuple[Edit, str]]] = {
 @pytest.mark.parametrize("name", INDEXES)
 def test_a_changed_index_is_found_by_doctor(name: str, path: Path) -> None:
     assert changes_of(path) == []
-    change, said = INDEXES[name]
+    change, message = INDEXES[name]
     change(path)
     [line] = changes_of(path)
-    assert re.search(said, line)
+    assert re.search(message, line)
 
 
 # While the file is open.
@@ -565,7 +565,7 @@ def test_each_mismatch_of_key_and_file_is_one_clear_error(path: Path, tmp_path: 
     asyncio.run(live(plain, "Ann likes tea.", seal=None))
     before = path.read_bytes(), plain.read_bytes()
     for read_only in (False, True):
-        for file, given, said in (
+        for file, given, message in (
             (path, {"seal": None}, "agent.db: is sealed; open it with its key"),
             (path, {"seal": KEY[::-1]}, "agent.db: this is not its key, or its seal was changed"),
             (path, {"seal": b"short"}, "a seal needs a key of at least 32 bytes, and this one has 5"),
@@ -575,7 +575,7 @@ def test_each_mismatch_of_key_and_file_is_one_clear_error(path: Path, tmp_path: 
             (path, {"seal_anchor": tmp_path}, ": Is a directory"),
             (plain, {}, "plain.db: is not sealed; `umi-live seal` seals it"),
         ):
-            with pytest.raises(StoreError, match=re.escape(said) + "$"):
+            with pytest.raises(StoreError, match=re.escape(message) + "$"):
                 asyncio.run(live(file, read_only=read_only, **given))
     assert before == (path.read_bytes(), plain.read_bytes())
 
@@ -629,9 +629,9 @@ def test_a_seal_comes_off_and_on_again(path: Path, options: SealOptions) -> None
     connection.close()
     with pytest.raises(StoreError, match=r"is not sealed$"):
         unseal_file(str(path))
-    for given, said in ((SealOptions(KEY), "is not sealed; `umi-live seal` seals it"), (options, NO_SEAL)):
+    for given, message in ((SealOptions(KEY), "is not sealed; `umi-live seal` seals it"), (options, NO_SEAL)):
         for is_read_only in (False, True):
-            with pytest.raises(StoreError, match=said):
+            with pytest.raises(StoreError, match=message):
                 open_sealed(path, given, is_read_only=is_read_only)
     with pytest.raises(
         FileTampered, match="of a file that is not there any more; restore that file, or name"
@@ -728,10 +728,10 @@ def test_a_line_of_an_anchor_that_was_cut_off_leaves_the_other(path: Path, optio
     assert len(data) == 2 * LINE_BYTES
     lines = [data[:LINE_BYTES], data[LINE_BYTES:]]
     at = [f" {number:020} ".encode() in line for line in lines].index(True)
-    for place, left in ((at, number - 1), (1 - at, number)):
+    for place, number_left in ((at, number - 1), (1 - at, number)):
         cut = [b"\xff" * LINE_BYTES if each == place else line for each, line in enumerate(lines)]
         anchor.write_bytes(b"".join(cut))
-        assert newest(options) == left
+        assert newest(options) == number_left
         open_sealed(path, options).close()
     for broken in (
         b"",

@@ -227,8 +227,8 @@ def test_every_field_of_the_description_has_a_meaning(tmp_path: Path) -> None:
                     assert (wrong.status_code, "no such" in wrong.text) == (400, False), field
                     count += 1
                 for field in route.needed:
-                    left = {name: value for name, value in body.items() if name != field}
-                    reply = await value_of(ask(method, f"/{path}", left), 400)
+                    remaining = {name: value for name, value in body.items() if name != field}
+                    reply = await value_of(ask(method, f"/{path}", remaining), 400)
                     assert reply["detail"] == f"missing, or not of its form: {field}"
             assert count == sum(len(it.needed) + len(it.body) for it in ROUTES.values())
 
@@ -363,7 +363,9 @@ def test_an_agent_speaks_mcp_over_http_for_the_user_of_its_token(mode: str, tmp_
     run(live)
 
 
-def test_a_client_is_not_told_where_the_file_lies(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_path_of_the_file_is_not_shown_to_a_client(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Neither over HTTP nor by a tool; the log has it, and the file is used again once it can be."""
 
     async def live() -> None:
@@ -672,8 +674,8 @@ def command(
     monkeypatch.setattr(sys, "argv", ["umi-live", *words])
     with pytest.raises(SystemExit) as ended:
         main()
-    said = capsys.readouterr()
-    return int(ended.value.code or 0), said.out, said.err
+    output = capsys.readouterr()
+    return int(ended.value.code or 0), output.out, output.err
 
 
 def test_what_cannot_be_served_is_one_line_and_status_2(
@@ -759,7 +761,7 @@ def test_a_token_that_is_revoked_is_soon_accepted_no_more(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_server_that_is_told_to_end_finishes_what_it_has_begun(tmp_path: Path) -> None:
+def test_a_server_that_is_asked_to_end_finishes_what_it_has_begun(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "umi_live", "serve", "--db", str(tmp_path / "a.db"), "--port", "0"]
 
     async def live() -> None:

@@ -73,7 +73,7 @@ def files_in(folder: Path) -> Callable[[], TwoEnds]:
     return lambda: TwoEnds(str(folder / f"{next(names)}.db"))
 
 
-def test_a_scope_that_somebody_else_deletes_and_makes_again_is_searched_anew(tmp_path: Path) -> None:
+def test_a_scope_that_another_process_deletes_and_makes_again_is_searched_anew(tmp_path: Path) -> None:
     """By another process, as it were: nothing that was kept in memory may be shown of it."""
     path, scopes = str(tmp_path / "agent.db"), [Scope(user, "helper") for user in ("ann", "bob")]
     ours, theirs = SqliteStorage(path), SqliteStorage(path)

@@ -33,10 +33,10 @@ class Namer(RuleModel):
 def test_facts_are_found_by_the_path_of_their_group(tmp_path: Path) -> None:
     async def live() -> None:
         async with opened(tmp_path, FOOD, config=GROUPS, model=Namer()) as memory:
-            said = ("likes green tea", "drinks green tea", "buys green tea", "hums")
+            contents = ("likes green tea", "drinks green tea", "buys green tea", "hums")
             ids = [
                 (await memory.create_entity(it, "profile", categories=["Food and drink"])).value.id
-                for it in said
+                for it in contents
             ]
             await memory.evolve_category("Food and drink")
             path = "Food and drink/hot_cold_tea"
@@ -46,8 +46,8 @@ def test_facts_are_found_by_the_path_of_their_group(tmp_path: Path) -> None:
                 Topic("people", 0, "Who they are."),
             )
             found = [it.content for it in await memory.facts_in(path)]
-            assert sorted(found) == sorted(said[:3])
-            assert [it.content for it in await memory.facts_in("food and  DRINK")] == list(said)
+            assert sorted(found) == sorted(contents[:3])
+            assert [it.content for it in await memory.facts_in("food and  DRINK")] == list(contents)
             assert await memory.facts_in("people") == ()
             paths = await memory.paths_of([ids[0], ids[3], "fct_none"])
             assert paths == {ids[0]: (path,), ids[3]: ("Food and drink",), "fct_none": ()}

@@ -41,8 +41,8 @@ def test_two_processes_on_one_file_answer_everything(tmp_path: Path) -> None:
         )
         for agent in ("one", "two")
     ]
-    said = [child.communicate()[0] for child in children]
-    assert said == [f"{COUNT} [] {{}}\n"] * 2
+    outputs = [child.communicate()[0] for child in children]
+    assert outputs == [f"{COUNT} [] {{}}\n"] * 2
     for agent in ("one", "two"):
         assert asyncio.run(counted(path, agent)) == COUNT
 

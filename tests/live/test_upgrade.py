@@ -266,7 +266,7 @@ def test_a_note_stays_one_statement_and_equal_ones_are_one(old_file: Path) -> No
     inside(old_file, use)
 
 
-def test_a_fact_is_its_sources_as_far_as_the_file_said(old_file: Path) -> None:
+def test_a_fact_has_its_sources_as_far_as_the_file_has_them(old_file: Path) -> None:
     async def use(memory: LiveMemory) -> None:
         uris = {it.id: it.uri for it in await bodies(memory, "resource")}
         erin = {it.content: it for it in await memory.facts(memory.entity_id_of("Erin"))}
@@ -279,8 +279,8 @@ def test_a_fact_is_its_sources_as_far_as_the_file_said(old_file: Path) -> None:
         for key, uri in uris.items():
             if uri in ("a", "c2"):
                 await memory.forget_resource(key)
-        left = [it.content for it in await memory.facts(memory.entity_id_of("Erin"))]
-        assert sorted(left) == ["Erin likes tea.", "Erin works at Acme."]
+        remaining = [it.content for it in await memory.facts(memory.entity_id_of("Erin"))]
+        assert sorted(remaining) == ["Erin likes tea.", "Erin works at Acme."]
         heidi = await memory.facts(memory.entity_id_of("Heidi"))
         assert [it.sources for it in heidi] == [("arc_000000000001",)] * 2
 

@@ -35,13 +35,13 @@ class CountingModel(RuleModel):
 @asynccontextmanager
 async def endpoint(*answers: Any) -> AsyncIterator[tuple[str, list[Any]]]:
     """Serve these answers, one after the other, and give the address and what was asked."""
-    asked, left = list[Any](), list(answers)
+    asked, pending = list[Any](), list(answers)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         length = int(head.lower().split("content-length: ")[1].split("\r\n")[0])
         asked.append((head, json.loads(await reader.readexactly(length))))
-        status, answer = answer if isinstance(answer := left.pop(0), tuple) else (200, answer)
+        status, answer = answer if isinstance(answer := pending.pop(0), tuple) else (200, answer)
         body = json.dumps(answer).encode()
         writer.write(
             f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
@@ -175,9 +175,9 @@ def test_wrong_parameters_are_refused(parameters: Any, message: str) -> None:
 
 def test_anthropic_is_asked_as_its_api_wants(tmp_path: Path) -> None:
     async def use() -> None:
-        said = blocks({"type": "thinking", "thinking": "Hm."}, text("ye"), text("s"), input_tokens=7,
+        answer = blocks({"type": "thinking", "thinking": "Hm."}, text("ye"), text("s"), input_tokens=7,
                       cache_read_input_tokens=100, output_tokens=3)  # fmt: skip
-        async with endpoint(said) as (url, asked):
+        async with endpoint(answer) as (url, asked):
             memory = open_memory(
                 tmp_path / "a.db", user="ann", agent="bot", model=f"anthropic+{url}", key="secret"
             )

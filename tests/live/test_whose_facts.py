@@ -12,7 +12,7 @@ from umi_live import open_memory
 
 @pytest.mark.parametrize("user", ["ann", "me", "Max Frei"])  # the length of a name changes scores
 @pytest.mark.parametrize("talk", TALKS, ids=lambda it: f"{it.language}: {it.statements[0]}")
-def test_the_first_hit_is_about_the_person_whom_a_question_is_about(talk: PeoplesTalk, user: str) -> None:
+def test_the_first_hit_is_about_the_person_in_the_question(talk: PeoplesTalk, user: str) -> None:
     async def use() -> dict[str, str]:
         async with open_memory(":memory:", user=user, agent="a") as memory:
             for statement in talk.statements:

@@ -81,10 +81,10 @@ def test_what_is_extracted_from_a_chat_are_its_names() -> None:
     found = expected = ordinary = 0
     for text, names in LINES:
         options = [option.split("|") for option in names.split(", ") if option]
-        said = [row["name"] for row in json.loads(truth("extract", ask_extract(text)))["entities"]]
+        extracted = [row["name"] for row in json.loads(truth("extract", ask_extract(text)))["entities"]]
         expected += len(options)
-        found += sum(any(name in said for name in option) for option in options)
-        ordinary += sum(not any(name in option for option in options) for name in said)
+        found += sum(any(name in extracted for name in option) for option in options)
+        ordinary += sum(not any(name in option for option in options) for name in extracted)
     assert found * 100 >= FOUND_PERCENT_MIN * expected
     assert ordinary * 100 <= ORDINARY_PERCENT_MAX * (found + ordinary)
 
@@ -105,7 +105,7 @@ def test_a_job_that_ended_is_no_longer_what_is_known_of_a_person(text: str) -> N
     assert verdicts[shown.value.by] == ("update", "model")
 
 
-def test_who_an_assistant_is_becomes_its_persona() -> None:
+def test_a_self_description_of_an_assistant_becomes_its_persona() -> None:
     pair = Pair(model=truth)
     assert isinstance(pair.ask(Remember(1, "My name is Umi and I help with memory management")), Done)
     shown = pair.ask(Render(2))

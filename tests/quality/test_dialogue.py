@@ -120,10 +120,10 @@ DESCRIBING: Final = set(
 def test_names_that_are_extracted_are_names() -> None:
     texts = dict.fromkeys(turn.text for one in LABELLED for turn in one.example.turns)
     queries = dict.fromkeys(one.example.query for one in LABELLED)
-    said = [row["name"] for text in (*texts, *queries) for row in extracted(text)]
-    odd = [name for name in said if not any(known in name or name in known for known in NAMES)]
-    assert len(said) > 70
-    assert len(odd) * 100 <= (100 - NAMES_PERCENT_MIN) * len(said), odd
+    names = [row["name"] for text in (*texts, *queries) for row in extracted(text)]
+    odd = [name for name in names if not any(known in name or name in known for known in NAMES)]
+    assert len(names) > 70
+    assert len(odd) * 100 <= (100 - NAMES_PERCENT_MIN) * len(names), odd
 
 
 def extracted(text: str) -> list[dict[str, str]]:

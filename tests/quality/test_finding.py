@@ -75,7 +75,7 @@ def test_hits_count_by_their_place_and_by_what_a_prompt_shows() -> None:
     assert Tally().row("none") == ("none", "0", "0.0 %", "0.0 %", "0.0 %", "0")
 
 
-def test_all_three_find_what_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_three_find_the_planted_bug(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, samples in (("talk", LOCOMO), ("stack", [STACK | {"haystack_session_ids": ["s1", "s2"]}])):
         (tmp_path / f"{name}.json").write_text(json.dumps(samples))
     assert main([str(tmp_path / "talk.json"), str(tmp_path / "stack.json"), "--samples", "1"]) == 0

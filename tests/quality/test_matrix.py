@@ -25,7 +25,7 @@ def test_every_kind_is_on_in_all_faults() -> None:
     assert list(draw(find("all_faults"), 0).faults) == list(KINDS)
 
 
-def test_what_is_said_in_another_way_shows_its_bug_alone() -> None:
+def test_kinds_of_shape_and_meaning_show_their_bug_alone() -> None:
     for name, kind in KINDS.items():
         assert kind.fault_class not in ("shape", "meaning") or not BUGS[name].alike, name
 

@@ -307,15 +307,15 @@ def test_a_session_that_the_server_still_has_is_ended_by_the_next_one(address: s
     number = derive_number(SCOPE)
     with opened(address, 2) as (ours, theirs):
         assert ours.acquire(number)
-        left = ours.connection.raw
-        assert left is not None
+        connection = ours.connection.raw
+        assert connection is not None
         ours.connection.begin("read committed")
         ours.lock_scopes([SCOPE], TransactionCache())
         ours.connection.in_transaction, ours.connection.raw = False, None
         assert isinstance(ours.commit(make_commit(SCOPE, "ent_1", "tea"), 1), Committed)
         assert not theirs.acquire(number)
-        with left, pytest.raises(psycopg.OperationalError, match="terminating connection"):
-            left.execute("select 1")
+        with connection, pytest.raises(psycopg.OperationalError, match="terminating connection"):
+            connection.execute("select 1")
 
 
 # What was deleted.
