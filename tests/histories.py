@@ -40,7 +40,7 @@ ALICE, ACME = entity_id(SCOPE, "Alice"), entity_id(SCOPE, "Acme")
 TYPES = {ALICE: "person", ACME: "organization"}
 NAMES = {ALICE: "Alice", ACME: "Acme"}
 ONE_NOTE = Degraded("extract:notes", "timeout")
-Told = tuple[str, int, str]
+Statement = tuple[str, int, str]
 End = tuple[str, int]
 
 
@@ -78,7 +78,7 @@ def as_stored(
     return structs.replace(Remembered(stored, routing=routing), **more)
 
 
-def remembered(*stored: Told, kind: str = "person", **more: Any) -> Remembered:
+def remembered(*stored: Statement, kind: str = "person", **more: Any) -> Remembered:
     """Build the reply of a remember about these facts; `kind`: the type of the entity that they are about."""
     given = {"routing": tuple(decision(key, change, kind) for key, _, change in stored)}
     return Remembered(tuple(Stored(*one) for one in stored), **(given | more))
@@ -231,10 +231,10 @@ class History:
         self.hear(op_id, "embed", (embed(query, DIMS),))
         self.reply(op_id, found(query, *hits), *degraded)
 
-    def seek(self, query: str, *heard: tuple[str, str | None], now_ms: int = NOW_MS, **options: Any) -> str:
+    def seek(self, query: str, *answers: tuple[str, str | None], now_ms: int = NOW_MS, **options: Any) -> str:
         """A search of which these steps were answered, None being a failure."""
         op_id = self.ask(Recall("", query, **options), now_ms)
-        for step, answer in heard:
+        for step, answer in answers:
             self.hear(op_id, step, answer)
         return op_id
 

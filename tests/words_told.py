@@ -24,22 +24,22 @@ def is_unknown(name: str) -> bool:
     return False
 
 
-def of_a_run(said: dict[str, Any]) -> list[str]:
+def of_a_run(record: dict[str, Any]) -> list[str]:
     """What a run counts, by name, and the keys under which it does."""
-    return sorted({*counted_names(said)} - set(sentences(said)))
+    return sorted({*counted_names(record)} - set(sentences(record)))
 
 
-def counted_names(said: dict[str, Any]) -> Iterator[str]:
-    for key, value in said.items():
+def counted_names(record: dict[str, Any]) -> Iterator[str]:
+    for key, value in record.items():
         yield key
         if isinstance(value, dict) and key not in ("failure", "operations"):
             yield from value
 
 
-def sentences(said: dict[str, Any]) -> Iterator[str]:
+def sentences(record: dict[str, Any]) -> Iterator[str]:
     """What says itself what it is: why something was skipped, and marks that are no word."""
-    yield from said["skipped"]
-    yield from (mark for mark in said["marks"] if " " in mark.partition(":")[0])
+    yield from record["skipped"]
+    yield from (mark for mark in record["marks"] if " " in mark.partition(":")[0])
 
 
 # Every word of an output.

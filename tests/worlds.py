@@ -100,8 +100,8 @@ def verdict(kind: str, confidence: float = 0.9, reason: str = "so") -> Callable[
     """What `evolve` is answered: the same verdict on every pair that is asked."""
 
     def judge(prompt: str) -> str:
-        said = {"type": kind, "confidence": confidence, "reason": reason}
-        return json.dumps([{**pair, **said} for pair in input_of(prompt, "pairs")])
+        verdict = {"type": kind, "confidence": confidence, "reason": reason}
+        return json.dumps([{**pair, **verdict} for pair in input_of(prompt, "pairs")])
 
     return judge
 

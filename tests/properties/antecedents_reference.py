@@ -197,13 +197,13 @@ def is_offered(run: Sequence[str], asked: Asked) -> bool:
 
 def is_said_of_another(wanted: str, run: Sequence[str], asked: Asked, chooses: bool) -> bool:
     """Return True if a turn says before a word of the query who or what does or is so, and not these."""
-    said = [bare(it, asked.language) for it in asked.words if it not in STOP_WORDS and it not in SMALL]
+    own_words = [bare(it, asked.language) for it in asked.words if it not in STOP_WORDS and it not in SMALL]
     these, others = [bare(word, asked.language) for word in run], False
     for line in asked.lines():
         for at, it in enumerate(line):
             behind_article = at > 0 and line[at - 1].text in SHOWING
             big_noun = asked.language == "de" and it.is_big and not it.begins
-            if behind_article or big_noun or bare(it.text, asked.language) not in said:
+            if behind_article or big_noun or bare(it.text, asked.language) not in own_words:
                 continue
             if any(bare(each.text, asked.language) in these for each in line[:at]):
                 return False
@@ -288,8 +288,8 @@ def shares(some: str, others: str) -> bool:
 
 
 def is_known_elsewhere(wanted: str, run: Sequence[str], asked: Asked) -> bool:
-    said = [it.text for text in turns_since(run, asked) for it in spoken_words(text) if it.is_big]
-    kinds = [asked.kinds_of(word) for word in said]
+    names = [it.text for text in turns_since(run, asked) for it in spoken_words(text) if it.is_big]
+    kinds = [asked.kinds_of(word) for word in names]
     return any(shares(wanted, it) and all(each in "mfs" for each in it) for it in kinds)
 
 
@@ -412,8 +412,8 @@ def is_named(noun: str, run: Sequence[str], asked: Asked) -> bool:
 
 
 def kinds_in_chinese(text: str, texts: Sequence[str]) -> str:
-    said = "\n".join(texts)
-    parts = [part for _, row in CHINESE_PERSON_ROWS for part in row.split() if part + text in said]
+    joined = "\n".join(texts)
+    parts = [part for _, row in CHINESE_PERSON_ROWS for part in row.split() if part + text in joined]
     before = [it for part in parts if len(set(it := letters(CHINESE_PERSON_ROWS, part))) == 1]
     if before:
         return "".join(before)
@@ -428,7 +428,7 @@ def kinds_in_chinese(text: str, texts: Sequence[str]) -> str:
     found = "".join(sure) or ("mf" if "mf" in every or begins or is_doubled or is_big else "")
     if len(text) > 4 or any(char in text for char in CHINESE_ANIMALS):
         found += "nlS"
-    if any(text[:at] + each + text[at:] in said for at in range(1, len(text)) for each in "和跟与、"):
+    if any(text[:at] + each + text[at:] in joined for at in range(1, len(text)) for each in "和跟与、"):
         found += "mfs"
     elif any(char in text for char in "和跟与、们"):
         found += "s"

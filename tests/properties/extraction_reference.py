@@ -120,8 +120,8 @@ def read_elements(
 
 def is_pronoun(name: str) -> bool:
     """Return whether a name consists of pronouns only, such as "him" or "she herself"."""
-    said = words(name)
-    return bool(said) and all(word in NAME_PRONOUNS for word in said)
+    parts = words(name)
+    return bool(parts) and all(word in NAME_PRONOUNS for word in parts)
 
 
 def mention_of(element: Any, text: str, confidence_min_ppm: int) -> ExpectedMention | str:
@@ -143,16 +143,16 @@ def mention_of(element: Any, text: str, confidence_min_ppm: int) -> ExpectedMent
 
 def nameless(element: dict[str, Any]) -> ExpectedMention | None:
     """Return the note that an element without a name is; None if it is none."""
-    said, kind = element.get("content"), element.get("type")
+    content, kind = element.get("content"), element.get("type")
     if (
-        not isinstance(said, str)
-        or said.strip() == ""
+        not isinstance(content, str)
+        or content.strip() == ""
         or not isinstance(kind, str)
         or fold_name(kind) != "note"
     ):
         return None
     sure_ppm = confidence_ppm(element.get("confidence"))
-    note = whole_note(cut(said, EXTRACT_CONTENT_BYTES_MAX))
+    note = whole_note(cut(content, EXTRACT_CONTENT_BYTES_MAX))
     return note if sure_ppm is None else structs.replace(note, confidence_ppm=sure_ppm)
 
 
@@ -216,8 +216,8 @@ def about_all(group: list[ExpectedMention]) -> list[ExpectedMention]:
 
 def is_said(mention: ExpectedMention) -> bool:
     """Return whether the content has all words of the name, of which there are some."""
-    parts, said = words(mention.name), words(mention.content)
-    return len(parts) > 0 and all(part in said for part in parts)
+    parts, content_words = words(mention.name), words(mention.content)
+    return len(parts) > 0 and all(part in content_words for part in parts)
 
 
 def unite_mentions(group: list[ExpectedMention]) -> ExpectedMention:
@@ -258,15 +258,15 @@ def link_of(element: Any, mentions: list[ExpectedMention]) -> list[ExpectedMenti
     kind, sure_ppm = ends.get("type"), confidence_ppm(ends.get("confidence"))
     # works_at from Ann to Acme -> "Ann works at Acme", once under each name; merging makes one fact of it.
     words_of = without_controls(tidy(kind.replace("_", " "))) if isinstance(kind, str) else ""
-    said = f"{source.name} {cut(words_of, LINK_TYPE_BYTES_MAX).strip() or 'relates to'} {target.name}"
+    content = f"{source.name} {cut(words_of, LINK_TYPE_BYTES_MAX).strip() or 'relates to'} {target.name}"
     sure_ppm = UNSAID_PPM if sure_ppm is None else sure_ppm
-    return [ExpectedMention(it.name, it.type, said, sure_ppm) for it in (source, target)]
+    return [ExpectedMention(it.name, it.type, content, sure_ppm) for it in (source, target)]
 
 
 def has_both(mention: ExpectedMention, source: str, target: str) -> bool:
     """Return whether a statement has all words of both names, in its own names or in what it says."""
-    said = words(" ".join((*mention.names, mention.content)))
-    return all(word in said for word in (*words(source), *words(target)))
+    own_words = words(" ".join((*mention.names, mention.content)))
+    return all(word in own_words for word in (*words(source), *words(target)))
 
 
 def end_of(name: Any, mentions: list[ExpectedMention]) -> ExpectedMention | None:
@@ -482,12 +482,12 @@ class Marked:
         )
         numbers = [int("".join(str(ord(digit) - 0xDE00) for digit in part)) for part in parts[1::2]]
         gone = self.pairs(numbers)
-        said = [resolve_references(parts[0])]
+        pieces = [resolve_references(parts[0])]
         for number, after in zip(numbers, parts[2::2], strict=True):
             kind, name, text = self.pieces[number]
             keeps = kind == "literal" or (name and number not in gone and kind != "alone")
-            said += [text if keeps else " " if kind == "alone" else "", resolve_references(after)]
-        return "".join(said).strip()
+            pieces += [text if keeps else " " if kind == "alone" else "", resolve_references(after)]
+        return "".join(pieces).strip()
 
     def pairs(self, numbers: list[int]) -> dict[int, None]:
         """Return the numbers of tags that are opened and closed among these."""

@@ -74,8 +74,8 @@ def read_conversation(text: str) -> list[str] | None:
     messages = messages_in(text)
     if messages is None:
         return None
-    said = [(it, body) for it in messages if (body := said_in(it))]
-    lines = (message_line(n, it, body) for n, (it, body) in enumerate(said))
+    spoken = [(it, body) for it in messages if (body := said_in(it))]
+    lines = (message_line(n, it, body) for n, (it, body) in enumerate(spoken))
     return [" ".join(re.split(f"[{LINE_ENDS}]+", line)) for line in lines]
 
 
@@ -440,10 +440,11 @@ def groups_of(
 
 
 def new_groups(vectors: Mapping[str, Vector], rules: Rules) -> list[ExpectedGroup]:
-    left, found = dict(vectors), list[ExpectedGroup]()
-    while left and len(found) < NEW:
+    remaining, found = dict(vectors), list[ExpectedGroup]()
+    while remaining and len(found) < NEW:
         near = {
-            key: tuple(it for it in left if vector_ppm(left[key], left[it]) >= rules.near_ppm) for key in left
+            key: tuple(it for it in remaining if vector_ppm(remaining[key], remaining[it]) >= rules.near_ppm)
+            for key in remaining
         }
         # The vector with most others near it is the middle of
         # the next group; of equal ones that with the least id.
@@ -452,7 +453,7 @@ def new_groups(vectors: Mapping[str, Vector], rules: Rules) -> list[ExpectedGrou
             break
         middle = min(key for key, it in near.items() if len(it) == most)
         found.append(ExpectedGroup(None, near[middle]))
-        left = {key: it for key, it in left.items() if key not in near[middle]}
+        remaining = {key: it for key, it in remaining.items() if key not in near[middle]}
     return found
 
 

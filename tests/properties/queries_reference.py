@@ -289,7 +289,7 @@ def known_nouns(turns: Sequence[Turn]) -> frozenset[str]:
     """Return the words that may be taken up with an article after these turns."""
     if not turns:
         return frozenset()
-    said = {*GENERAL}
+    seen = {*GENERAL}
     for turn in turns:
         line = spoken_words(turn.text)
         for place, it in enumerate(line):
@@ -297,10 +297,10 @@ def known_nouns(turns: Sequence[Turn]) -> frozenset[str]:
             # `the dog` alone tells no more than the question does, `the dog, Rex` does.
             is_bare = any(before in row for row in ARTICLES.values()) and before not in OTHERS
             if not is_bare or (place + 1 < len(line) and line[place + 1].is_big):
-                said.add(it.text)
-        said |= titled_in(turn.text)
+                seen.add(it.text)
+        seen |= titled_in(turn.text)
     small = {word for marks in MARKS.values() for word in marks}
-    return frozenset(word for word in said if word not in STOP_WORDS | UNIQUE | small)
+    return frozenset(word for word in seen if word not in STOP_WORDS | UNIQUE | small)
 
 
 def titled_in(text: str) -> set[str]:
@@ -442,7 +442,7 @@ def is_another_person(rewrite: str, query: str, turns: Sequence[Turn], language:
             waiting.pop(0)
     if waiting:
         return True
-    known = asked + [said for turn in turns for said in seen_by_asker(turn, language)]
+    known = asked + [term for turn in turns for term in seen_by_asker(turn, language)]
     return any(
         count(named, person) > count(asked, person) and (person, follower) not in known
         for person, follower in named
@@ -470,7 +470,7 @@ def seen_by_asker(turn: Turn, language: str) -> Iterator[Said]:
 
 
 def count(some: list[Said], person: str) -> int:
-    return len([said for said in some if said[0] == person])
+    return len([term for term in some if term[0] == person])
 
 
 # Replies about a query: the gate of rewrites, other ways to ask, and when either is asked for.
@@ -572,8 +572,8 @@ def why_refused(
         return "too_long"
     if any(is_missing(word, rewrite, given, asked) for word in list_required_words(given, asked)):
         return "dropped_words"
-    left = left_open(asked, given)
-    if any(left.count(term) > asked.terms.count(term) for term in left):
+    open_terms = left_open(asked, given)
+    if any(open_terms.count(term) > asked.terms.count(term) for term in open_terms):
         return "new_reference"
     in_turns = [it for turn in turns for it in spoken_words(turn.text)]
     big_in_turns = [it.text for it in in_turns if it.is_big]
@@ -583,9 +583,9 @@ def why_refused(
     free = [word for word in added if word not in JOINING and not person_of(word)]
     if not all(stands(word, exact, small, given.big, asked.spoken) for word in free):
         return "foreign_word"
-    said = [word for word in asked_words if word not in STOP_WORDS]
+    said_terms = [word for word in asked_words if word not in STOP_WORDS]
     small_said = [word for word in small_in_query if word not in STOP_WORDS]
-    if all(stands(word, said, small_said, given.big, asked.spoken) for word in added):
+    if all(stands(word, said_terms, small_said, given.big, asked.spoken) for word in added):
         return "nothing_added"
     if is_another_person(rewrite, query, turns, asked.spoken):
         return "changed_person"
@@ -626,10 +626,10 @@ def left_open(asked: References, given: References, with_bound: bool = False) ->
 
 
 def resolved_terms(asked: References, given: References) -> list[str]:
-    left, gone = left_open(asked, given, True), list[str]()
+    open_terms, gone = left_open(asked, given, True), list[str]()
     for term in asked.terms:
-        if term in left:
-            left.remove(term)
+        if term in open_terms:
+            open_terms.remove(term)
         else:
             gone.append(term)
     return gone
@@ -761,8 +761,8 @@ def why_misnamed(
         if "…" not in term and not any(is_in(word, rewrite) for it in means for word in heavy(it)):
             return "unnamed"
     for _, text, number in named:
-        said = turns[number - 1].text if 1 <= number <= len(turns) else ""
-        if heavy(text) == () or not all(is_in(word, said) for word in heavy(text)):
+        turn_text = turns[number - 1].text if 1 <= number <= len(turns) else ""
+        if heavy(text) == () or not all(is_in(word, turn_text) for word in heavy(text)):
             return "wrong_turn"
     may = partial(may_stand, rewrite, asked, given, turns)
     for term in resolved_terms(asked, given):

@@ -75,7 +75,7 @@ SAID: Final = (
 )  # fmt: skip
 
 
-def test_a_sentence_is_told_by_its_own_words_in_their_order() -> None:
+def test_a_sentence_is_covered_by_its_own_words_in_their_order() -> None:
     for first, second, between in product(SAID, SAID, (" ", "", "\n")):
         text = first + between + second
         assert list(find_sentences(text)) == sentences(text), text

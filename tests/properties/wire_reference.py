@@ -470,16 +470,16 @@ def write_call(request: Request) -> Called | None:
     fields.pop("author", None)  # the object has one, for all that it asks
     if isinstance(request, api.AddMessages) and [tuple(dict(it)) for it in request.messages] == [PLAIN]:
         return Called("add_message", tuple(dict(request.messages[0]).values()), {"key": key})
-    said = {
+    arguments = {
         name: write_argument(name, fields.pop(name)) for name in f"{method.places} {method.names}".split()
     }
     if any(value != defaults[name] for name, value in fields.items()):
         return None
-    places = [said[name] for name in method.places.split()]
+    places = [arguments[name] for name in method.places.split()]
     # Trailing defaults may be left out by place; one before a given value may not.
     while places and places[-1] == defaults[method.places.split()[len(places) - 1]]:
         places.pop()
-    names = {name: said[name] for name in method.names.split() if said[name] != defaults[name]}
+    names = {name: arguments[name] for name in method.names.split() if arguments[name] != defaults[name]}
     return Called(method.name, tuple(places), names if key is None else {**names, "key": key})
 
 

@@ -36,7 +36,7 @@ def test_a_failing_example_leaves_a_seed_file_that_replays(tmp_path: Path) -> No
     assert verdict.failure is not None
 
 
-def test_a_failing_example_is_shrunk_as_any_run_is_and_told_once(tmp_path: Path) -> None:
+def test_a_failing_example_is_shrunk_as_any_run_is_and_reported_once(tmp_path: Path) -> None:
     """By the bug that the scenario itself plants; all of its hostile ids are one failure."""
     path = tmp_path / "mine.toml"
     shipped = Path(str(find("sessions").folder), "sessions.toml").read_text()

@@ -185,9 +185,9 @@ def played(text: str) -> str:
     conversation = Conversation()
     scenes = []
     for scene in text.strip().split("\n\n"):
-        said = scene.partition("\n----")[0].split("\n")
-        commands = [line for line in said if not line.startswith("#")]
-        scenes.append("\n".join([*said, "----", conversation.play(commands)] if commands else said))
+        lines = scene.partition("\n----")[0].split("\n")
+        commands = [line for line in lines if not line.startswith("#")]
+        scenes.append("\n".join([*lines, "----", conversation.play(commands)] if commands else lines))
     return "\n\n".join(scenes) + "\n"
 
 

@@ -37,13 +37,13 @@ def create(request: CreateEntity, before: Before) -> Story:
     named = dict.fromkeys(request.categories or (DEFAULT,))
     known = {DEFAULT} if before.fact != "never" else set()
     known |= {"rules"} if before.rules else set()
-    heard: list[Met] = []  # by commits
+    met_faults: list[Met] = []  # by commits
     for _ in range(3):  # plans
         less: list[Degraded] = []
-        is_there = any(met.lands for met in heard)
+        is_there = any(met.lands for met in met_faults)
         kind, count = yield from attempts("read entity ended core category membership", 3)
         if kind != "good":
-            return ended(StorageFailed("lookup", kind, count), heard)
+            return ended(StorageFailed("lookup", kind, count), met_faults)
         if before.fact != "known" and not is_there:
             kind, _ = yield from attempts("embed", 2)
             if kind != "good":
@@ -52,14 +52,14 @@ def create(request: CreateEntity, before: Before) -> Story:
             kind, _ = yield from attempts("embed", 2)
             if kind != "good":
                 less.append(Degraded("embed_shelf:no_vectors", reason_of(kind, "wrong number of vectors")))
-        kind, count = yield from attempts("commit", 3, heard)
+        kind, count = yield from attempts("commit", 3, met_faults)
         if kind == "good":
             if is_there:
                 yield from settled(less)
             return Done("unchanged" if before.fact == "known" else "created", tuple(less))
         if kind != "conflict":
             break
-    return not_committed(kind, count, heard)
+    return not_committed(kind, count, met_faults)
 
 
 def check_twins(request: CreateEntity, before: Before, lucks: list[Met]) -> None:
@@ -96,8 +96,8 @@ def homes(pair: Pair, key: str) -> dict[str, str]:
 
 def due_homes(request: CreateEntity, before: Before) -> dict[str, str]:
     own = {DEFAULT: "default"} if before.fact == "known" else {}
-    said = dict.fromkeys(request.categories, "user") if request.categories else {DEFAULT: "default"}
-    return said | own
+    rows = dict.fromkeys(request.categories, "user") if request.categories else {DEFAULT: "default"}
+    return rows | own
 
 
 LOST: Final = Met("silence", lands=True)

@@ -96,9 +96,9 @@ def writes(draw: st.DrawFn) -> Write:
     if what == "vector":
         return Write(Address(scope, "vector", row_id), Vector(row_id, 1, draw(COMPONENT_LISTS)))
     if what == "entity":
-        kind, name, said = draw(st.sampled_from(("person", "topic"))), draw(TEXTS), draw(TEXTS)
+        kind, name, content = draw(st.sampled_from(("person", "topic"))), draw(TEXTS), draw(TEXTS)
         own_id = draw(st.sampled_from((row_id, row_id, "another")))
-        body = Entity(own_id, kind, name, said, 1, 1, 1, "human", 0, draw(TIMES))
+        body = Entity(own_id, kind, name, content, 1, 1, 1, "human", 0, draw(TIMES))
         return Write(
             Address(scope, "entity", row_id), structs.replace(body, vector_missing=draw(st.booleans()))
         )

@@ -116,17 +116,17 @@ def test_links_are_statements_about_both_ends() -> None:
     linked += [{"source": "Bob", "target": "bob", "type": "knows"}]
     found = read(person("Alice"), person("Bob"), relations=linked)
     assert [it for it in found.mentions if it.others] == [
-        ExpectedMention("Alice", "person", f"Alice {said} Bob", 700_000, others=("Bob",))
-        for said in ("works at", "relates to")
+        ExpectedMention("Alice", "person", f"Alice {verb} Bob", 700_000, others=("Bob",))
+        for verb in ("works at", "relates to")
     ]
     assert not found.partial
 
 
 def test_a_link_between_names_of_one_statement_adds_nothing() -> None:
-    said = "Alice knows Bob"
+    content = "Alice knows Bob"
     linked = [{"source": "Alice", "target": "Bob", "type": "likes"}]
-    found = read(person("Bob", said), person("Alice", said), relations=linked)
-    assert [it.content for it in found.mentions if it.named] == [said]
+    found = read(person("Bob", content), person("Alice", content), relations=linked)
+    assert [it.content for it in found.mentions if it.named] == [content]
 
 
 @pytest.mark.parametrize("row", table_rows("memory", "auto_names"), ids=lambda row: row["text"][:40])

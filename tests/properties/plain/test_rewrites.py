@@ -40,11 +40,11 @@ SAID = tuple(
 
 @pytest.mark.parametrize("row", rows("memory", "rewrites"), ids=lambda row: row["reply"])
 def test_a_rewrite_has_the_verdict_of_the_table(row: Row) -> None:
-    query, said = read_cell(row["query"]), read_cell(row["reason or rewrite"])
+    query, outcome = read_cell(row["query"]), read_cell(row["reason or rewrite"])
     found = read_rewrite(read_cell(row["reply"]), query, SAID, HALF_PPM)
     is_resolved = row["outcome"] == "resolved"
     assert (found.outcome, found.confidence_ppm) == (row["outcome"], maybe(row["confidence"]))
-    assert (found.query, found.reason) == ((said, "") if is_resolved else (query, said))
+    assert (found.query, found.reason) == ((outcome, "") if is_resolved else (query, outcome))
 
 
 @pytest.mark.parametrize("row", rows("memory", "antecedents"), ids=lambda row: row["rewrite"])
@@ -70,7 +70,7 @@ def test_the_query_itself_changes_nothing(reply: str) -> None:
     )
 
 
-def test_articles_of_the_language_of_a_reference_are_nobodys_words() -> None:
+def test_articles_of_the_language_of_a_reference_need_no_source() -> None:
     turns = (Turn("user", "Ann plant Migration"),)
     rewrite = "Was weiß Ann zu der Migration?"
     assert read_rewrite(rewrite, "Was weiß Ann dazu?", turns, HALF_PPM).query == rewrite

@@ -87,7 +87,7 @@ def test_a_row_is_followed_as_far_as_it_is_sure(
     assert (decision.routed_by, decision.promote, decision.cause) == ("model", promote, cause)
 
 
-def test_a_row_about_nobody_who_was_asked_about_is_a_fault_and_so_is_no_row() -> None:
+def test_a_row_about_an_unknown_entity_is_a_fault_and_so_is_no_row() -> None:
     found = read(7, {}, row(entity_id="ent_z"), row(), row(block="facts"))
     assert found.faults == ("not_object", "bad_id", "unknown_id", "duplicate_id", "missing")
     assert [it.cause for it in found.decisions] == ["duplicate_id", "missing"]

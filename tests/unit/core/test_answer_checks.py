@@ -64,7 +64,7 @@ def test_each_effect_has_the_kinds_of_failure_of_the_table() -> None:
 
 
 @pytest.mark.parametrize("versions", [(), ((HEAD, 3),), ((EPOCH, 0),)])
-def test_a_batch_whose_versions_nobody_names_may_have_happened(
+def test_a_batch_whose_versions_are_unknown_may_have_been_committed(
     versions: tuple[tuple[Address, int], ...],
 ) -> None:
     assert check_answer(CLAIM, Committed(7, versions)) == EffectFailed(7, "unknown")
@@ -183,7 +183,7 @@ def test_a_claim_without_versions_is_made_again_until_the_epoch_is_known() -> No
     assert (pair.memory.state.phase, pair.memory.state.epoch) == ("ready", 2)
 
 
-def test_a_conflict_is_no_answer_to_a_read_and_deposes_nobody() -> None:
+def test_a_conflict_is_no_answer_to_a_read_and_fences_no_process() -> None:
     pair = remember_two_facts()
     pair.step(GetEntity(2, TEA))
     pair.until(Read)

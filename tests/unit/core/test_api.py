@@ -163,7 +163,7 @@ def test_what_cannot_be_done_is_refused_with_the_reason(request_: Request, error
     assert refusal(with_notes(), request_) == error
 
 
-def test_a_closed_block_keeps_its_text_whoever_asks() -> None:
+def test_a_closed_block_keeps_its_text_for_every_author() -> None:
     pair = with_notes(read_only=True)
     assert refusal(pair, api.UpdateBlock(1, "notes", "x", author="user")) == ReadOnly("notes", "user")
     assert refusal(pair, api.AppendToBlock(2, "notes", "x", author="user")) == ReadOnly("notes", "user")
@@ -274,7 +274,7 @@ def test_a_key_does_once_what_it_names() -> None:
     ],
     ids=lambda it: type(it).__name__,
 )  # fmt: skip
-def test_of_two_equal_requests_at_once_the_second_is_told_what_the_first_did(request_: Request) -> None:
+def test_the_second_of_two_concurrent_equal_requests_gets_the_result_of_the_first(request_: Request) -> None:
     """It was refused, since it met what the first one had done."""
     pair = with_notes()
     ask_for_value(pair, api.AddArchival("record", "plain"))
@@ -447,7 +447,7 @@ def test_records_are_found_by_words_and_tags_and_gone_when_deleted() -> None:
     assert added.first_seq == 4
 
 
-def test_a_record_is_found_by_the_day_of_which_its_facts_tell() -> None:
+def test_a_record_is_found_by_the_day_of_its_facts() -> None:
     pair = Pair().run()
     pair.now_ms = 20_785 * 86_400_000  # 2026-11-28
     ask_for_value(pair, api.AddArchival(1, "Alice naps today", extract=True))
@@ -475,9 +475,9 @@ def test_an_empty_page_that_goes_on_is_no_answer(request_: Request) -> None:
 
 def test_messages_are_found_by_all_words_and_by_time_newest_first() -> None:
     pair = Pair().run()
-    for now_ms, said in enumerate(("likes green tea", "tea", "green Tea!", "rum")):
+    for now_ms, text in enumerate(("likes green tea", "tea", "green Tea!", "rum")):
         pair.now_ms = now_ms
-        pair.ask(api.AddMessages(f"add{now_ms}", ((("role", "user"), ("content", said)),)))
+        pair.ask(api.AddMessages(f"add{now_ms}", ((("role", "user"), ("content", text)),)))
     assert found(pair, api.SearchMessages(1, "green tea")) == ([3, 1], None)
     assert found(pair, api.SearchMessages(2, "tea", limit=2)) == ([3, 2], 2)
     assert found(pair, api.SearchMessages(3, "tea", before=2)) == ([1], None)

@@ -23,7 +23,7 @@ def test_what_they_say_of_themselves_is_a_person_of_that_name() -> None:
     assert found.uncovered_count == 2
 
 
-def test_it_stands_behind_what_the_reply_tells_of_them_under_the_name_that_the_reply_gives() -> None:
+def test_it_follows_the_facts_of_the_reply_under_the_name_that_the_reply_gives() -> None:
     found = read("Ann called. My cat naps.\nWe moved.", "ANN", ANN, {**ANN, "name": "Bob", "content": "-"})
     assert found.entities == (
         Mention("person", "Ann", "called", 900_000),
@@ -33,7 +33,7 @@ def test_it_stands_behind_what_the_reply_tells_of_them_under_the_name_that_the_r
     )
 
 
-def test_a_reply_that_names_nobody_keeps_it_under_their_name_too() -> None:
+def test_a_reply_without_a_name_keeps_it_under_their_name_too() -> None:
     assert read("Ich mag Tee.", "Zoë").entities == (Mention("person", "Zoë", "Ich mag Tee.", 500_000),)
     assert read("Tea is hot.", "Zoë").entities == (fallback_note("Tea is hot."),)
 

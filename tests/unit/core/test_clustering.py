@@ -39,7 +39,7 @@ def test_the_example_of_the_page() -> None:
         ]  # fmt: skip
 
 
-def test_who_is_near_a_known_group_goes_there_and_the_others_form_new_ones() -> None:
+def test_members_near_a_known_group_go_there_and_the_others_form_new_ones() -> None:
     old = KnownGroup("sub_a", 5, (1, 0), ())
     assert shown(clusters(EXAMPLE, (old,), BOUNDS, afresh=False)) == [
         ("sub_a", ("a1", "a2", "a3", "c2")), ("", ("b1", "b2", "b3")),
@@ -79,7 +79,7 @@ def test_so_many_new_ones_are_formed_and_no_more() -> None:
     assert [it.member_ids for it in found] == [(f"m{at:03}",) for at in range(100)]
 
 
-def test_nobody_is_divided() -> None:
+def test_no_agent_is_partitioned() -> None:
     assert clusters({}, (), BOUNDS, afresh=False) == []
 
 

@@ -107,7 +107,7 @@ def test_a_refusal_says_what_was_wrong_and_what_is_allowed() -> None:
     assert str(remove_block(EMPTY, "goals")) == "block not found: goals"
 
 
-def test_the_first_thing_wrong_is_what_is_told() -> None:
+def test_the_first_problem_is_reported() -> None:
     """Each row mends what the row before was refused for, and everything later is still wrong."""
     full = core_of([*(Block("facts", f"label {i}", "") for i in range(31)), Block("facts", "", "x" * 4_000)])
     long, big = "x" * 65, "x" * 16_385
@@ -257,7 +257,7 @@ def test_a_displaced_entry_cannot_displace_its_displacer() -> None:
     assert back.outcome == "refused_full"
 
 
-def test_an_entry_that_nobody_scored_counts_as_zero() -> None:
+def test_an_entry_without_a_score_counts_as_zero() -> None:
     assert admit(worked(), entry("z", 300), "facts", 50_000, {}, SMALL).outcome == "promoted"
     assert admit(worked(), entry("z", 300), "facts", 49_999, {}, SMALL).outcome == "refused_full"
 

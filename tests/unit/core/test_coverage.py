@@ -141,7 +141,7 @@ SENTENCE = st.lists(WORDS, min_size=1, max_size=4).map(lambda some: f"{' '.join(
 
 @pytest.mark.uncounted
 @given(st.lists(SENTENCE, min_size=1, max_size=5, unique_by=telling), st.data())
-def test_what_is_told_in_words_of_other_sentences_covers_none(some: list[str], data: st.DataObject) -> None:
+def test_words_of_other_sentences_cover_none(some: list[str], data: st.DataObject) -> None:
     listed = data.draw(st.lists(st.sampled_from(some), max_size=4))
     lost = find_uncovered("\n".join(some), listed)  # behind a blank "tea i. i." is one sentence
     for it in some:
@@ -164,7 +164,7 @@ def test_sentences_lose_nothing_but_white_space(text: str) -> None:
 
 
 @given(TEXTS, st.lists(TEXTS, max_size=3))
-def test_each_sentence_says_nothing_or_is_told_or_is_passed_over(text: str, kept: list[str]) -> None:
+def test_each_sentence_states_nothing_or_is_covered_or_is_passed_over(text: str, kept: list[str]) -> None:
     told_now = (*kept, *find_uncovered(text, kept))
     assert find_uncovered(text, told_now) == ()
     assert find_uncovered(text, (text,)) == ()

@@ -110,7 +110,7 @@ def test_the_vectors_that_were_answered_are_learnt() -> None:
         assert caught(pair.judge) == "vectors-as-answered"
 
 
-def test_what_is_missing_is_told_with_its_reason_and_counted() -> None:
+def test_what_is_missing_is_reported_with_its_reason_and_counted() -> None:
     pair = asking(Embed)
     question = pair.pending.pop(0)
     pair.step(Embedded(question.request_id, ((0,) * 64, (1,) * 64)))
@@ -183,7 +183,7 @@ def elsewhere(core: CoreTier, entity: Entity, kind: str) -> CoreTier:
     return admit(without(core, (entity.id,)), entry_of(entity, 0), kind, 0, {}, Config()).core
 
 
-def test_what_enters_core_enters_its_own_block_and_is_told() -> None:
+def test_what_enters_core_enters_its_own_block_and_is_reported() -> None:
     check_blocks(ALONE, BOTH, (routed("human"),), (BERT,), None)
     check_blocks(ALONE, ALONE, (routed("human", "refused_full"),), (BERT,), None)
     wrong: list[tuple[CoreTier, RoutingDecision]] = [
@@ -208,7 +208,7 @@ def test_what_a_scan_promotes_enters_the_block_that_is_stored() -> None:
 # Settling.
 
 
-def test_a_commit_is_sent_again_while_nobody_knows_how_it_ended() -> None:
+def test_a_commit_is_sent_again_while_its_outcome_is_unknown() -> None:
     pair = asking(Commit)
     pair.fail("unknown")
     operation = only(pair)
@@ -243,19 +243,19 @@ def test_after_another_plan_has_won_core_is_read() -> None:
 
 def test_a_plan_that_did_not_win_has_saved_and_decided_nothing() -> None:
     pair, answer = lost()
-    heard, operation = next(iter(pair.before.snapshots.values())), only(pair)
+    snapshot, operation = next(iter(pair.before.snapshots.values())), only(pair)
     was = pair.memory.state.tiers
     assert was.access.unsaved
     saved = was.copy()
     saved.access = structs.replace(was.access, unsaved={})
     others = was.copy()
     others.decisions = ()
-    check_won(heard, answer, operation, was, was)
+    check_won(snapshot, answer, operation, was, was)
     for now, rule in ((saved, "access-truth"), (others, "once-only")):
-        assert caught(partial(check_won, heard, answer, operation, was, now)) == rule
+        assert caught(partial(check_won, snapshot, answer, operation, was, now)) == rule
 
 
-def test_a_newer_core_that_was_told_is_believed() -> None:
+def test_a_newer_core_that_was_reported_is_believed() -> None:
     check_believed(None, CoreTier())
     check_believed(CoreTier((), 3), CoreTier((), 3))
     with pytest.raises(Broken, match="core-current"):
@@ -273,7 +273,7 @@ def test_core_that_a_lookup_has_read_is_believed() -> None:
     assert caught(pair.judge) == "core-current"
 
 
-def test_core_of_somebody_else_in_a_search_is_nobody_s_word() -> None:
+def test_core_of_another_agent_in_a_search_is_not_relied_on() -> None:
     """neighbours, seed 12291413624106461747: storage gave another scope's core row to a search by words."""
     row = Row(Address(Scope("u2", "a1"), "core", "core"), 1, Core(()))
     search = ByWords(SCOPE, "Alice likes tea", (), 5, 0)
@@ -360,11 +360,11 @@ def test_no_call_is_left_out() -> None:
 
 
 def test_the_last_turns_that_say_something_are_kept() -> None:
-    said = [Turn("user", f"{n} " + "x" * TURN_CHARS_MAX) for n in range(TURN_COUNT_MAX + 2)]
-    given = Recall(1, "she", turns=(*said, Turn("tool", " ")))
-    last = [structs.replace(turn, text=turn.text[:TURN_CHARS_MAX]) for turn in said[2:]]
+    turns = [Turn("user", f"{n} " + "x" * TURN_CHARS_MAX) for n in range(TURN_COUNT_MAX + 2)]
+    given = Recall(1, "she", turns=(*turns, Turn("tool", " ")))
+    last = [structs.replace(turn, text=turn.text[:TURN_CHARS_MAX]) for turn in turns[2:]]
     check_turns(given, structs.replace(given, turns=tuple(last)))
     check_turns(given, structs.replace(given, op_id=2))
-    for wrong in (said[:TURN_COUNT_MAX], said[2:], last[1:], last[::-1]):
+    for wrong in (turns[:TURN_COUNT_MAX], turns[2:], last[1:], last[::-1]):
         kept = structs.replace(given, turns=tuple(wrong))
         assert caught(partial(check_turns, given, kept)) == "prompt-inputs"

@@ -197,7 +197,7 @@ ALL_WRONG: list[tuple[Request, dict[str, list[Any]], str]] = [
 
 
 @pytest.mark.parametrize(("request_", "mends", "expected"), ALL_WRONG, ids=lambda value: type(value).__name__)
-def test_of_several_errors_the_first_in_the_order_of_the_rules_is_told(
+def test_the_first_of_several_errors_in_the_order_of_the_rules_is_reported(
     request_: Request, mends: dict[str, list[Any]], expected: str
 ) -> None:
     found = []

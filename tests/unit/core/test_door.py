@@ -104,7 +104,7 @@ def test_a_receipt_that_holds_no_reply_is_not_replied() -> None:
 
 
 @pytest.mark.parametrize("request_id", [None, "1", [], -1, 10**30, 1.0])
-def test_an_answer_that_names_no_question_reaches_nobody(request_id: Any) -> None:
+def test_an_answer_that_names_no_question_is_not_delivered(request_id: Any) -> None:
     pair = recovered(Pair())
     pair.step(GetEntity(1, "ent_0"))
     before = pair.memory.digest()
@@ -114,7 +114,7 @@ def test_an_answer_that_names_no_question_reaches_nobody(request_id: Any) -> Non
     assert pair.replies[1].outcome == Done(None)
 
 
-def test_nobody_answers_a_question_that_the_same_step_asks() -> None:
+def test_a_question_is_not_answered_in_the_step_that_asks_it() -> None:
     """The time of the first attempt is over: the step asks once more, and then looks at the answer."""
     pair = recovered(Pair())
     pair.step(GetEntity(1, "ent_0"))

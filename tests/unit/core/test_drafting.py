@@ -73,7 +73,7 @@ def test_a_note_is_about_no_entity() -> None:
 
 
 @pytest.mark.parametrize("again", ["CAFE\u0301 AU LAIT", " caf\u00e9  au\tlait"])
-def test_a_statement_told_again_in_another_case_spacing_or_form_is_known(again: str) -> None:
+def test_a_statement_repeated_in_another_case_spacing_or_form_is_known(again: str) -> None:
     pair = remember_about_alice("Caf\u00e9 au lait")
     (row,) = pair.rows("entity")
     assert stored(pair, Remember(9, f"Alice {again}")) == (Stored(row.address.id, 1, "unchanged"),)
@@ -113,7 +113,7 @@ def test_what_is_given_explicitly_changes_a_known_fact_and_all_else_stays(name: 
     assert fact(pair) == after
 
 
-def test_what_is_told_by_a_request_is_told_directly() -> None:
+def test_a_fact_of_a_request_is_direct() -> None:
     assert fact(remember_about_alice("likes tea")).is_direct
 
 

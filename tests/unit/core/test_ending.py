@@ -580,7 +580,7 @@ def test_if_it_cannot_be_read_what_belongs_to_it_nothing_changes(row: str, answe
 # Told again.
 
 
-def test_an_ended_fact_that_is_told_again_is_current_again() -> None:
+def test_an_ended_fact_that_is_remembered_again_is_current_again() -> None:
     pair = remember_all("Alice lives in Paris")
     pair.ask(Remember(90, "Alice lives in Paris", importance_ppm=900_000, metadata=(("k", "v"),)))
     pair.now_ms = 7
@@ -614,7 +614,7 @@ def relations(pair: Pair) -> list[Relation]:
     return [it for it in bodies if isinstance(it, Relation)]
 
 
-def test_a_text_that_tells_it_again_makes_it_current_with_the_sources_that_it_had() -> None:
+def test_a_text_that_repeats_it_makes_it_current_with_the_sources_that_it_had() -> None:
     pair = shelved()
     (source,) = fact(pair, PARIS).sources
     memories = pair.model

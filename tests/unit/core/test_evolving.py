@@ -158,7 +158,7 @@ def test_one_question_has_at_most_twenty_pairs_and_another_one_the_rest() -> Non
     assert len(value.relations) == 25
 
 
-def test_nobody_is_asked_without_pairs() -> None:
+def test_no_model_is_asked_without_pairs() -> None:
     pair = remember_all("Alice works at Acme")
     pair.step(Remember(1, "Bob snores"))
     tasks = []
@@ -169,7 +169,7 @@ def test_nobody_is_asked_without_pairs() -> None:
     assert tasks == ["extract", "Read", "Read", "Embed", "Commit"]
 
 
-def test_with_evolve_switched_off_nobody_is_searched_or_asked_and_nothing_is_degraded() -> None:
+def test_with_evolve_switched_off_nothing_is_searched_or_asked_and_nothing_is_degraded() -> None:
     pair = remember_all("Alice works at Acme", "Carol likes tea")
     pair.step(Remember(1, "Alice likes tea", evolve=False))
     kinds = []
@@ -189,8 +189,8 @@ def test_a_verdict_is_a_relation_from_the_old_statement_to_the_new_one() -> None
     pair = remember_all("Alice works at Acme")
     pair.model = saying(evolve=verdict("update", 0.7, "she left"))
     outcome = pair.ask(Remember(1, "Alice left Acme"))
-    left = id_of_fact("Alice", "left Acme")
-    assert relations(outcome) == [("update", (ACME, 1), (left, 1), 700_000, "model")]
+    left_acme = id_of_fact("Alice", "left Acme")
+    assert relations(outcome) == [("update", (ACME, 1), (left_acme, 1), 700_000, "model")]
     assert remembered(outcome).relations[0].reason == "she left"
 
 
@@ -205,7 +205,7 @@ def test_a_verdict_is_a_relation_from_the_old_statement_to_the_new_one() -> None
         ("[{}, 7]", (Degraded("evolve:partial", "unknown_pair"), Degraded("evolve:partial", "not_object"))),
     ],
 )
-def test_without_a_verdict_nothing_known_changes_and_what_was_dropped_is_told(
+def test_without_a_verdict_nothing_known_changes_and_what_was_dropped_is_reported(
     reply: str, degraded: tuple[Degraded, ...]
 ) -> None:
     pair = remember_all("Alice works at Acme")

@@ -220,7 +220,7 @@ def test_what_becomes_of_a_note_without_a_name_is_named() -> None:
     assert result.entities[0] == fallback_note("x" * 1_000)
 
 
-def test_a_name_is_told_by_whole_words_only() -> None:
+def test_a_name_is_found_by_whole_words_only() -> None:
     """Vowel signs and points belong to their letters: `दिल` stands in no word of the statement."""
     statements = [("दिल", "दिल्ली में"), ("דן", "דָּנָה בַּבַּיִת"), ("Ann", "Anna is here")]
     found = parsed([entity(name, content=content) for name, content in statements])
@@ -406,8 +406,8 @@ def link(source: object = "Alice", target: object = "Acme", **rest: object) -> d
     return {"source": source, "target": target, "type": "works_at", "confidence": 0.8} | rest
 
 
-def both(said: str, confidence_ppm: int = 800_000) -> Mention:
-    return Mention("person", "Alice", said, confidence_ppm, others=("Acme",))
+def both(content: str, confidence_ppm: int = 800_000) -> Mention:
+    return Mention("person", "Alice", content, confidence_ppm, others=("Acme",))
 
 
 @pytest.mark.parametrize(
@@ -432,7 +432,7 @@ def test_a_link_to_a_dropped_entity_is_dropped() -> None:
     assert links(link(), named=named) == ([], ("low_confidence", "link unknown_endpoint"))
 
 
-def test_a_link_between_names_of_one_statement_is_told() -> None:
+def test_a_link_between_names_of_one_statement_is_extracted() -> None:
     named = [entity(), entity("Acme", type="organization")]
     assert links(link(), link("Acme", "Alice"), named=named) == ([], ("merged", "link told", "link told"))
     named = [entity(), entity("Acme", content="sells cups")]
@@ -444,11 +444,11 @@ def test_a_link_to_itself_is_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "kind_text"),
     [("likes", "likes"), ("Part_of", "Part of"), (" is\nin\0 ", "is in\ufffd"), ("x" * 70, "x" * 64)],
 )
-def test_a_link_says_what_the_reply_calls_it(kind: object, said: str) -> None:
-    assert links(link(type=kind)) == ([both(f"Alice {said} Acme")], ())
+def test_a_link_says_what_the_reply_calls_it(kind: object, kind_text: str) -> None:
+    assert links(link(type=kind)) == ([both(f"Alice {kind_text} Acme")], ())
 
 
 @pytest.mark.parametrize("kind", [None, 3, "", "_ _"])

@@ -44,7 +44,7 @@ def test_everything_of_the_fact_leaves_in_one_commit() -> None:
     assert list(pair.memory.state.tiers.access.records) == [BOB]
 
 
-def test_what_is_forgotten_is_found_by_nobody() -> None:
+def test_a_forgotten_fact_is_never_found() -> None:
     pair = remember_two_facts()
     pair.ask(Remember(2, "Alice likes coffee"))
     pair.ask(Forget(3, TEA))
@@ -55,7 +55,7 @@ def test_what_is_forgotten_is_found_by_nobody() -> None:
     assert [hit.content for hit in found.value.hits] == ["likes coffee"]
 
 
-def test_what_was_never_there_is_told_and_nothing_is_written() -> None:
+def test_an_unknown_id_is_reported_and_nothing_is_written() -> None:
     pair = remember_two_facts()
     before = pair.storage.digest()
     assert pair.ask(Forget(3, "ent_unknown")) == Done(Forgotten(False))
@@ -73,7 +73,7 @@ def test_a_store_that_says_it_is_full_keeps_the_fact() -> None:
     assert len(rows_about(pair, TEA)) == 3
 
 
-def test_the_same_statement_told_again_is_a_new_fact() -> None:
+def test_the_same_statement_after_a_forget_is_a_new_fact() -> None:
     pair = remember_two_facts()
     pair.ask(Forget(3, TEA))
     other, again = pair.ask(Remember(4, "Alice naps")), pair.ask(Remember(5, "Alice likes tea"))
@@ -95,7 +95,7 @@ def test_a_fact_in_core_leaves_it_in_the_same_commit() -> None:
     assert pair.memory.state.tiers.core.blocks == ()
 
 
-def test_an_entry_of_whom_storage_has_lost_leaves_core_too() -> None:
+def test_an_entry_whose_row_storage_has_lost_leaves_core_too() -> None:
     pair = Pair(config=structs.replace(QUIET, promote_score_min_ppm=0)).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Rebalance(2))
@@ -108,7 +108,7 @@ def test_an_entry_of_whom_storage_has_lost_leaves_core_too() -> None:
     assert TEA not in str(core.body)
 
 
-def test_who_comes_into_core_meanwhile_leaves_it_too() -> None:
+def test_an_entry_promoted_meanwhile_leaves_core_too() -> None:
     pair = Pair(config=structs.replace(QUIET, promote_score_min_ppm=0)).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.step(Forget(2, TEA))

@@ -85,7 +85,7 @@ def memorize(pair: Pair, op: str, key: str, messages: object, uri: str | None = 
 # Facts.
 
 
-def test_the_facts_of_a_session_are_told_to_the_agent_that_loads_it() -> None:
+def test_the_facts_of_a_session_are_reported_to_the_agent_that_loads_it() -> None:
     a, b = opened()
     remember_text(a, "r1", "Alice likes tea")
     remember_text(a, "r2", "Bob lives in Oslo")
@@ -115,7 +115,7 @@ def test_nothing_but_keys_goes_along_unless_it_is_declared() -> None:
     assert contents(b) == []
 
 
-def test_a_session_without_keys_shows_nothing_of_what_was_said() -> None:
+def test_a_session_without_keys_shows_no_text_of_a_turn() -> None:
     a, b = opened()
     a.ask(Set("s", "plan", b"1"))
     remember_text(a, "r1", "Alice likes tea")
@@ -164,7 +164,7 @@ def in_flight(pair: Pair) -> Operation:
     return next(it for it in pair.memory.state.operations.values() if it.workflow == "load_session")
 
 
-def test_a_load_waits_for_what_is_told_of_the_same_person() -> None:
+def test_a_load_waits_for_writes_about_the_same_person() -> None:
     a, b = opened()
     remember_text(a, "1", "Ann naps")
     key = hand_over(a, "facts")
@@ -240,7 +240,7 @@ def test_an_agent_that_loads_its_own_session_goes_on_with_its_facts() -> None:
     assert contents(b) == ["likes tea", "snores"]
 
 
-def test_a_third_agent_gets_what_the_second_one_was_carried_and_told() -> None:
+def test_a_third_agent_gets_what_the_second_one_loaded_and_remembered() -> None:
     a, b = opened()
     c = Pair(storage=a.storage, scope=Scope("u1", "a3")).run()
     remember_text(a, "r1", "Alice likes tea")

@@ -51,7 +51,7 @@ TEA = id_of_fact("Alice", "likes tea")
 # What became of a commit.
 
 
-def test_a_commit_of_which_the_host_says_timeout_may_have_happened() -> None:
+def test_a_commit_that_timed_out_at_the_host_may_have_happened() -> None:
     """An adapter that gives up waiting knows no more than a memory that does."""
     pair = recovered(Pair())
     pair.step(Remember(1, "Alice likes tea"))
@@ -251,7 +251,7 @@ def test_no_count_is_never_a_number(count: int | None) -> None:
     assert isinstance(pair.replies[1].outcome, Failed)
 
 
-def test_who_lacks_room_is_told_of_the_limit_that_is_short() -> None:
+def test_a_refusal_for_lack_of_room_names_the_limit_that_is_short() -> None:
     pair = recovered(Pair())
     pair.ask(Remember(1, "Umi is calm"))
     after = recovered(Pair(storage=pair.storage, config=structs.replace(QUIET, core_entry_count_max=0)))

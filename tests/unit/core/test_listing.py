@@ -84,7 +84,7 @@ def test_it_counts_as_no_access() -> None:
     assert pair.memory.state.tiers.access == before
 
 
-def test_a_damaged_row_is_told_and_a_failed_read_is_no_empty_page() -> None:
+def test_a_damaged_row_is_reported_and_a_failed_read_is_no_empty_page() -> None:
     pair = forget_and_remember_again()
     pair.step(RecentEntities("recent"))
     (asked,) = pair.pending

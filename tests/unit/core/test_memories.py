@@ -80,8 +80,8 @@ def test_any_soup_is_read(reply: str) -> None:
 
 @pytest.mark.uncounted
 @given(st.text(max_size=20), SOUP)
-def test_a_complete_memory_is_kept_whatever_comes_behind(said: str, behind: str) -> None:
-    read = parse_memories(TEA + said.replace("<", "") + behind)
+def test_a_complete_memory_is_kept_whatever_comes_behind(reply: str, behind: str) -> None:
+    read = parse_memories(TEA + reply.replace("<", "") + behind)
     assert isinstance(read, Memories)
     assert read.memories[0].content == "Likes tea"
 

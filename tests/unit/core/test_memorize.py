@@ -227,7 +227,7 @@ def test_facts_about_one_name_stay_rows_of_their_own() -> None:
     assert pair.rows("relation") == []
 
 
-def test_a_fact_told_for_two_memory_types_is_one_row_in_the_categories_of_both() -> None:
+def test_a_fact_found_for_two_memory_types_is_one_row_in_the_categories_of_both() -> None:
     both = {"profile": xml("Likes tea", "preferences"), "event": xml("likes TEA", "context")}
     pair = pair_of(answer_by_type(**both))
     assert memorized(pair, Memorize(1, "I like tea")).entities == (Stored(TEA, 1, "created"),)
@@ -258,11 +258,11 @@ def test_a_conversation_is_read_in_the_parts_that_a_model_gives() -> None:
     cut = '{"segments":[{"start":0,"end":0},{"start":2,"end":2}]}'
     asked: list[str] = []
 
-    def heard(prompt: str) -> str:
+    def find_nothing(prompt: str) -> str:
         asked.append(input_of(prompt, "text"))
         return NOTHING
 
-    pair = pair_of(heard, cut, config)
+    pair = pair_of(find_nothing, cut, config)
     request = Memorize(1, TALK, "conversation", "chat/1", memory_types=("profile",))
     assert memorized(pair, request).segment_count == 2
     assert asked == ["[0] [user]: 0 cups\n[1] [user]: 1 cups", "[2] [user]: 2 cups\n[3] [user]: 3 cups"]
@@ -389,8 +389,8 @@ SEEN = "<content>Ann likes tea.\nBob naps.</content><caption>Two at home</captio
 
 def seeing(*replies: str, finds: str = NOTHING) -> Pair:
     """A model that describes what it is shown, with these replies; "" is of no use, and is said twice."""
-    said = iter([it for it in replies for _ in range(1 if it else 2)])
-    describe = dict.fromkeys(DESCRIBED_BY.values(), lambda _: next(said))
+    descriptions = iter([it for it in replies for _ in range(1 if it else 2)])
+    describe = dict.fromkeys(DESCRIBED_BY.values(), lambda _: next(descriptions))
     return Pair(model=saying(memories=answer_by_type(profile=finds), **describe), config=QUIET).run()
 
 
@@ -425,7 +425,7 @@ def test_what_a_payload_holds_is_asked_and_read_as_its_text(modality: str, task:
     assert pair.row("vector", CHAT) is not None
 
 
-def test_what_nobody_can_describe_is_kept_and_asked_for_again() -> None:
+def test_a_picture_without_a_description_is_kept_and_asked_for_again() -> None:
     pair = seeing("", SEEN)
     outcome = pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
     assert isinstance(outcome, Done)

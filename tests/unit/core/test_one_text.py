@@ -130,7 +130,7 @@ def test_a_known_fact_of_the_text_ends_a_new_one_or_is_ended_by_it(text: str) ->
     assert kinds_under(pair, value.ended[0]) == ["ended"]
 
 
-def test_told_again_the_text_changes_nothing() -> None:
+def test_the_same_text_remembered_again_changes_nothing() -> None:
     pair, _ = moves(MOVES_TWICE)
     kinds = ("entity", "ended", "vector", "relation")
     before = [pair.rows(kind) for kind in kinds]

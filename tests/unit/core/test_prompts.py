@@ -105,7 +105,7 @@ def test_extract_asks_with_the_whole_text() -> None:
     assert blocks[-1] == r'INPUT text = "Zoë said:\n\"tea\""'
 
 
-def test_extract_tells_who_speaks_if_that_is_known() -> None:
+def test_extract_names_the_speaker_if_known() -> None:
     assert ask_extract("I nap.", "Zoë\n") == ask_extract("I nap.") + '\nINPUT speaker = "Zoë\\n"'
 
 
@@ -196,7 +196,7 @@ def test_no_fixed_line_is_an_input() -> None:
         assert inputs_of("\n".join(blocks)) == []
 
 
-def test_a_model_that_echoes_its_instructions_has_said_nothing() -> None:
+def test_a_reply_that_echoes_the_instructions_is_empty() -> None:
     for blocks in FIXED.values():
         echo = "\n\n".join(blocks)
         assert find_json(echo, ObjectWith("entities")) == UnusableReply("no_json")

@@ -90,7 +90,7 @@ def test_a_hit_shows_what_the_same_text_or_the_next_one_says_after_it() -> None:
     assert after(pair, "rests") == [("Bob rests", "")]
 
 
-def test_what_was_told_next_is_what_the_text_says_next_whatever_the_reply_lists_first() -> None:
+def test_the_next_fact_is_the_next_in_the_text_whatever_the_reply_lists_first() -> None:
     globex = {"name": "Globex", "type": "organization", "content": "She works at Globex.", "confidence": 0.9}
     pair = Pair(model=saying(extract=json.dumps({"entities": [globex]}))).run()
     pair.ask(Remember(1, "My sister lives in Lisbon. She works at Globex. It rains a lot."))
@@ -115,7 +115,7 @@ def test_what_is_a_hit_itself_is_not_shown_again() -> None:
     assert after(pair, "Alice") == [("Alice sings.", "Bob rests"), ("Alice naps.", "")]
 
 
-def test_what_was_told_next_holds_the_filter_or_is_not_shown() -> None:
+def test_the_next_fact_passes_the_filter_or_is_not_shown() -> None:
     pair = Pair().run()
     pair.ask(Remember(1, "It naps", extract=False, metadata=(("seen", "by all"),)))
     pair.ask(Remember(2, "It sings", extract=False))
@@ -125,7 +125,7 @@ def test_what_was_told_next_holds_the_filter_or_is_not_shown() -> None:
     assert after(pair, "naps", where=(("metadata", "contains", ("seen", "by none")),)) == []
 
 
-def test_of_several_facts_told_after_one_the_first_is_shown() -> None:
+def test_the_first_of_several_facts_stated_after_one_is_shown() -> None:
     pair = Pair().run()
     for at_ms, text in enumerate(("It naps", "It sings", "It naps", "It rests")):
         pair.now_ms = at_ms
@@ -135,7 +135,7 @@ def test_of_several_facts_told_after_one_the_first_is_shown() -> None:
     assert after(pair, "naps") == [("It naps", "It rests")]
 
 
-def test_what_was_told_next_and_cannot_be_read_is_left_out_and_said_to_be() -> None:
+def test_a_next_fact_that_cannot_be_read_is_left_out_and_reported() -> None:
     pair = remember_two_facts()
     pair.step(Recall(3, "Where does Alice work?"))
     while not isinstance(getattr(pair.pending[0], "query", None), ByFilter):
@@ -160,7 +160,7 @@ def test_conditions_narrow_what_is_found(where: Any, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("where", [(("user", "ne", SCOPE.user),), (("uri", "eq", None),)])
-def test_a_filter_that_leaves_nobody_asks_for_nobody(where: Any) -> None:
+def test_a_filter_that_excludes_everything_reads_nothing(where: Any) -> None:
     """M12.1, M5.22: neither embedder nor storage is asked, and that was no question."""
     pair = remember_two_facts()
     pair.step(Recall(3, "Alice and Bob", where=where))
@@ -453,7 +453,7 @@ def test_a_refused_rewrite_is_named_and_the_query_is_searched_as_it_was(reply: s
         (QUERY, Resolution("unchanged", QUERY, TERMS, turn_count=2)),
     ],
 )
-def test_an_adopted_rewrite_is_told_and_nothing_is_degraded(reply: str, resolution: Resolution) -> None:
+def test_an_adopted_rewrite_is_reported_and_nothing_is_degraded(reply: str, resolution: Resolution) -> None:
     outcome = rewriting(reply).ask(ASKED)
     assert (recalled(outcome).resolution, recalled(outcome).variants) == (resolution, (resolution.query,))
     assert degraded(outcome) == []
@@ -535,7 +535,7 @@ def test_another_query_or_other_turns_are_asked_anew(other: Recall) -> None:
     assert again(pair, other) == ["rewrite"]
 
 
-def test_turns_that_nobody_is_shown_make_no_difference() -> None:
+def test_turns_that_are_not_shown_make_no_difference() -> None:
     pair = rewriting(REWRITE)
     pair.ask(ASKED)
     assert again(pair, structs.replace(ASKED, turns=(*TURNS, Turn("user", " ")))) == []
@@ -834,7 +834,7 @@ def asked_texts(pair: Pair, request: Recall) -> tuple[list[tuple[str, ...]], lis
     return embedded, searched
 
 
-def test_what_was_told_of_a_day_is_found_by_the_date_of_the_question() -> None:
+def test_a_fact_of_a_day_is_found_by_the_date_of_the_question() -> None:
     pair = told_on_saturday()
     embedded, searched = asked_texts(pair, Recall(3, "who rested yesterday?", deep=False))
     assert embedded == [("who rested yesterday?",)]

@@ -123,10 +123,10 @@ def test_a_standard_xml_parser_reads_the_same(core: CoreTier) -> None:
     assert tuple(map(xml_block, root)) == tuple(map(told_block, as_rendered(core)))
 
 
-Told = tuple[str, str, str | None, list[tuple[str, str, str]]]
+BlockTexts = tuple[str, str, str | None, list[tuple[str, str, str]]]
 
 
-def xml_block(node: ElementTree.Element) -> Told:
+def xml_block(node: ElementTree.Element) -> BlockTexts:
     body = (node.text or "").removeprefix("\n")
     entries = [(entry.attrib["id"], entry.attrib["name"], entry.text or "") for entry in node]
     return (
@@ -137,7 +137,7 @@ def xml_block(node: ElementTree.Element) -> Told:
     )
 
 
-def told_block(block: Block) -> Told:
+def told_block(block: Block) -> BlockTexts:
     entries = [(entry.entity_id, entry.name, entry.text) for entry in block.entries]
     return block.kind, block.label, block.text, entries
 

@@ -97,7 +97,7 @@ def test_enough_at_the_categories_is_the_end() -> None:
     assert value.context == f"<categories>\n{hit}\n</categories>\n"
 
 
-def test_who_needs_nothing_is_told_so_and_nothing_is_read() -> None:
+def test_a_category_that_needs_nothing_is_reported_and_nothing_is_read() -> None:
     world = World(NO)
     value = world.retrieve(ASK)
     assert (value.hits, value.tried, value.resolution, value.stop_reason) == ((), (), None, "not_needed")
@@ -166,7 +166,7 @@ def test_the_decision_that_something_is_needed_may_bring_the_words() -> None:
     assert "rewrite" not in [it.task for it in world.asked if isinstance(it, AskModel)]
 
 
-def test_a_rewrite_of_nobodys_words_is_not_taken() -> None:
+def test_a_rewrite_with_words_of_no_turn_is_not_taken() -> None:
     world = World(f"{YES}<rewritten_query>tea and cake in Oslo</rewritten_query>", NO)
     assert world.retrieve(structs.replace(ASK, turns=(Turn("user", "Ann"),))).query == "tea and cake"
     assert world.retrieve(structs.replace(ASK, op_id=10)).query == "tea and cake"  # without turns
@@ -222,7 +222,7 @@ def test_without_an_embedder_words_alone_find_and_never_suffice() -> None:
 
 
 @pytest.mark.parametrize(("vectors", "why"), [(((0,) * 64,), "zero"), ((), "wrong number of vectors")])
-def test_why_there_is_no_vector_is_told(vectors: tuple[tuple[int, ...], ...], why: str) -> None:
+def test_the_reason_for_a_missing_vector_is_reported(vectors: tuple[tuple[int, ...], ...], why: str) -> None:
     world = World()
     world.pair.step(Search(9, "tea"))
     effect = world.pair.until(Embed)
@@ -337,8 +337,8 @@ SATURDAY_MS = 20_785 * 86_400_000  # 2026-11-28
 class DatedWorld(World):
     """Facts that were told on Saturday, and say `today`; questions come on Sunday."""
 
-    def __init__(self, **said: str) -> None:
-        super().__init__(**said)
+    def __init__(self, **replies: str) -> None:
+        super().__init__(**replies)
         self.finds = "Ann naps today"
         request = Memorize(
             20, "Ann naps today", uri="chat/2", memory_types=("event",), happened_ms=SATURDAY_MS
@@ -372,7 +372,7 @@ def test_what_a_question_finds_without_its_date_stays_with_the_least_score() -> 
     assert len(by_words) == 2
 
 
-def test_a_level_of_which_one_list_by_words_failed_is_told_and_asked_once_more_as_a_whole() -> None:
+def test_a_level_with_a_failed_list_by_words_is_reported_and_asked_once_more_as_a_whole() -> None:
     world = DatedWorld()
     request = Search(9, "did who yesterday", levels=("entities",), min_score_ppm=600_000)
     outcome = world.ask_failing(
@@ -400,7 +400,7 @@ def test_the_texts_of_a_level_are_restored_only_with_their_dates() -> None:
         Memory.restore(pair.memory.snapshot(), life=0)
 
 
-def test_a_model_is_told_when_what_was_found_was_told_and_when_it_happened() -> None:
+def test_a_prompt_says_when_a_hit_was_remembered_and_when_it_happened() -> None:
     world = DatedWorld(rank='{"ids": ["c1", "c2"]}')
     ask = Retrieve(9, "Ann naps", min_score_ppm=1, levels=("entities", "resources"), rank="model")
     world.retrieve(ask)
@@ -441,7 +441,7 @@ def test_a_filter_narrows_what_is_searched(where: Any, asked: list[str], count: 
     assert sum(map(len, found.values())) == count
 
 
-def test_levels_that_a_filter_leaves_no_row_of_are_told() -> None:
+def test_levels_without_a_row_that_passes_the_filter_are_reported() -> None:
     world = World()
     value = world.retrieve(Search(9, "tea", where=(("user", "eq", "u2"),)))
     assert (value.asked, value.stop_reason) == ((), "nothing_asked")
@@ -471,7 +471,7 @@ def test_conditions_by_name_are_split_at_the_last_two_underscores() -> None:
         ((("metadata", "contains", ("a", 7)),), BadFilterValue),
     ],
 )  # fmt: skip
-def test_a_filter_that_nobody_can_decide_is_refused(where: Any, error: type[BadOption]) -> None:
+def test_an_undecidable_filter_is_refused(where: Any, error: type[BadOption]) -> None:
     outcome = World().outcome(Search(9, "tea", where=where))
     assert isinstance(outcome, Refused)
     assert type(outcome.error) is error
@@ -504,7 +504,7 @@ def test_a_model_is_asked_by_force_though_nothing_refers() -> None:
         ("Somewhere", "rejected", 0), (None, "failed", 500_000),
     ],
 )  # fmt: skip
-def test_how_sure_it_is_is_told_with_and_without_a_model(
+def test_its_confidence_is_replied_with_and_without_a_model(
     reply: str | None, outcome: str, certainty_ppm: int
 ) -> None:
     world = World(rewrite=reply or "")
@@ -515,7 +515,7 @@ def test_how_sure_it_is_is_told_with_and_without_a_model(
     assert (got.outcome, got.certainty_ppm, got.turn_count) == (outcome, certainty_ppm, 1)
 
 
-def test_what_nobody_told_is_half_as_sure() -> None:
+def test_what_was_not_stated_is_half_as_sure() -> None:
     value = World().retrieve(Search(9, "Where does she live"))
     assert value.resolution is not None
     assert (value.resolution.outcome, value.resolution.certainty_ppm) == ("no_context", 500_000)

@@ -84,7 +84,7 @@ def test_the_last_turns_that_say_something_are_shown_newest_first_and_cut() -> N
 
 
 @pytest.mark.parametrize(
-    ("role", "said", "rewrite", "is_taken"),
+    ("role", "text", "rewrite", "is_taken"),
     [
         ("user", "I left my charger there", "Is my charger safe?", True),
         ("assistant", "I left my charger there", "Is my charger safe?", False),
@@ -96,10 +96,8 @@ def test_the_last_turns_that_say_something_are_shown_newest_first_and_cut() -> N
         ("user", "Ich habe mein Ladegerät verloren", "Is mein Ladegerät safe?", True),
     ],
 )
-def test_a_person_is_added_only_as_somebody_said_it(
-    role: str, said: str, rewrite: str, is_taken: bool
-) -> None:
-    found = judge_rewrite(rewrite, "Is it safe?", (Turn(role, f"{said}, lost"),), HALF_PPM)
+def test_a_person_is_added_only_as_in_a_turn(role: str, text: str, rewrite: str, is_taken: bool) -> None:
+    found = judge_rewrite(rewrite, "Is it safe?", (Turn(role, f"{text}, lost"),), HALF_PPM)
     assert (found.outcome == "resolved") == is_taken
     assert is_taken or found.reason == "changed_person"
 
@@ -133,11 +131,11 @@ def test_nouns_go_with_their_demonstrative_and_endings_may_differ(
 
 @pytest.mark.parametrize("row", rows("memory", "rewrites"), ids=lambda row: row["reply"])
 def test_a_rewrite_has_the_verdict_of_the_table(row: Row) -> None:
-    query, said = said_in(row["query"]), said_in(row["reason or rewrite"])
+    query, outcome = said_in(row["query"]), said_in(row["reason or rewrite"])
     found = verdict(said_in(row["reply"]), query)
     assert (found.outcome, found.confidence_ppm) == (row["outcome"], maybe(row["confidence"]))
-    assert found.query == (said if found.outcome == "resolved" else query)
-    assert found.reason == ("" if found.outcome == "resolved" else said)
+    assert found.query == (outcome if found.outcome == "resolved" else query)
+    assert found.reason == ("" if found.outcome == "resolved" else outcome)
     assert found.terms == tuple(dict.fromkeys(read(query).terms))
 
 
@@ -208,7 +206,7 @@ def test_less_than_asked_for_is_unresolved() -> None:
     assert judge_rewrite(reply, query, TURNS, 333_333).confidence_ppm == 333_333
 
 
-def test_words_of_the_terms_may_be_said_outside_of_them() -> None:
+def test_words_of_the_terms_may_stand_outside_of_them() -> None:
     reply = verdict("Was the login error fixed?", "Was the error fixed?", make_turns("The login is slow"))
     assert (reply.outcome, reply.confidence_ppm) == ("resolved", PPM)
 

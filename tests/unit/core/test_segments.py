@@ -91,9 +91,9 @@ def test_any_messages_are_refused_or_every_stored_line_has_a_text(value: object,
         assert error.positions
     elif error is None and conversation(text) != text:
         for line in conversation(text).split("\n"):
-            said = re.fullmatch(r"\[[0-9]+\] .*?\[[^\]]*\]: (.*)", line)
-            assert said
-            assert said[1].strip()
+            match = re.fullmatch(r"\[[0-9]+\] .*?\[[^\]]*\]: (.*)", line)
+            assert match
+            assert match[1].strip()
 
 
 def test_a_refusal_names_ten_places_at_most() -> None:

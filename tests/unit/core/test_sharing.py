@@ -163,7 +163,7 @@ def held_at(pair: Pair, op: str, count: int, kind: type) -> Read:
         pair.answer()
 
 
-def test_a_secret_that_is_told_after_the_grant_was_taken_back_is_shown_to_no_search_under_way() -> None:
+def test_a_secret_that_is_remembered_after_the_grant_was_revoked_is_shown_to_no_search_under_way() -> None:
     a, b = two()
     remember_text(a, "Alice likes tea")
     share(a, "a2")

@@ -195,7 +195,7 @@ def test_the_nearest_come_by_relevance_and_then_by_id() -> None:
     assert nearest((3, 4, 0), rows, ids, 9, 960_001) == [(1_000_000, 5), (1_000_000, 1)]
 
 
-def test_nobody_is_near_where_nothing_is_asked_for() -> None:
+def test_no_row_is_near_where_nothing_is_asked_for() -> None:
     rows = rows_of((1, 0), (0, 1))
     assert nearest((1, 1), rows, "ab", 0, 0) == []
     assert nearest((1, 1), rows, "ab", 2, 1_000_001) == []

@@ -46,17 +46,17 @@ def text(row_id: str, score_ppm: int, parent_id: str | None = None) -> Row:
 
 
 @pytest.mark.parametrize(
-    ("of_text", "parts", "left"),
+    ("of_text", "parts", "remaining"),
     [
         (500, {"a": 400, "b": 300}, ["whole"]), (500, {"a": 500, "b": 300}, ["a", "b"]),
         (500, {"a": 600, "b": 300}, ["a", "b"]), (500, {}, ["whole"]),
     ],
 )  # fmt: skip
 def test_of_a_text_and_its_parts_the_better_ones_stay(
-    of_text: int, parts: dict[str, int], left: list[str]
+    of_text: int, parts: dict[str, int], remaining: list[str]
 ) -> None:
     hits = [text("whole", of_text), *(text(part, ppm, "whole") for part, ppm in parts.items())]
-    assert [it.row.address.id for it in union("resources", (), hits, 9)] == left
+    assert [it.row.address.id for it in union("resources", (), hits, 9)] == remaining
 
 
 def test_a_row_of_both_lists_stands_there_once_with_both_scores() -> None:

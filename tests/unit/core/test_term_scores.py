@@ -78,13 +78,13 @@ def test_a_score_is_that_of_the_formula_but_for_its_roundings(
 def test_a_row_that_came_and_went_leaves_nothing(
     lines: list[tuple[str, str]], other: tuple[str, str]
 ) -> None:
-    left, never = TermStatistics(), TermStatistics()
-    left.add(count_terms(*other))
+    statistics, never = TermStatistics(), TermStatistics()
+    statistics.add(count_terms(*other))
     for line in lines:
-        left.add(count_terms(*line))
+        statistics.add(count_terms(*line))
         never.add(count_terms(*line))
-    left.remove(count_terms(*other))
-    assert structs.asdict(left) == structs.asdict(never)
+    statistics.remove(count_terms(*other))
+    assert structs.asdict(statistics) == structs.asdict(never)
 
 
 def test_a_rare_word_a_short_row_and_a_second_time_count_more() -> None:

@@ -48,7 +48,7 @@ def contents(pair: Pair, op_id: str, kind: str) -> list[str]:
     return sorted(it.content for it in facts if isinstance(it, Entity))
 
 
-def test_facts_are_told_and_end_as_in_the_table() -> None:
+def test_facts_are_stated_and_end_as_in_the_table() -> None:
     model = OfAlice()
     pair = Pair(model=saying(extract=model.extract, evolve=model.evolve)).run()
     for at, row in enumerate(rows("memory", "facts")):

@@ -60,7 +60,7 @@ def test_json_has_the_same_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (["own.toml", "--depth", "0"], "Invalid value for '--depth': 0 is not in the range 1<=x<=64."),
         (["own.toml"], "Missing option '--depth': "),
@@ -69,8 +69,8 @@ def test_json_has_the_same_numbers() -> None:
         (["smoke", "--depth", "2"], "smoke: explore: missing, so there are no actions to explore with"),
     ],
 )
-def test_what_cannot_be_explored_is_told_in_one_line(args: list[str], said: str) -> None:
+def test_what_cannot_be_explored_is_reported_in_one_line(args: list[str], message: str) -> None:
     result = umi("explore", *args)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
     assert result.stderr.count("\n") == 1

@@ -17,7 +17,7 @@ SWEEP = ("sweep", "--seeds", "1..2", "--jobs", "1", "--no-shrink")
 
 
 @pytest.mark.parametrize(("world", "head", "code"), [("own.toml", "PASS", 2), ("bad.toml", "FAIL", 1)])
-def test_each_report_that_cannot_be_written_is_told_besides_the_verdict(
+def test_each_report_that_cannot_be_written_is_named_besides_the_verdict(
     world: str, head: str, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, data: bytes) -> None:

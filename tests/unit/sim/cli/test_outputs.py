@@ -63,10 +63,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def invoked(width: int, *args: str) -> Result:
-    said = "h\ne o18\nd\nn\ns memory\nq\n" if args[0] == "step" else ""
+    commands = "h\ne o18\nd\nn\ns memory\nq\n" if args[0] == "step" else ""
     env = {"COLUMNS": str(width)}
     with patch.object(progress, "AFTER_MS", NEVER_MS):  # a slow machine tells no other lines
-        return CliRunner(env=env).invoke(cli, args, said, terminal_width=width, prog_name="umi-sim")
+        return CliRunner(env=env).invoke(cli, args, commands, terminal_width=width, prog_name="umi-sim")
 
 
 def list_output_lines(width: int, *args: str) -> list[str]:

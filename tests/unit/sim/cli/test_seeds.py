@@ -138,10 +138,10 @@ def test_a_trace_replaces_nothing_but_a_trace(path: str) -> None:
     assert "out.trace: is a trace, and no seed file: umi-sim show out.trace" in refused("replay", "out.trace")
 
 
-def test_only_folders_are_listed_and_a_bad_file_is_told_with_its_reason(path: str) -> None:
+def test_only_folders_are_listed_and_a_bad_file_is_reported_with_its_reason(path: str) -> None:
     for name in ("nodir", path):
-        said = umi("corpus", "list", name)
-        assert (said.exit_code, said.stderr) == (2, f"umi-sim: {name}: no such folder\n")
+        listed = umi("corpus", "list", name)
+        assert (listed.exit_code, listed.stderr) == (2, f"umi-sim: {name}: no such folder\n")
     Path(path).write_text("{}")
     result = umi("corpus", "prune")
     assert (result.exit_code, result.stdout) == (

@@ -24,7 +24,7 @@ SET = Op("o1", 5_000, "a", "set", {"key": "k", "value": b"1", "ttl_ms": 1_000})
 PADDED = structs.replace(SET, args={**SET.args, "value": b" 5"})
 
 
-def test_the_step_that_failed_is_told_with_what_it_changed() -> None:
+def test_the_step_that_failed_is_printed_with_what_it_changed() -> None:
     verdict = failed((PADDED, Op("o2", 5_010, "a", "incr", {"key": "k", "delta": 1})), "lenient-counter-text")
     assert verdict.failure is not None
     head, place, *_ = verdict.changed

@@ -292,9 +292,9 @@ def test_a_trace_is_one_line_for_each_record() -> None:
 
 
 def test_the_json_holds_the_verdict() -> None:
-    said = json.loads(json.dumps(report.as_json(verdict(FAILURE))))
-    assert (said["result"], said["scenario"], said["seed"]) == ("fail", "storage_storm", "45")
-    assert said["failure"]["rule"] == "acknowledged-is-durable"
-    assert said["failure"]["id"] == "STO-1"
-    assert said["failure"]["fingerprint"] == "8ad16dbbe2cc"
+    as_json = json.loads(json.dumps(report.as_json(verdict(FAILURE))))
+    assert (as_json["result"], as_json["scenario"], as_json["seed"]) == ("fail", "storage_storm", "45")
+    assert as_json["failure"]["rule"] == "acknowledged-is-durable"
+    assert as_json["failure"]["id"] == "STO-1"
+    assert as_json["failure"]["fingerprint"] == "8ad16dbbe2cc"
     assert report.as_json(verdict())["failure"] is None

@@ -120,7 +120,7 @@ def test_another_failure_that_takes_its_place_is_named() -> None:
     assert why.instead(verdict, failure) == f"the same rule, otherwise at step {failure.step}"
 
 
-def test_items_are_told_in_the_order_in_which_they_came_about() -> None:
+def test_items_are_listed_in_the_order_in_which_they_took_effect() -> None:
     config = structs.replace(RETRIES, planted="new-key-on-retry")
     o1, f1, f4 = SLOW
     jump = ClockMove("c2", 5, "a", "jump", {"by_ms": 3})

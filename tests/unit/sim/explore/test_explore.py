@@ -222,7 +222,7 @@ def test_a_failure_is_a_list_of_items_that_fails_as_a_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
         ("advance_ms = [1]", "explore.requests: missing"),
         ("requests = []", "explore.requests: expected 1 to 64 combinations of arguments in all, got 0"),
@@ -235,10 +235,10 @@ def test_a_failure_is_a_list_of_items_that_fails_as_a_run() -> None:
         ('requests = [{ name = "len" }]\ndepth = 3', "explore.depth: unknown key"),
     ],
 )  # fmt: skip
-def test_a_bad_table_is_refused_with_its_place(table: str, said: str) -> None:
+def test_a_bad_table_is_refused_with_its_place(table: str, message: str) -> None:
     with pytest.raises(BadScenario) as refused:
         mine(table)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert len(refused.value.problems) == 1
 
 

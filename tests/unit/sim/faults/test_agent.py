@@ -43,7 +43,7 @@ def test_a_limit_is_drawn_below_what_core_holds_and_never_below_self() -> None:
     assert [args and args["core_entry_count_max"] for args in found] == [2, 4]
 
 
-def test_where_nobody_would_leave_the_limit_is_without_effect() -> None:
+def test_where_no_request_would_leave_the_limit_is_without_effect() -> None:
     assert [drawn(LOWER, life(entries)) for entries in ((0, 0), (2, 2))] == [(None, 1)] * 2
 
 

@@ -76,23 +76,23 @@ def test_a_run_with_one_kind_has_the_kind_it_had_unless_the_new_one_takes_it() -
         assert structs.replace(after[at], faults=faults, loss_max=loss_max) == before[at]
 
 
-def lived(config: RunConfig) -> Verdict:
+def run_config(config: RunConfig) -> Verdict:
     return run_once(config)[0]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_run_in_which_it_is_off_is_the_same(scenario: str) -> None:
     config = draw(find(scenario), 3, {"workload.operations": "20"})
-    before = lived(config)
+    before = run_config(config)
     with one_kind_more():
-        after = lived(config)
+        after = run_config(config)
     assert (after.items, after.trace_hash, after.fired) == (before.items, before.trace_hash, before.fired)
 
 
 def test_it_strikes_where_it_is_on() -> None:
     config = draw(find("embedder_storm"), 3, {"workload.operations": "20"})
     with one_kind_more():
-        verdict = lived(structs.replace(config, faults={ADDED: (1, 1)}, everywhere=True))
+        verdict = run_config(structs.replace(config, faults={ADDED: (1, 1)}, everywhere=True))
     assert list(verdict.fired) == [ADDED]
     assert verdict.failure is None
 

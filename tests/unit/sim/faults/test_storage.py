@@ -249,7 +249,7 @@ def test_any_fault_strikes_what_another_one_has_made_unfit_for_good(kind: str) -
                     strike(world, asked, AT_MS, kind, args)
 
 
-def test_what_is_told_too_early_is_not_there_and_listed() -> None:
+def test_what_is_acknowledged_early_is_not_there_and_listed() -> None:
     world = services(loss_max=1)
     handled = struck(world, call(batch("Ann"), "o5/commit#1"), "storage_ack_early", at=5)
     addresses = [write.address for write in batch("Ann").writes]
@@ -261,7 +261,7 @@ def test_what_is_told_too_early_is_not_there_and_listed() -> None:
     assert world.atlas.has_struck("o5")
 
 
-def test_nothing_is_told_too_early_that_core_shows_or_that_the_atlas_does_not_allow() -> None:
+def test_nothing_is_acknowledged_early_that_core_shows_or_that_the_atlas_does_not_allow() -> None:
     core = Write(Address(HOME, "core", "core"), Core(()))
     with_core = structs.replace(batch("Ann"), writes=(*batch("Ann").writes, core))
     assert drawn(services(1), call(with_core), "storage_ack_early") is None
@@ -296,7 +296,7 @@ def test_a_wipe_needs_loss_and_something_to_lose() -> None:
     assert is_whole(strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3})) == [True]
 
 
-def test_a_batch_without_a_key_that_could_be_missed_is_not_told_too_early() -> None:
+def test_a_batch_without_a_key_that_could_be_missed_is_not_acknowledged_early() -> None:
     """A record may say so all the same; without a key the loss would stand for everything there was."""
     world = services(loss_max=2)
     known = call(Commit((Write(Address(HOME, "access", "ent_1"), None),), (), key="k"))

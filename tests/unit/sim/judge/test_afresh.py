@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from tests.unit.sim.judge.test_equivalences import Told
+from tests.unit.sim.judge.test_equivalences import RecordedPair
 from tests.worlds import SCOPE
 from umi_core.config import Config
 from umi_core.messages.requests import CreateEntity, Get, Memorize, Remember, Request, SetBlock
@@ -34,7 +34,7 @@ TOLD = (
 
 
 def life(*requests: Request) -> RecordedLife:
-    pair = Told(config=CONFIG)
+    pair = RecordedPair(config=CONFIG)
     pair.run()
     for request in requests:
         pair.step(request)
@@ -42,16 +42,16 @@ def life(*requests: Request) -> RecordedLife:
     return pair.life()
 
 
-def test_what_was_told_at_once_and_what_was_cleared_say_the_same_as_what_was_told_once() -> None:
+def test_concurrent_statements_and_cleared_ones_say_the_same_as_one() -> None:
     assert (compare_batches(life(*TOLD)), compare_cleared(life(*TOLD))) == (4, 1)
 
 
-def test_a_life_that_was_told_too_little_is_not_compared() -> None:
+def test_a_run_with_too_few_requests_is_not_compared() -> None:
     assert (compare_batches(life(TOLD[0])), compare_batches(life(*TOLD[4:]))) == (0, 0)
     assert compare_cleared(life(TOLD[5], Get(7, "k"))) == 0
 
 
-def test_each_thing_is_told_once_and_the_first_of_them_alone() -> None:
+def test_each_thing_is_reported_once_and_the_first_of_them_alone() -> None:
     again = [structs.replace(TOLD[0], op_id=f"again {number}") for number in range(3)]
     many = [CreateEntity(number, f"likes number {number}", "profile") for number in range(10)]
     requests = list_requests(life(*again, *many), afresh.TELLING)
@@ -97,7 +97,7 @@ def memory_lost(world: SmallWorld, *, stops: bool = False) -> None:
         (memory_lost, "stored again"),
     ],
 )
-def test_who_clears_too_little_or_too_much_or_for_ever_is_found(
+def test_clearing_too_little_or_too_much_or_for_ever_is_found(
     walk: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(afresh, "forget_all", walk)
@@ -110,12 +110,14 @@ def test_who_clears_too_little_or_too_much_or_for_ever_is_found(
     [("emptied-category-keeps-its-groups", compare_cleared)],
 )  # fmt: skip
 def test_each_planted_bug_is_seen_by_its_comparison(bug: str, compare: Any) -> None:
-    lived = life(*TOLD)
-    registry = lived.steps[0].registry
+    incarnation = life(*TOLD)
+    registry = incarnation.steps[0].registry
     with MUTANTS[bug].plant(registry) as changed:
-        lived = structs.replace(lived, steps=tuple(step._replace(registry=changed) for step in lived.steps))
+        incarnation = structs.replace(
+            incarnation, steps=tuple(step._replace(registry=changed) for step in incarnation.steps)
+        )
         with pytest.raises(Broken) as broken:
-            compare(lived)
+            compare(incarnation)
     assert broken.value.rule in MUTANTS[bug].rules
 
 

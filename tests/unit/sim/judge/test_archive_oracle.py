@@ -76,7 +76,7 @@ def test_an_acknowledged_entity_survives_a_crash() -> None:
         {"updated_ms": NOW_MS + 1},
     ],
 )
-def test_a_row_is_what_was_told(lie: dict[str, Any]) -> None:
+def test_a_row_is_what_was_stated(lie: dict[str, Any]) -> None:
     history = two_known()
     with broken("reference-agrees"):
         history.get(TEA, structs.replace(entity(ALICE, "likes tea"), **lie))
@@ -97,7 +97,7 @@ def test_explicit_options_are_kept_and_nothing_else_is() -> None:
         history.get(TEA, row)
 
 
-def test_a_statement_that_is_told_again_stays_as_it_was_told_first() -> None:
+def test_a_statement_that_is_repeated_stays_as_it_was_first() -> None:
     history = two_known()
     op_id = history.ask(Remember("", "tea", embed=False), NOW_MS + 9)
     history.hear(op_id, "extract", extraction((ALICE, "LIKES tea")).replace("Alice", "ALICE"))
@@ -177,7 +177,7 @@ def test_an_other_answer_of_the_model_gives_other_ids() -> None:
         history.reply(op_id, as_stored((ACME, "likes tea")))
 
 
-def test_what_was_dropped_is_told() -> None:
+def test_what_was_dropped_is_reported() -> None:
     history = History()
     op_id = history.ask(Remember("", "so", embed=False))
     history.hear(
@@ -313,7 +313,7 @@ def test_a_read_does_not_see_what_was_over_before_it_began() -> None:
 # Forgetting.
 
 
-def test_forgotten_is_gone_and_told_again_it_is_new() -> None:
+def test_a_forgotten_fact_is_gone_and_remembered_again_it_is_new() -> None:
     history = two_known()
     history.forget(TEA)
     history.get(TEA, None)
@@ -449,7 +449,7 @@ def test_a_known_key_gives_the_same_value_and_says_so() -> None:
             history.reply(history.ask(Remember("", "likes tea", request_key="k")), value)
 
 
-def test_nothing_is_repeated_that_nobody_asked_before() -> None:
+def test_nothing_is_repeated_that_was_not_asked_before() -> None:
     history = History()
     op_id = history.tell((ALICE, "likes tea"), request_key="k")
     with broken("once-only"):
@@ -597,17 +597,17 @@ def by_model(block: str, **more: Any) -> tuple[str, RoutingDecision]:
 
 
 @pytest.mark.parametrize(
-    ("heard", "told_block", "rule"),
+    ("answer", "told_block", "rule"),
     [
         ("facts", "facts", None),
         ("facts", "goals", "route-per-entity"),
         ("system", "system", "system-is-authored"),
     ],
 )
-def test_a_sound_row_of_the_model_routes(heard: str, told_block: str, rule: str | None) -> None:
+def test_a_sound_row_of_the_model_routes(answer: str, told_block: str, rule: str | None) -> None:
     history = History(semantic_routing=True)
     op_id = history.tell((ALICE, "likes tea"), embed=False)
-    history.hear(op_id, "route", by_model(heard)[0])
+    history.hear(op_id, "route", by_model(answer)[0])
     value = structs.replace(as_stored(LIKES_TEA, promoted=(TEA,)), routing=(by_model(told_block)[1],))
     if rule is None:
         history.reply(op_id, value)
@@ -656,7 +656,7 @@ def test_a_degradation_has_a_cause() -> None:
         history.reply(op_id, note("likes tea")[1], ONE_NOTE)
 
 
-def test_a_question_that_nobody_answers_has_timed_out() -> None:
+def test_a_question_without_an_answer_has_timed_out() -> None:
     history = History()
     key, value = note("likes tea")
     op_id = history.ask(Remember("", "likes tea", embed=False))
@@ -666,7 +666,7 @@ def test_a_question_that_nobody_answers_has_timed_out() -> None:
     assert history.oracle.known_ids() == (key,)
 
 
-def test_what_is_in_flight_may_be_there_for_those_who_ask_for_something() -> None:
+def test_a_write_in_flight_may_be_visible_to_later_requests() -> None:
     history = History()
     history.tell((ALICE, "likes tea"))
     history.oracle.observe_crash()
@@ -746,7 +746,7 @@ def test_a_repeated_reply_is_that_of_the_attempt_that_it_tells_of() -> None:
     history.get(TEA, None)
 
 
-def test_a_note_in_place_of_what_a_model_found_has_a_cause_whoever_else_asked() -> None:
+def test_a_note_in_place_of_what_a_model_found_has_a_cause_for_every_request() -> None:
     history = History()
     history.reply(attempt(history, (ALICE, "naps")), Unknown())
     with broken("degradation-named"):

@@ -31,7 +31,7 @@ from umi_sim.judge.oracle.model import Ending
 FAILED = Failed(StorageFailed("commit", "unavailable", 3))
 
 
-class Told(Owner):
+class CoreOwner(Owner):
     oracle: CoreModel = msgspec.field(default_factory=lambda: CoreModel(Config(core_bytes_max=4096)))
     count: int = 0
 
@@ -54,8 +54,8 @@ class Told(Owner):
         self.end("", request, Done(value))
 
 
-def written(text: str = "tea") -> Told:
-    owner = Told()
+def written(text: str = "tea") -> CoreOwner:
+    owner = CoreOwner()
     owner.write(SetBlock(0, "human", text), Done(None))
     return owner
 
@@ -131,9 +131,9 @@ def test_persona_has_room_for_the_share_of_self_in_its_block() -> None:
     config = Config()
     share = config.core_bytes_max // 4
     full = Refused(CoreFull(0, 0, 0))
-    Told(CoreModel(config)).write(SetBlock(0, "persona", "x" * (BLOCK_BYTES_MAX - share + 1)), full)
+    CoreOwner(CoreModel(config)).write(SetBlock(0, "persona", "x" * (BLOCK_BYTES_MAX - share + 1)), full)
     with broken("no-spurious-refusal"):
-        Told(CoreModel(config)).write(SetBlock(0, "persona", "x" * (BLOCK_BYTES_MAX - share)), full)
+        CoreOwner(CoreModel(config)).write(SetBlock(0, "persona", "x" * (BLOCK_BYTES_MAX - share)), full)
 
 
 def test_core_is_never_larger_than_it_may_be() -> None:
@@ -172,15 +172,15 @@ def test_a_rendering_is_read_back_as_what_was_written(form: str) -> None:
     ],
 )  # fmt: skip
 def test_a_model_never_writes_system(request_: SetBlock | RemoveBlock | SetImportance) -> None:
-    Told().write(request_, Refused(ReadOnly("", "model")))
+    CoreOwner().write(request_, Refused(ReadOnly("", "model")))
     with broken("system-is-authored"):
-        Told().write(request_, Done(None))
+        CoreOwner().write(request_, Done(None))
     with broken("no-spurious-refusal"):
-        Told().write(structs.replace(request_, author="user"), Refused(ReadOnly("", "user")))
+        CoreOwner().write(structs.replace(request_, author="user"), Refused(ReadOnly("", "user")))
 
 
 def test_nothing_but_authored_text_is_in_system() -> None:
-    owner = Told()
+    owner = CoreOwner()
     owner.write(SetBlock(0, "system", "tea", author="user"), Done(None))
     entry = Entry("ent_1", 1, "Umi", "obeys", 0)
     with broken("system-is-authored"):

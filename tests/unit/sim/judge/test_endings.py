@@ -52,8 +52,8 @@ def moving(history: History | None = None, kind: str = "update", **options: Any)
 
 def moved(kind: str = "update", **more: Any) -> Remembered:
     """What is replied then."""
-    said = relation((OLD, 1), (NEW, 1), kind, **BY_MODEL)
-    due: dict[str, Any] = {"relations": (said,), "ended": (OLD,)}
+    stated_relation = relation((OLD, 1), (NEW, 1), kind, **BY_MODEL)
+    due: dict[str, Any] = {"relations": (stated_relation,), "ended": (OLD,)}
     return as_stored(BERLIN, **(due | more))
 
 
@@ -166,8 +166,8 @@ def test_of_two_facts_that_end_one_the_first_that_is_named_does(first: tuple[str
     op_id = history.tell(BERLIN, OSLO, embed=False)
     rows = [json.loads(stated("update", (OLD, 1), (fact(*it), 1)))[0] for it in (first, second)]
     history.hear(op_id, "evolve", json.dumps(rows))
-    said = tuple(relation((OLD, 1), (fact(*it), 1), "update", **BY_MODEL) for it in (first, second))
-    history.reply(op_id, as_stored(BERLIN, OSLO, relations=said, ended=(OLD,)))
+    relations = tuple(relation((OLD, 1), (fact(*it), 1), "update", **BY_MODEL) for it in (first, second))
+    history.reply(op_id, as_stored(BERLIN, OSLO, relations=relations, ended=(OLD,)))
     history.get(OLD, ended(by=fact(*first), relation_count=2))
     with broken("reference-agrees"):
         history.get(OLD, ended(by=fact(*second)))
@@ -178,9 +178,9 @@ def test_a_verdict_on_an_older_version_ends_nothing() -> None:
     history.store(PARIS, version=2, embed=False)
     op_id = history.tell(OSLO, embed=False)
     history.hear(op_id, "evolve", stated("update", (OLD, 1), (OTHER, 1)))
-    said = relation((OLD, 1), (OTHER, 1), "update", **BY_MODEL)
+    stated_relation = relation((OLD, 1), (OTHER, 1), "update", **BY_MODEL)
     with broken("ended-as-named"):
-        history.reply(op_id, as_stored(OSLO, relations=(said,), ended=(OLD,)))
+        history.reply(op_id, as_stored(OSLO, relations=(stated_relation,), ended=(OLD,)))
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,8 @@ def test_the_fact_that_happened_first_ends(old_ms: int | None, new_ms: int | Non
         history.store(PARIS, embed=False, event_time_ms=old_ms)
         op_id = history.tell(BERLIN, embed=False, event_time_ms=new_ms)
         history.hear(op_id, "evolve", stated("update", (OLD, 1), (NEW, 1)))
-        said = relation(first, last, "update", **BY_MODEL)
-        value = as_stored(BERLIN, relations=(said,), ended=(first[0] if is_right else last[0],))
+        stated_relation = relation(first, last, "update", **BY_MODEL)
+        value = as_stored(BERLIN, relations=(stated_relation,), ended=(first[0] if is_right else last[0],))
         # A fact that ends as it comes has no decision.
         value = structs.replace(value, routing=()) if is_past else value
         with nullcontext() if is_right else broken("ended-as-named"):
@@ -215,8 +215,8 @@ def test_a_fact_that_is_too_long_to_be_shown_to_a_model_stays() -> None:
         key = note(text)[0]
         op_id = history.tell(BERLIN, embed=False)
         history.hear(op_id, "evolve", stated("update", (key, 1), (NEW, 1)))
-        said = relation((key, 1), (NEW, 1), "update", **BY_MODEL)
-        value = as_stored(BERLIN, relations=(said,), ended=(key,) * is_ended)
+        stated_relation = relation((key, 1), (NEW, 1), "update", **BY_MODEL)
+        value = as_stored(BERLIN, relations=(stated_relation,), ended=(key,) * is_ended)
         if is_ended:
             with broken("ended-as-named"):
                 history.reply(op_id, value)
@@ -289,7 +289,7 @@ def test_the_first_reply_may_be_a_repeated_one() -> None:
 # What becomes of an ended fact.
 
 
-def test_an_ended_fact_that_is_told_again_is_current_again() -> None:
+def test_an_ended_fact_that_is_remembered_again_is_current_again() -> None:
     history = in_berlin()
     history.store(PARIS, version=2, embed=False)
     history.get(OLD, entity(*PARIS, 2, relation_count=1))
@@ -298,7 +298,7 @@ def test_an_ended_fact_that_is_told_again_is_current_again() -> None:
 
 
 @pytest.mark.parametrize(("change", "version"), [("unchanged", 1), ("created", 1), ("created", 3)])
-def test_an_ended_fact_that_is_told_again_is_its_next_version(change: str, version: int) -> None:
+def test_an_ended_fact_that_is_remembered_again_is_its_next_version(change: str, version: int) -> None:
     history = in_berlin()
     rules = {("created", 1): "acknowledged-is-durable"}
     with broken(rules.get((change, version), "once-only")):

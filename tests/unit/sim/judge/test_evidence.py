@@ -256,14 +256,14 @@ def cause_of(rows: list[dict[str, Any]], by: RoutingDecision) -> RoutingDecision
 
 
 @pytest.mark.parametrize(
-    ("heard", "due"),
+    ("vectors", "due"),
     [((SOUND,), ""), (None, "embed:words_only"), ((), "embed:words_only"), ((UNSOUND,), "embed:words_only")],
 )
-def test_a_search_says_that_it_went_by_words_alone(heard: Any, due: str) -> None:
+def test_a_search_says_that_it_went_by_words_alone(vectors: Any, due: str) -> None:
     for name in ("", "embed:words_only"):
         history = History()
         op_id = history.seek("tea")
-        history.hear(op_id, "embed", heard)
+        history.hear(op_id, "embed", vectors)
         if name == due:
             history.reply(op_id, found("tea"), *named(name))
         else:

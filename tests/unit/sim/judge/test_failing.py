@@ -62,7 +62,7 @@ def test_a_life_that_asked_nothing_of_storage_has_its_recovery_tried_alone() -> 
     assert any(name.startswith(f"{TRIED}recover.") for name in met)
 
 
-def test_a_memory_that_waits_too_long_is_told_with_the_step_and_what_befell_it(
+def test_a_memory_that_waits_too_long_is_reported_with_the_step_and_its_faults(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(workflow, "BACKOFF_MS_MIN", 99)
@@ -84,7 +84,7 @@ def test_every_kind_has_a_name_that_the_memory_knows() -> None:
         assert [kind for kinds in groups for kind in kinds if name_failure(kind) not in known] == []
 
 
-def test_whoever_left_core_for_a_block_is_told_although_its_plan_was_made_twice() -> None:
+def test_an_entry_evicted_for_a_block_is_reported_although_its_plan_was_made_twice() -> None:
     """The second plan writes the same row, and finds nobody who would have to leave."""
     config = Config(core_bytes_max=CORE_BYTES_MIN, semantic_routing=True, promote_score_min_ppm=0)
     world = FailingWorld(Scope("u", "a"), config, 1_700_000_000_000)
@@ -99,7 +99,9 @@ def test_whoever_left_core_for_a_block_is_told_although_its_plan_was_made_twice(
     assert other.begin(request, {"commit": [DURABLE, "conflict"]}) == due
 
 
-def test_what_lands_late_and_meets_nobody_is_told_with_both_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_commit_without_a_match_is_reported_with_both_requests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(landing, "ONE_IN", 1)
     run = structs.replace(life(*TOLD, Forget(8, landing.ABSENT)), seed=9)  # some make it no new member
     assert failing.compare_failing(run)

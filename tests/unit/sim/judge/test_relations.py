@@ -63,7 +63,7 @@ def extended(*relations: Relation, **more: Any) -> Remembered:
 
 
 @pytest.mark.parametrize("kind", ["extend", "derive"])
-def test_a_verdict_is_told_and_ends_nothing(kind: str) -> None:
+def test_a_verdict_is_reported_and_ends_nothing(kind: str) -> None:
     history, op_id = extending(verdict=stated(kind, (TEA, 1), (SALES, 1)))
     history.reply(op_id, extended(relation((TEA, 1), (SALES, 1), kind, **BY_MODEL)))
     history.get(TEA, entity(*LIKES_TEA, **RELATED))
@@ -95,7 +95,7 @@ def test_without_a_sure_verdict_nothing_is_related(verdict: str | None) -> None:
         {"id": "rel_x"},
     ],
 )
-def test_no_relation_is_told_that_was_not_stated(lie: dict[str, Any]) -> None:
+def test_no_relation_is_reported_that_was_not_stated(lie: dict[str, Any]) -> None:
     history, op_id = extending()
     wrong = structs.replace(EXTENDED, **lie)
     right_id = relation(wrong.source, wrong.target, wrong.kind).id
@@ -131,7 +131,7 @@ def full() -> History:
     return history
 
 
-def test_a_verdict_that_was_stated_is_told_or_dropped() -> None:
+def test_a_verdict_that_was_stated_is_reported_or_dropped() -> None:
     for count in (0, 1):
         history, op_id = extending()
         with broken("relation-ends"):
@@ -198,7 +198,7 @@ def test_both_ends_show_a_contradiction() -> None:
         ((TO_TEA, TO_SALES), "relation-ends"),
     ],
 )
-def test_what_is_contradicted_is_shown_as_it_was_said(refs: tuple[str, ...], rule: str) -> None:
+def test_a_contradicted_fact_is_shown_as_it_was_stated(refs: tuple[str, ...], rule: str) -> None:
     history = clashed()
     with broken(rule):
         history.get(SALES, entity(*SELLS_TEA, contradicts=refs, **RELATED))

@@ -54,7 +54,7 @@ def test_a_memory_that_cannot_recover_says_nothing() -> None:
     assert world.list_replies(room.SHOWN) is None
 
 
-def test_who_answers_without_room_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_of_a_memory_without_room_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     storage = stored("x" * 5_000).storage
     monkeypatch.setattr(Memory, "why_unavailable", lambda self: None)
     with pytest.raises(Broken, match="Blocks in a life without room"):
@@ -62,7 +62,7 @@ def test_who_answers_without_room_is_found(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(("kind", "message"), [("core", "core after a life"), ("entity", "has changed rows")])
-def test_who_loses_something_meanwhile_is_found(
+def test_a_memory_without_room_that_loses_something_is_found(
     kind: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = stored("x" * 5_000, "Alice likes tea").storage

@@ -37,7 +37,7 @@ def oracle(*agents: AgentConfig) -> Oracle:
     return believing(Oracle(config))
 
 
-class Told:
+class SessionHistory:
     """Agents of one user who share a session; what the oracle hears is up to the test."""
 
     def __init__(self, *agents: AgentConfig) -> None:
@@ -88,9 +88,9 @@ def saved(version: int) -> Outcome:
     return Done(SessionSaved(SESSION, version, NOW_MS))
 
 
-def shared() -> Told:
+def shared() -> SessionHistory:
     """A session of all three, loaded by all as version 1."""
-    sessions = Told()
+    sessions = SessionHistory()
     sessions.create("b", "c")
     for agent in "bc":
         sessions.load(agent, 1)
@@ -161,7 +161,7 @@ def test_a_lost_update_is_seen() -> None:
 
 
 @pytest.mark.parametrize("conflict", [SessionConflict(1, 1), SessionConflict(2, 1), SessionConflict(1, 5)])
-def test_who_is_refused_is_told_of_a_save_that_there_was(conflict: SessionConflict) -> None:
+def test_a_refusal_names_the_save_that_there_was(conflict: SessionConflict) -> None:
     sessions = shared()
     sessions.save("a", "tea", 2)
     sessions.save("c", "rum", Refused(SessionConflict(1, 2)))
@@ -177,7 +177,7 @@ def test_a_refused_save_is_never_loaded() -> None:
 
 
 def test_a_handoff_is_found_from_its_answer_on_and_may_be_before() -> None:
-    sessions = Told()
+    sessions = SessionHistory()
     sessions.create()
     early = sessions.ask("b", LoadSession("", SESSION))
     sessions.save("a", "tea", 2, "b")
@@ -186,15 +186,15 @@ def test_a_handoff_is_found_from_its_answer_on_and_may_be_before() -> None:
         sessions.reply(sessions.ask("b", LoadSession("", SESSION)), "b", Refused(SessionNotFound(SESSION)))
 
 
-def test_who_was_not_handed_the_session_does_not_see_it() -> None:
-    sessions = Told()
+def test_an_agent_without_a_handover_does_not_see_the_session() -> None:
+    sessions = SessionHistory()
     sessions.create("b")
     with broken("session-members-only"):
         sessions.load("c", 1)
 
 
 def test_another_user_does_not_see_the_session_whatever_its_agent_is_called() -> None:
-    sessions = Told(AgentConfig("a", Scope("u1", "a")), AgentConfig("b", Scope("u2", "a")))
+    sessions = SessionHistory(AgentConfig("a", Scope("u1", "a")), AgentConfig("b", Scope("u2", "a")))
     sessions.create()
     with broken("session-or-error"):
         sessions.load("b", 1)
@@ -218,15 +218,15 @@ def is_linearizable(history: tuple[Operation, ...]) -> bool:
     """Some order, in which nothing comes before what was answered before it was called, explains all."""
 
     @cache
-    def search(left: tuple[Operation, ...], version: int, value: str) -> bool:
-        must = [it for it in left if it.kind != "maybe"]
+    def search(remaining: tuple[Operation, ...], version: int, value: str) -> bool:
+        must = [it for it in remaining if it.kind != "maybe"]
         if not must:
             return True
         first_answer = min(it.answered for it in must)
-        for it in left:
+        for it in remaining:
             if it.called > first_answer:
                 continue
-            rest = tuple(other for other in left if other is not it)
+            rest = tuple(other for other in remaining if other is not it)
             if (
                 it.kind == "load"
                 and (version, value) == (it.version, it.value)
@@ -294,7 +294,7 @@ class Store(Owner):
         return True
 
 
-def lived(stream: Stream, rounds: int) -> list[Event]:
+def make_history(stream: Stream, rounds: int) -> list[Event]:
     """A true history: every operation takes effect at one instant between its call and its answer."""
     store, events = Store(), list[Event]()
     base, flying = {"a": 1}, dict[str, tuple[str, str, Any]]()
@@ -366,7 +366,7 @@ def is_number(what: Request | Outcome) -> bool:
 
 
 def is_accepted(events: list[Event]) -> bool:
-    sessions = Told()
+    sessions = SessionHistory()
     sessions.create("b", "c")
     try:
         for event in events:
@@ -378,7 +378,7 @@ def is_accepted(events: list[Event]) -> bool:
 
 def test_a_true_history_is_accepted() -> None:
     for seed in range(60):
-        events = lived(Stream(seed, "history"), 40)
+        events = make_history(Stream(seed, "history"), 40)
         assert is_linearizable(history_of(events)), seed
         assert is_accepted(events), seed
 
@@ -386,7 +386,7 @@ def test_a_true_history_is_accepted() -> None:
 def test_a_lie_is_refused_iff_no_order_explains_it() -> None:
     refused = explained = 0
     for seed in range(SEEDS):
-        events = lie(Stream(seed, "lie"), lived(Stream(seed, "history"), 30))
+        events = lie(Stream(seed, "lie"), make_history(Stream(seed, "history"), 30))
         is_explained = is_linearizable(history_of(events))
         assert is_accepted(events) == is_explained, seed
         refused, explained = refused + (not is_explained), explained + is_explained

@@ -58,7 +58,7 @@ def config(mode: str = "swarm", **faults: Any) -> RunConfig:
     )
 
 
-class Told(Owner):
+class SessionOwner(Owner):
     """What a judge has heard: each request is begun, and answered at once or later."""
 
     oracle: Oracle = msgspec.field(default_factory=lambda: believing(Oracle(config(storage_conflict=(1, 8)))))
@@ -95,16 +95,16 @@ def saved(version: int, own: str = OWN) -> Done:
     return Done(SessionSaved(own, version, 1_000))
 
 
-def opened(owner: Told | None = None) -> Told:
+def opened(owner: SessionOwner | None = None) -> SessionOwner:
     """Agent a has a session with one entry, saved as version 2; b is a member."""
-    owner = owner or Told()
+    owner = owner or SessionOwner()
     owner.tell("a", CreateSession(0, ("b",)), Done(SessionCreated(OWN, 1_000, 0)))
     owner.set("a", b"one")
     owner.save("a", 2)
     return owner
 
 
-def test_what_was_saved_is_loaded_whoever_loads_it() -> None:
+def test_what_was_saved_is_loaded_by_every_agent() -> None:
     owner = opened()
     owner.load("b", 2)
     owner.get("b", b"one")
@@ -164,7 +164,7 @@ def test_a_save_without_an_answer_may_be_there_or_not() -> None:
         owner.get("b", value)
 
 
-def test_a_save_that_failed_was_loaded_by_nobody() -> None:
+def test_a_save_that_failed_is_never_loaded() -> None:
     owner = opened()
     owner.set("a", b"two")
     late = owner.begin("a", SaveSession(0))
@@ -173,7 +173,7 @@ def test_a_save_that_failed_was_loaded_by_nobody() -> None:
         owner.hear("a", late, Failed(StorageFailed("commit", "unavailable", 3)))
 
 
-def test_a_version_that_was_loaded_as_another_agents_is_not_told_to_this_one() -> None:
+def test_a_version_that_another_agent_loaded_is_not_reported_to_this_one() -> None:
     owner = opened()
     owner.load("b", 2)
     for agent, value in (("a", b"two"), ("b", b"bee")):
@@ -206,7 +206,7 @@ def test_no_id_is_given_twice() -> None:
 
 
 def test_a_create_whose_session_a_load_has_shown_may_be_answered_later() -> None:
-    owner = Told()
+    owner = SessionOwner()
     first, second = (owner.begin("a", CreateSession(0)) for _ in range(2))
     made = SessionCreated(OWN, 1_000, 0)
     owner.oracle.surroundings.atlas.losses.append(Loss("storage_ack_early", f"{first}/commit", 1_000, ()))
@@ -217,7 +217,7 @@ def test_a_create_whose_session_a_load_has_shown_may_be_answered_later() -> None
         owner.tell("a", CreateSession(0), Done(made))
 
 
-def test_a_version_that_nobody_saved_is_not_loaded() -> None:
+def test_a_version_that_was_never_saved_is_not_loaded() -> None:
     with broken("session-versions"):
         opened().load("b", 3)
 
@@ -245,12 +245,12 @@ def test_a_session_of_another_user_is_not_there() -> None:
     with broken("session-or-error"):
         owner.load("x", 2)
     with broken("session-or-error"):
-        Told().load("a", 1)  # nobody ever created it
+        SessionOwner().load("a", 1)  # nobody ever created it
 
 
-def test_who_is_no_member_loads_nothing_until_it_is_handed_over() -> None:
-    def alone() -> Told:
-        owner = Told()
+def test_an_agent_that_is_no_member_loads_nothing_until_the_session_is_handed_over() -> None:
+    def alone() -> SessionOwner:
+        owner = SessionOwner()
         owner.tell("a", CreateSession(0), Done(SessionCreated(OWN, 1_000, 0)))
         return owner
 
@@ -280,7 +280,9 @@ def test_a_new_session_tells_what_it_dropped() -> None:
 
 def test_a_snapshot_is_only_damaged_where_bytes_are() -> None:
     damaged = Refused(SnapshotDamaged("checksum differs"))
-    opened(Told(believing(Oracle(config(storage_bit_flip=(1, 8)))))).tell("b", LoadSession(0, OWN), damaged)
+    opened(SessionOwner(believing(Oracle(config(storage_bit_flip=(1, 8)))))).tell(
+        "b", LoadSession(0, OWN), damaged
+    )
     with broken("snapshot-guarded"):
         opened().tell("b", LoadSession(0, OWN), damaged)
 
@@ -297,10 +299,12 @@ def test_a_snapshot_is_only_damaged_where_bytes_are() -> None:
         ("short", {"model_timeout_ms": 1}, "degradation-named"),
     ],
 )
-def test_who_is_far_away_may_be_given_up(latency: str, memory: dict[str, int], rule: str | None) -> None:
+def test_a_call_to_a_slow_store_may_be_given_up(
+    latency: str, memory: dict[str, int], rule: str | None
+) -> None:
     far = structs.replace(config("plain"), latency=latency, memory=memory)
     with broken(rule) if rule else nullcontext():
-        Told(believing(Oracle(far))).tell("a", SetBlock("", "human", "x"), Unknown())
+        SessionOwner(believing(Oracle(far))).tell("a", SetBlock("", "human", "x"), Unknown())
 
 
 LESS = Done(SessionLoaded(2, 0), (Degraded("embed:none", "timeout"),))
@@ -310,11 +314,14 @@ LESS = Done(SessionLoaded(2, 0), (Degraded("embed:none", "timeout"),))
 def test_nothing_fails_without_a_fault(outcome: Outcome) -> None:
     opened().tell("b", LoadSession(0, OWN), outcome)
     with broken("degradation-named"):
-        opened(Told(believing(Oracle(config("plain"))))).tell("b", LoadSession(0, OWN), outcome)
+        opened(SessionOwner(believing(Oracle(config("plain"))))).tell("b", LoadSession(0, OWN), outcome)
 
 
 def test_a_model_may_pass_over_sentences_without_a_fault() -> None:
-    owner, lack = Told(believing(Oracle(config("plain")))), Degraded("extract:uncovered", "passed_over")
+    owner, lack = (
+        SessionOwner(believing(Oracle(config("plain")))),
+        Degraded("extract:uncovered", "passed_over"),
+    )
     opened(owner).tell("b", LoadSession(0, OWN), Done(SessionLoaded(2, 0), (lack,)))
 
 
@@ -323,8 +330,8 @@ def test_a_model_may_pass_over_sentences_without_a_fault() -> None:
 FULL = Failed(Conflict("commit", "conflict", 1))
 
 
-def created_so_often(count: int) -> Told:
-    owner = Told(believing(Oracle(config("plain"))))
+def created_so_often(count: int) -> SessionOwner:
+    owner = SessionOwner(believing(Oracle(config("plain"))))
     for n in range(count):
         own = session_id(AGENTS[0].scope, owner.now_ms, n)
         owner.tell("a", CreateSession(0), Done(SessionCreated(own, owner.now_ms)))
@@ -342,9 +349,9 @@ def test_a_fourth_session_of_one_millisecond_fails_for_that_reason_alone() -> No
 
 
 @pytest.mark.parametrize(("others_count", "rule"), [(3, None), (2, "degradation-named")])
-def test_who_loses_three_races_may_fail(others_count: int, rule: str | None) -> None:
+def test_a_request_that_loses_three_races_may_fail(others_count: int, rule: str | None) -> None:
     """Without faults, too: each of three plans was overtaken by the batch of somebody else."""
-    owner = Told(believing(Oracle(config("plain"))))
+    owner = SessionOwner(believing(Oracle(config("plain"))))
     durable = iter((5, 5 + others_count))
     owner.oracle.surroundings.durable_count = lambda: next(durable)
     with broken(rule) if rule else nullcontext():
@@ -359,7 +366,7 @@ def test_a_third_session_of_one_millisecond_may_not_fail() -> None:
 # Reserved keys.
 
 
-def remembering(owner: Told, text: str) -> str:
+def remembering(owner: SessionOwner, text: str) -> str:
     """A remember of which only the commit is still to be answered; extraction failed."""
     op_id = owner.begin("a", Remember("", text, embed=False, evolve=False))
     owner.oracle.observe_answer(call(op_id, "extract", AskModel("extract", "")), EffectFailed(0, "refused"))
@@ -374,7 +381,7 @@ def receipt(number: int) -> Receipt:
     return Receipt("r", b"", b"", None, 1_000, (1, number))
 
 
-def committed(owner: Told, op_id: str, number: int, found: int | None = None) -> None:
+def committed(owner: SessionOwner, op_id: str, number: int, found: int | None = None) -> None:
     """The batch of this operation, and whose receipt came back."""
     effect = Commit((Write(Address(SCOPE, "receipt", "r"), receipt(number)),), ())
     batch, answer = call(op_id, "commit", effect), Committed(0, (), receipt(found or number))
@@ -384,7 +391,7 @@ def committed(owner: Told, op_id: str, number: int, found: int | None = None) ->
     owner.oracle.observe_answer(batch, answer)
 
 
-def noted(owner: Told, op_id: str, text: str) -> None:
+def noted(owner: SessionOwner, op_id: str, text: str) -> None:
     key = fact_id(SCOPE, (), text)
     decision = RoutingDecision(key, "scratch", False, None, "", "table", None)
     value = Remembered((Stored(key, 1, "created"),), routing=(decision,))

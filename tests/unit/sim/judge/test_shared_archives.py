@@ -102,7 +102,7 @@ def test_every_archive_that_is_named_is_searched() -> None:
         end(reader, op_id)
 
 
-def test_what_is_told_after_the_grant_was_taken_back_is_no_hit() -> None:
+def test_a_fact_remembered_after_the_grant_was_revoked_is_no_hit() -> None:
     owner, reader = both()
     share(owner, "a2")
     op_id = begin(reader, *ALL)

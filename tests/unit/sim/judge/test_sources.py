@@ -45,7 +45,7 @@ def test_a_fact_leaves_with_its_last_text() -> None:
 
 
 @pytest.mark.parametrize(("sources", "is_direct"), [((TEXT, OTHER), False), ((TEXT,), True)])
-def test_a_fact_that_was_told_otherwise_stays(sources: tuple[str, ...], is_direct: bool) -> None:
+def test_a_fact_with_another_source_stays(sources: tuple[str, ...], is_direct: bool) -> None:
     history = told_by(*sources, is_direct=is_direct)
     forgotten(history, STAYS)
     row = entity(ALICE, "likes tea", sources=sources[1:], is_direct=is_direct)
@@ -56,7 +56,7 @@ def test_a_fact_that_was_told_otherwise_stays(sources: tuple[str, ...], is_direc
         forgotten(told_by(*sources, is_direct=is_direct), GONE)
 
 
-def test_a_fact_that_the_text_told_is_named_and_no_other() -> None:
+def test_a_fact_from_the_text_is_named_and_no_other() -> None:
     with broken("delete-only-its-own"):
         forgotten(told_by(TEXT))
     with broken("delete-only-its-own"):
@@ -70,7 +70,7 @@ def test_facts_are_named_once() -> None:
         forgotten(told_by(TEXT), GONE, GONE)
 
 
-def test_a_text_that_was_not_there_told_nothing() -> None:
+def test_a_text_that_was_not_there_has_no_facts() -> None:
     history = History()
     with broken("reference-agrees"):
         history.reply(history.ask(ForgetResource("", "res_1")), ResourceForgotten(False, (GONE,)))

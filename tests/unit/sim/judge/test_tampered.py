@@ -86,7 +86,7 @@ def test_what_is_wrong_with_a_request_is_refused_as_ever() -> None:
     reply(judge(), request, LOST)
 
 
-def test_who_was_told_of_another_epoch_is_deposed_and_nobody_else() -> None:
+def test_a_process_that_read_another_epoch_is_fenced_and_no_other() -> None:
     assert broken(judge(), CoreBytes("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
     oracle = judge()
     tell(oracle, "remember")
@@ -97,7 +97,7 @@ def test_who_was_told_of_another_epoch_is_deposed_and_nobody_else() -> None:
     reply(oracle, CoreBytes("o1"), Done(0))
 
 
-def test_a_life_that_was_told_while_it_recovered_may_have_claimed_the_next_epoch() -> None:
+def test_a_process_with_requests_during_recovery_may_have_claimed_the_next_epoch() -> None:
     oracle = judge()
     tell(oracle, "recover")
     reply(oracle, CoreBytes("o1"), Done(0))
@@ -124,7 +124,7 @@ def test_in_a_healed_world_all_is_answered() -> None:
     assert broken(judge(), ASK, LOST, "audit:1") == rules.ACKNOWLEDGED_IS_DURABLE.name
 
 
-def test_an_old_life_and_its_successor_are_told_apart() -> None:
+def test_an_old_process_and_its_successor_are_distinguished() -> None:
     """What the old one was told of another epoch was taken for what the new one was told."""
     to = judge()
     to.observe_takeover("a", "a~1")
@@ -134,7 +134,7 @@ def test_an_old_life_and_its_successor_are_told_apart() -> None:
     to.observe_reply("a~1", SCOPE, "o2", DEPOSED)
 
 
-def test_a_life_that_is_replaced_knows_what_it_was_told() -> None:
+def test_a_replaced_process_knows_what_it_was_sent() -> None:
     to = judge()
     tell(to, "forget")
     to.observe_takeover("a", "a~1")

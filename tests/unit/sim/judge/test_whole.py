@@ -68,7 +68,7 @@ def test_whole_rows_pass(write: Write) -> None:
         ),
     ],
 )
-def test_a_row_that_nobody_may_believe_is_seen(write: Write, got: str) -> None:
+def test_an_implausible_row_is_detected(write: Write, got: str) -> None:
     with pytest.raises(Broken) as broken:
         check_row(write)
     assert (broken.value.rule, broken.value.got) == ("whole-values", got)
@@ -93,7 +93,7 @@ def test_a_reply_is_what_its_request_replies_with(request_: Request, value: Any,
     assert broken is None or broken.value.rule == rule
 
 
-def test_a_request_of_which_nobody_says_what_it_replies_with_is_incomplete() -> None:
+def test_a_request_without_a_declared_result_is_incomplete() -> None:
     with pytest.raises(Incomplete, match="what Unheard replies with"):
         check_requests([type("Unheard", (Request,), {})])
 

@@ -72,13 +72,13 @@ def failures(make: Callable[[], Subject], seed_count: int = 12) -> list[Failure 
     def target_of(config: RunConfig, registry: Registry) -> SubjectTarget:
         return SubjectTarget(make, ("set", "get", "delete"))
 
-    def lived(seed: int) -> Failure | None:
+    def run_seed(seed: int) -> Failure | None:
         verdict = run(draw(CACHE_RUNS, seed), target_of=target_of)
         again = run(verdict.config, verdict.items, target_of=target_of)
         assert again.trace_hash == verdict.trace_hash
         return verdict.failure
 
-    return [lived(seed) for seed in range(seed_count)]
+    return [run_seed(seed) for seed in range(seed_count)]
 
 
 def test_a_right_cache_passes() -> None:

@@ -36,10 +36,10 @@ def test_a_value_is_its_tag_and_its_fields() -> None:
 
 @pytest.mark.parametrize("rows", [float("inf"), [], (None, 0.5), {"entities": []}])
 def test_what_no_value_holds_comes_as_something_else(rows: Any) -> None:
-    came = read_tree(json.loads(json.dumps(to_json(ReadDone(4, rows)))))
-    assert isinstance(came, ReadDone)
-    assert came.request_id == 4
-    part: Any = came.rows
+    answer = read_tree(json.loads(json.dumps(to_json(ReadDone(4, rows)))))
+    assert isinstance(answer, ReadDone)
+    assert answer.request_id == 4
+    part: Any = answer.rows
     assert isinstance(part[-1] if isinstance(part, tuple) else part, Other)
 
 
@@ -52,7 +52,7 @@ def test_what_no_value_holds_comes_as_something_else(rows: Any) -> None:
         ([[[0]]], "Error: "), ("text", "str: "), (1.5, "float: "),
     ],
 )  # fmt: skip
-def test_what_is_no_effect_is_told(found: Any, message: str) -> None:
+def test_a_value_that_is_no_effect_is_reported(found: Any, message: str) -> None:
     with pytest.raises(Unreadable, match=message):
         from_json(found, Effect)
 

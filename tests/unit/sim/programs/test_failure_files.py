@@ -134,7 +134,7 @@ def test_a_failure_that_names_the_folder_of_its_run_is_the_same_in_a_replay() ->
         ({"perturbations": [{"kind": "fail_site", "site": "x", "call": 1}]}, 'unknown site "x"'),
     ],
 )
-def test_a_file_that_cannot_be_read_is_told_in_one_line(
+def test_a_file_that_cannot_be_read_is_reported_in_one_line(
     tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     path = found_file(tmp_path)

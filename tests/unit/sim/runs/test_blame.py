@@ -62,7 +62,7 @@ def test_on_a_memory_that_holds_what_none_can_hold_the_judge_may_stumble(
     assert verdict.failure.message.endswith("state.tiers.upkeep: None is not a table")
 
 
-def test_what_its_state_holds_is_told() -> None:
+def test_what_its_state_holds_is_printed() -> None:
     config = draw(find("smoke"), 1)
     world = World(config, Replay(()), Inspector(config), UmiTarget(config))
     world.begin()

@@ -62,7 +62,7 @@ def is_told(value: object) -> bool:
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_no_field_of_a_request_tells_what_was_said(name: str) -> None:
+def test_no_field_of_a_redacted_request_has_its_text(name: str) -> None:
     cls = REQUESTS[name]
     request = cls(MARK, **{it.name: sample(it.type) for it in arguments_of(cls)})
     assert is_told(request)
@@ -70,7 +70,7 @@ def test_no_field_of_a_request_tells_what_was_said(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", BODIES)
-def test_no_field_of_a_row_tells_what_was_said(kind: str) -> None:
+def test_no_field_of_a_redacted_row_has_its_text(kind: str) -> None:
     @settings(max_examples=20)  # every text of a body is marked, so each body has all that may be told
     @given(bodies_of(kind))
     def check(body: Body) -> None:
@@ -83,7 +83,7 @@ def test_no_field_of_a_row_tells_what_was_said(kind: str) -> None:
 
 
 @pytest.mark.parametrize("text", [MARK, f'{{"{MARK}": ["{MARK}"]}}', f'[{{"a": "{MARK}', f'"\\ud800 {MARK}"'])
-def test_no_reply_of_a_model_tells_what_was_said(text: str) -> None:
+def test_no_redacted_reply_of_a_model_has_its_text(text: str) -> None:
     reply = StandIns(SECRET).value(ModelReplied(1, text))
     assert not is_told(reply)
     assert len(reply.text) == len(text)
@@ -192,7 +192,7 @@ def texts_in(it: Any) -> Iterator[str]:
         yield from texts_in(structs.astuple(it))
 
 
-def test_categories_of_ones_own_are_told_in_other_words(lives: dict[Memory, Life]) -> None:
+def test_custom_categories_are_reworded(lives: dict[Memory, Life]) -> None:
     listed = ((f"{MARK} and tea", f"What {MARK} eats."), ("facts", ""))
     pair = Pair(config=Config(categories=listed)).run()
     pair.ask(CreateEntity(1, f"{MARK} likes tea", "profile", (f"{MARK} and tea",)))

@@ -98,7 +98,7 @@ def test_a_file_may_name_its_schedules(allowed: str, plain: str, swarm: set[str]
 
 
 @pytest.mark.parametrize("mode", ["plain", "swarm"])
-def test_who_names_no_equivalence_gets_none(mode: str) -> None:
+def test_a_scenario_without_equivalences_gets_none(mode: str) -> None:
     assert {drawn("[run]\nequivalences = []", mode, seed).equivalences for seed in range(20)} == {()}
 
 
@@ -427,5 +427,5 @@ def test_half_of_the_memories_are_tiny_and_half_of_the_flags_are_turned() -> Non
     must_share(counts, {1: 4, 2: 2, 3: 2, 4: 1, 5: 1, 6: 1, 7: 1, 8: 4})
 
 
-def test_every_number_is_said_for_every_mode() -> None:
+def test_every_number_is_described_for_every_mode() -> None:
     assert {tuple(row) for row in NUMBERS.values()} == {tuple(MODES)}

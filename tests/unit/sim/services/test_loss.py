@@ -96,7 +96,7 @@ def test_a_session_is_damaged_only_if_it_is_lost(is_lost: bool) -> None:
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_a_session_that_was_told_too_early_may_be_absent(is_lost: bool) -> None:
+def test_a_session_that_was_acknowledged_early_may_be_absent(is_lost: bool) -> None:
     judged = Judged()
     if is_lost:
         judged.lose("storage_ack_early", "o1/commit#1", Address(Scope("u1", "s"), "session", "s"))
@@ -106,7 +106,7 @@ def test_a_session_that_was_told_too_early_may_be_absent(is_lost: bool) -> None:
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_a_save_that_was_told_too_early_may_show_what_was_before(is_lost: bool) -> None:
+def test_a_save_that_was_acknowledged_early_may_show_what_was_before(is_lost: bool) -> None:
     judged = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
     if is_lost:
         judged.lose("storage_ack_early", "o2/commit#1", Address(Scope("u1", "s"), "session", "s"))
@@ -116,7 +116,9 @@ def test_a_save_that_was_told_too_early_may_show_what_was_before(is_lost: bool) 
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_a_save_that_was_told_too_early_may_have_the_version_of_one_that_was_stored(is_lost: bool) -> None:
+def test_a_save_acknowledged_early_may_have_the_version_of_one_that_was_stored(
+    is_lost: bool,
+) -> None:
     judged = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
     judged.oracle.observe_request("a", "o2", SaveSession("o2"), 0)
     judged.tell("o3", SaveSession(""), Done(SessionSaved("s", 2, 0)))
@@ -137,7 +139,7 @@ def test_a_save_meets_an_older_version_only_if_the_newer_one_is_lost(is_lost: bo
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_an_entity_that_was_told_too_early_is_absent(is_lost: bool) -> None:
+def test_an_entity_that_was_acknowledged_early_is_absent(is_lost: bool) -> None:
     history = History()
     op_id = history.tell((ALICE, "likes tea"), embed=False)
     request = history.log.flying[op_id].request
@@ -149,7 +151,7 @@ def test_an_entity_that_was_told_too_early_is_absent(is_lost: bool) -> None:
         history.get(TEA, entity(ALICE, "likes tea"))
 
 
-def test_an_id_that_was_told_too_early_may_be_given_again_even_before() -> None:
+def test_an_id_that_was_acknowledged_early_may_be_given_again_even_before() -> None:
     created = Done(SessionCreated("s", 0))
     judged = Judged()
     judged.lose("storage_ack_early", "o1/commit#1", Address(Scope("u1", "s"), "session", "s"))

@@ -20,7 +20,7 @@ from umi_sim.services.storage import SimStorage
 NEWEST = ["description", "session_id"]
 
 
-def lived(scenario: str, seed: int) -> Verdict:
+def run_seed(scenario: str, seed: int) -> Verdict:
     return run_once(draw(find(scenario), seed))[0]
 
 
@@ -46,7 +46,7 @@ class Bytes:
 def test_rows_of_an_earlier_release_change_nothing(
     monkeypatch: pytest.MonkeyPatch, scenario: str, seed: int
 ) -> None:
-    plain, kept = lived(scenario, seed), Bytes()
+    plain, kept = run_seed(scenario, seed), Bytes()
     assert list(Resource.__struct_fields__)[-len(NEWEST) :] == NEWEST
     read = SimStorage.read
 
@@ -55,7 +55,7 @@ def test_rows_of_an_earlier_release_change_nothing(
         return structs.replace(answer, rows=tuple([kept.through(row) for row in answer.rows]))
 
     monkeypatch.setattr(SimStorage, "read", read_bytes)
-    assert list_results(lived(scenario, seed)) == list_results(plain)
+    assert list_results(run_seed(scenario, seed)) == list_results(plain)
     assert kept.old_count > 0
 
 

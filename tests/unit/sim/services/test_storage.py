@@ -484,7 +484,7 @@ def test_bytes_are_counted_alike_step_by_step_and_at_once() -> None:
     assert storage.used_bytes() == holding(put("b"), entity("e")).used_bytes()
 
 
-def test_searches_do_not_know_what_was_told_after_the_horizon() -> None:
+def test_searches_do_not_see_rows_written_after_the_horizon() -> None:
     storage = SimStorage()
     flush(storage, entity("e1"), vector("e1", 1, 0), now_ms=10)
     flush(storage, entity("e2"), vector("e2", 1, 0), now_ms=20)
@@ -537,7 +537,7 @@ def test_of_a_rotten_session_one_bit_is_another_one() -> None:
     storage.check()
 
 
-def test_what_is_foretold_is_what_would_be_answered_and_changes_nothing() -> None:
+def test_a_prediction_equals_the_later_answer_and_changes_nothing() -> None:
     storage = holding(put("a"), put("b"))
     storage.rot(at("b"))
     batch = Commit((put("a"), delete("b"), put("c")), (Expect(at("a"), 1),), "k", request_id=7)

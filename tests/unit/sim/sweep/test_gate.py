@@ -34,13 +34,13 @@ def test_three_ways_have_one_trace() -> None:
 
 
 @pytest.mark.parametrize(("planted", "beside"), [(None, ()), ("get-alive-at-expiry", None)])
-def test_what_is_lived_beside_a_run_is_lived_once(
+def test_a_comparison_runs_once_beside_a_run(
     planted: str | None, beside: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lived = list[object]()
+    recorded = list[object]()
 
     def noting(config: RunConfig, *args: Any, **more: Any) -> Any:
-        lived.append(config.equivalences)
+        recorded.append(config.equivalences)
         return run_once(config, *args, **more)
 
     monkeypatch.setattr(gate, "run_once", noting)
@@ -48,7 +48,7 @@ def test_what_is_lived_beside_a_run_is_lived_once(
     traces = gate.hashes(structs.replace(config, planted=planted))
     first = config.equivalences
     assert len(dict.fromkeys(traces.values())) == 1
-    assert lived == [first, *[first if beside is None else beside] * 2]
+    assert recorded == [first, *[first if beside is None else beside] * 2]
 
 
 def test_a_stream_for_all_is_seen_by_one_more_draw(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_a_choice_by_the_hash_of_a_string_is_seen_by_another_process(
         "from umi_sim.kernel.prng import Stream\n"
         "Stream.pick = lambda self, items: items[(self.below(len(items)) + hash('x')) % len(items)]"
     )
-    totals = lived(GATED)
+    totals = run_seed(GATED)
     (apart,) = totals.apart.values()
     assert (totals.gated, apart.rule, apart.seed) == (1, "same-seed-same-trace", GATED)
     assert apart.lines[0].startswith("first difference at record ")
@@ -116,7 +116,7 @@ def test_a_process_that_is_killed_has_one_more_chance_then_its_seed_is_lost(
         "    os.kill(os.getpid(), 9)\n"
         "child.ANSWERS['run'] = do_run"
     )
-    totals = lived(1)
+    totals = run_seed(1)
     assert totals.lost["own.toml", 1].why == "its process was ended by signal 9"
     assert len(list(Path().glob("pid*"))) == 2
 
@@ -136,7 +136,7 @@ def test_a_run_beyond_its_limits_ends_its_process_and_leaves_seed_and_configurat
         "import os, signal\nfrom umi_sim.sweep import child\n"
         f"def do_run(question):\n{lines}\nchild.ANSWERS['run'] = do_run"
     )
-    totals = lived(1, wall_ms_max=100 if "pause" in lines else 600_000, memory_bytes_max=2**30)
+    totals = run_seed(1, wall_ms_max=100 if "pause" in lines else 600_000, memory_bytes_max=2**30)
     (found,) = totals.found.values()
     assert (found.kind, found.rule, found.message) == ("timeout", "progress (LIVE-2)", message)
     kept = seed_file.loads(found.text.encode(), "x")
@@ -155,7 +155,7 @@ def test_a_memory_error_in_a_run_is_a_limit_and_no_crash() -> None:
     assert not child.is_out_of_memory(verdict)
 
 
-def lived(seed: int, **limits: int) -> Totals:
+def run_seed(seed: int, **limits: int) -> Totals:
     """One seed of a small scenario, as a worker lives it."""
     plan = SweepPlan((source_of("own.toml"),), [seed])
     (task,) = plan.tasks()

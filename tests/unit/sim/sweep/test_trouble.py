@@ -82,7 +82,7 @@ def test_a_line_with_a_seed_file_that_is_none_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"runs": 0}, "its runs, and those that were lost, are not all of its seeds"),
         ({"found": {}}, "totals.found has wrong keys"),
@@ -90,14 +90,14 @@ def test_a_line_with_a_seed_file_that_is_none_is_refused(text: str) -> None:
         ({"step": 1}, "totals.step: unknown key; did you mean steps?"),
     ],
 )
-def test_a_line_that_contradicts_itself_is_refused(change: dict[str, Any], said: str) -> None:
+def test_a_line_that_contradicts_itself_is_refused(change: dict[str, Any], message: str) -> None:
     found_in("bad.toml", "1")
     line = json.loads(Path("found.jsonl").read_text())
     if "found" in change:
         change = {"found": {"f": next(iter(line["totals"]["found"].values()))}}
     line["totals"] |= change
     Path("found.jsonl").write_text(f"{json.dumps(line)}\n")
-    assert f"line 1: not a line of a sweep: {said}" in refused("merge", "found.jsonl")
+    assert f"line 1: not a line of a sweep: {message}" in refused("merge", "found.jsonl")
 
 
 def test_what_a_line_says_drives_no_terminal() -> None:
@@ -234,7 +234,7 @@ def test_a_run_without_an_end_is_run_again_before_it_is_believed(monkeypatch: py
     assert reports == [(["safety"], 2), (["timeout"], 2), (["timeout"], 1)]
 
 
-def test_who_computes_for_too_long_is_stopped_whatever_it_catches() -> None:
+def test_a_computation_that_takes_too_long_is_stopped_whatever_it_catches() -> None:
     def catches_all() -> None:
         while True:
             try:
@@ -273,7 +273,7 @@ class Partly(Executor):
         return future
 
 
-def test_what_a_chunk_had_found_when_the_sweep_was_interrupted_is_told(
+def test_what_a_chunk_had_found_when_the_sweep_was_interrupted_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def wait(*_: Any, **__: Any) -> Any:
@@ -361,7 +361,9 @@ def hits() -> list[int]:
     return [kept.seed.history.hits for kept in corpus.list_files(seed_file.EPHEMERAL) if kept.seed]
 
 
-def test_hits_that_nobody_could_write_down_are_counted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hits_that_could_not_be_written_are_counted_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """By a sweep that was killed before its end, or on another machine."""
     with monkeypatch.context() as killed:
         killed.setattr(failure_files.FailureFolder, "last", lambda self, totals: None)
@@ -390,12 +392,12 @@ def test_a_planted_bug_that_nothing_sees_is_no_pass() -> None:
     result = sweep("blind.toml", "--seeds", "0..3")
     assert result.exit_code == 4
     assert ", planted bug get-alive-at-expiry not found\n" in result.stdout
-    lived = umi("run", "blind.toml", "--seed", "0")
-    assert lived.exit_code == 0
-    assert "  planted  get-alive-at-expiry, which this run does not show\n" in lived.stdout
+    alone = umi("run", "blind.toml", "--seed", "0")
+    assert alone.exit_code == 0
+    assert "  planted  get-alive-at-expiry, which this run does not show\n" in alone.stdout
 
 
-def test_an_earlier_failure_is_told_with_its_cause() -> None:
+def test_an_earlier_failure_is_reported_with_its_cause() -> None:
     sweep("bad.toml", "--seeds", "1..2")
     (path,) = seed_file.EPHEMERAL.glob("*.json")
     output = sweep("bad.toml", "--seeds", "3").stdout
@@ -440,7 +442,7 @@ def test_nothing_that_was_run_keeps_no_promise() -> None:
 
 
 @pytest.mark.parametrize(("args", "status"), [(("run", "bad.toml", "--seed", "1"), 1), (("scenarios",), 0)])
-def test_who_stops_reading_changes_no_verdict(args: tuple[str, ...], status: int) -> None:
+def test_a_reader_that_stops_changes_no_verdict(args: tuple[str, ...], status: int) -> None:
     command = [sys.executable, "-P", "-m", "umi_sim", *args]
     around = {"PYTHONPATH": str(ROOT), "PATH": ""}
     with subprocess.Popen(command, env=around, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

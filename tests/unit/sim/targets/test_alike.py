@@ -67,7 +67,9 @@ def test_what_each_may_do_but_one_does_otherwise_is_a_difference(other: type[Ada
 
 
 @pytest.mark.parametrize(("one", "other"), [(Dict, Broken), (Broken, Dict)])
-def test_whoever_breaks_his_contract_is_told_as_that(one: type[Adapter], other: type[Adapter]) -> None:
+def test_a_subject_that_breaks_its_contract_is_reported_as_such(
+    one: type[Adapter], other: type[Adapter]
+) -> None:
     assert compared(one, other).rule == "answer"
 
 

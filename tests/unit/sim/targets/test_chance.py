@@ -145,7 +145,7 @@ def store() -> type[LosesNowAndThen]:
     return type("LosesNowAndThen", (LosesNowAndThen,), {"numbers": count(), "__module__": __name__})
 
 
-def test_a_failure_that_does_not_recur_is_told_and_never_kept(
+def test_a_failure_that_does_not_recur_is_reported_and_not_saved(
     store: type[LosesNowAndThen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -98,8 +98,8 @@ class Dict(Kv):
         return len(self._alive(ns))
 
     def scan(self, ns: str, limit: int, cursor: str | None = None) -> tuple[list[str], str | None]:
-        left = sorted(key for key in self._alive(ns) if cursor is None or key > cursor)
-        return left[:limit], left[limit - 1] if len(left) > limit else None
+        keys = sorted(key for key in self._alive(ns) if cursor is None or key > cursor)
+        return keys[:limit], keys[limit - 1] if len(keys) > limit else None
 
 
 class Stale(Exception):

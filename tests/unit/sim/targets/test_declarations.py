@@ -81,7 +81,7 @@ def test_an_adapter_that_says_what_is_read_is_taken(store: type[Kv]) -> None:
         ({"outside": None}, "Mine.outside: is None, expected no value here"),
     ],
 )
-def test_what_nobody_can_mean_is_refused(body: dict[str, object], message: str) -> None:
+def test_a_meaningless_declaration_is_refused(body: dict[str, object], message: str) -> None:
     with pytest.raises(BadAdapter) as refused:
         check_declared(type("Mine", (Mine,), body))
     assert message in str(refused.value)

@@ -199,10 +199,10 @@ def test_a_full_disk_takes_a_part_and_then_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "abcd"
 
 
-@pytest.mark.parametrize(("part", "left", "answer"), [(0, "abcd", "file not cut to 1 bytes"),
+@pytest.mark.parametrize(("part", "content", "answer"), [(0, "abcd", "file not cut to 1 bytes"),
                                                     (100, "a", "file cut to 1 bytes")])  # fmt: skip
 def test_a_process_dies_before_or_after_a_file_is_cut(
-    tmp_path: Path, part: int, left: str, answer: str
+    tmp_path: Path, part: int, content: str, answer: str
 ) -> None:
     def die(_: Exception) -> None:
         raise faults.Killed
@@ -215,7 +215,7 @@ def test_a_process_dies_before_or_after_a_file_is_cut(
         with pytest.raises(faults.Killed):
             os.truncate(path, 1)
         assert sites.told == answer
-    assert path.read_text() == left
+    assert path.read_text() == content
 
 
 def test_everything_is_as_before_afterwards(tmp_path: Path) -> None:

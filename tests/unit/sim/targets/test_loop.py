@@ -84,11 +84,11 @@ def put_for(key: str, ms: int) -> Item:
     return Item("op", (ContractOp("put", {"key": key, "value": "v", "ttl": ms}),))
 
 
-@pytest.mark.parametrize(("ms", "left"), [(999, "'v'"), (1_000, "None"), (5_000, "None")])
-def test_a_timer_runs_when_its_time_comes_though_nothing_is_asked_then(ms: int, left: str) -> None:
+@pytest.mark.parametrize(("ms", "answer"), [(999, "'v'"), (1_000, "None"), (5_000, "None")])
+def test_a_timer_runs_when_its_time_comes_though_nothing_is_asked_then(ms: int, answer: str) -> None:
     get = Item("op", (ContractOp("get", {"key": "a"}),))
     verdict = run(Timed, (put_for("a", 1_000), Item("advance", number=ms), get))
-    assert (verdict.broken, verdict.steps[-1].told) == (None, left)
+    assert (verdict.broken, verdict.steps[-1].told) == (None, answer)
 
 
 def test_timers_run_at_their_own_times_and_end_with_their_process() -> None:

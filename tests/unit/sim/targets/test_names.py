@@ -96,7 +96,7 @@ def test_what_was_deleted_and_comes_again_may_have_its_old_id() -> None:
     assert verdict.steps[-1].told == "[['m0', 'tea']]"
 
 
-def test_what_was_cut_off_and_is_told_again_has_the_new_name() -> None:
+def test_what_was_cut_off_and_is_added_again_has_the_new_name() -> None:
     """Nobody was told the first one; a store that dedupes gives its id, which is then that of the second."""
     cut_off, again = Item("cancel", (add("m1", "tea"),), 1), Item("op", (add("m2", "tea"),))
     verdict = run(Hashes, (cut_off, again, LIST, Item("op", (ContractOp("delete", {"id": "m2"}),)), LIST))
@@ -104,7 +104,7 @@ def test_what_was_cut_off_and_is_told_again_has_the_new_name() -> None:
     assert [step.told for step in verdict.steps][1:] == ["'m2'", "[['m2', 'tea']]", "True", "[]"]
 
 
-def test_what_was_told_keeps_its_name_where_a_store_dedupes() -> None:
+def test_what_was_added_keeps_its_name_where_a_store_dedupes() -> None:
     class Renames(Notes):
         """It says that it dedupes, and makes a new note of what it knows."""
 

@@ -113,7 +113,7 @@ def test_a_store_file_can_be_checked() -> None:
     assert umi("check", written()).stdout == f"OK {FILE}: run of a store, 4 items\n"
 
 
-def test_what_explain_and_html_cannot_do_is_told() -> None:
+def test_files_that_explain_and_html_cannot_read_are_reported() -> None:
     assert "is a file, and explain takes a word: umi-sim show FILE" in refused("explain", written())
     assert "promise an error means not applied, now or later" in " ".join(
         umi("explain", "error-applied").stdout.split()
@@ -128,8 +128,8 @@ def test_what_explain_and_html_cannot_do_is_told() -> None:
 
 
 def test_what_was_not_asked_is_no_answer_of_the_store() -> None:
-    said = [["None"], [], ["not asked: no answer gave version r1"], ["'v'", "'v'"]]
-    arrows = page_of(written(said=said))["steps"][2][5]
+    answers = [["None"], [], ["not asked: no answer gave version r1"], ["'v'", "'v'"]]
+    arrows = page_of(written(said=answers))["steps"][2][5]
     between = {(arrow[0], arrow[1]) for arrow in arrows if arrow[2] in ("request", "reply")}
     assert between == {(0, 0)}
     assert {(arrow[0], arrow[1]) for arrow in page_of(written())["steps"][2][5][::2]} == {(0, 1), (1, 0)}

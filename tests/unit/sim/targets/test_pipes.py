@@ -64,7 +64,7 @@ PAGES = """
 """
 
 
-def test_pages_are_asked_for_by_what_the_page_before_told(tmp_path: Path) -> None:
+def test_pages_are_requested_by_the_cursor_of_the_page_before(tmp_path: Path) -> None:
     adapter = piped(tmp_path, PAGES.strip())
     puts = [Item("op", (ContractOp("put", {"key": key, "value": "v"}),)) for key in "abc"]
     verdict = run(adapter, (*puts, Item("op", (ContractOp("scan", {"limit": 2}),))))

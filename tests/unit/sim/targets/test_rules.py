@@ -257,7 +257,7 @@ def test_what_is_missing_before_any_time_has_passed_has_not_expired() -> None:
 
 
 @pytest.mark.parametrize("store", [Joined, JoinedByLine])
-def test_names_that_are_joined_are_told_apart_by_none(store: type[Adapter]) -> None:
+def test_names_that_are_joined_are_distinguished_by_no_rule(store: type[Adapter]) -> None:
     small = hunt(store, range(400)).small
     assert small is not None
     assert small.broken is not None

@@ -79,7 +79,7 @@ def test_two_processes_tell_what_one_tells(here: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_store_that_takes_its_process_along_is_told_in_a_line(here: Path) -> None:
+def test_a_store_that_ends_its_process_is_reported_in_a_line(here: Path) -> None:
     there = BROKEN.replace("return self.rows.get(key)", "os.getpid() == ME or os._exit(3)")
     (here / "broken_store.py").write_text(f"import os\nME = {os.getpid()}\n{there}")
     done = umi("broken_store:Mine", "--seeds", "0..50", "--jobs", "2")
@@ -87,7 +87,7 @@ def test_a_store_that_takes_its_process_along_is_told_in_a_line(here: Path) -> N
     assert "umi-sim: a process died with the store that it ran" in done.stderr
 
 
-def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
+def test_a_finding_is_printed_written_and_replayed(here: Path) -> None:
     (here / "broken_store.py").write_text(BROKEN)
     done = umi("broken_store:Mine", "--seeds", "0..50", "--json", "--export", "show.py")
     report = json.loads(done.stdout)
@@ -321,7 +321,7 @@ class Notes(MemoryStore):
         return [(name, text) for name, (owner, text) in self.rows.items() if owner.startswith(user)]
 
 
-def test_scopes_that_are_mixed_up_are_told_as_that() -> None:
+def test_scopes_that_are_mixed_up_are_reported_as_such() -> None:
     small = hunt(Notes, range(300)).small
     assert small is not None
     assert small.broken is not None
@@ -354,7 +354,7 @@ class Backwards(Other):
 )
 
 
-def test_every_kind_of_failure_is_told_once_and_kept(here: Path) -> None:
+def test_every_kind_of_failure_is_reported_once_and_saved(here: Path) -> None:
     (here / "broken_store.py").write_text(SEVERAL)
     done = umi("broken_store:Mine", "--all", "--seeds", "0..60", "--json")
     report = json.loads(done.stdout)
@@ -438,7 +438,7 @@ def test_a_file_that_asks_for_more_than_there_is_is_one_line(here: Path) -> None
     assert (done.exit_code, done.output) == (2, message)
 
 
-def test_without_a_failure_there_is_no_script_and_that_is_told(here: Path) -> None:
+def test_without_a_failure_there_is_no_script_and_that_is_reported(here: Path) -> None:
     umi("--init", "kv", "mine.py")
     done = umi("mine:Mine", "--seeds", "0..1", "--export", "show.py")
     assert "show.py was not written: no promise was broken" in done.stdout
@@ -465,14 +465,14 @@ def test_a_failure_is_written_as_a_history(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [("x.txt", "name a file .py, .jsonl or .edn"), ("mine.edn", "is no history, and would be written over")],
 )
-def test_a_file_that_is_something_else_is_no_export(here: Path, name: str, said: str) -> None:
+def test_a_file_that_is_something_else_is_no_export(here: Path, name: str, message: str) -> None:
     umi("--init", "kv", "mine.py")
     (here / "mine.edn").write_text("{:a 1}")
     done = umi("mine:Mine", "--seeds", "0..1", "--export", name)
-    assert (done.exit_code, done.stdout, said in done.stderr) == (2, "", True)
+    assert (done.exit_code, done.stdout, message in done.stderr) == (2, "", True)
     assert (here / "mine.edn").read_text() == "{:a 1}"
 
 

@@ -66,9 +66,9 @@ def test_one_that_differs_is_found_and_shrunk_and_replays(
 
 
 def test_what_it_does_not_serve_is_not_asked_for() -> None:
-    def serves_some(asked: dict[str, object], said: dict[str, object]) -> None:
+    def serves_some(asked: dict[str, object], message: dict[str, object]) -> None:
         if asked["op"] == "hello":
-            said["serves"] = ["set", "get", "touch"]
+            message["serves"] = ["set", "get", "touch"]
 
     with served_here(serves_some):
         found = whole_memory.hunt(COMMAND, ["working", "memorize"], [1], None, is_compared=False)

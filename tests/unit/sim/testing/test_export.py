@@ -99,7 +99,7 @@ def test_it_imports_umi_core_alone() -> None:
     assert all(module.split(".")[0] == "umi_core" for module in modules)
 
 
-def test_a_bug_inside_shows_by_a_read_that_nobody_asked() -> None:
+def test_a_bug_inside_shows_by_a_read_that_was_not_requested() -> None:
     seed = recorded(
         Op("o1", 0, "a", "set", {"key": "k", "value": b"tea"}),
         Op("o2", 0, "a", "set", {"key": "k", "value": b"coffee"}),
@@ -178,7 +178,7 @@ def hostile_run() -> SeedFile:
     )
 
 
-def test_nothing_that_was_said_is_more_than_a_literal() -> None:
+def test_every_text_is_only_a_literal() -> None:
     text = source_of(hostile_run()).text
     assert text.isascii()
     assert all(module.startswith("umi_core.") for module in imports_of(text))

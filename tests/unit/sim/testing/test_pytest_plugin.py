@@ -130,8 +130,8 @@ def test_a_project_without_such_files_pays_for_nothing() -> None:
         loaded = [name for name in set(sys.modules) - before if name[:4] in ("umi_", "nump", "attr", "clic")]
         print(sorted(loaded))
     """
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines()[-1] == "['umi_sim', 'umi_sim.testing', 'umi_sim.testing.pytest_plugin']"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.splitlines()[-1] == "['umi_sim', 'umi_sim.testing', 'umi_sim.testing.pytest_plugin']"
 
 
 # What is told.
@@ -142,7 +142,7 @@ def test_lives_that_keep_every_promise_pass(pytester: Pytester) -> None:
     assert not Path(".umi-sim").exists()
 
 
-def test_a_failure_is_told_in_our_layout_and_leaves_its_seed_file(pytester: Pytester) -> None:
+def test_a_failure_is_printed_in_our_layout_and_leaves_its_seed_file(pytester: Pytester) -> None:
     pytester.makefile(".toml", **{"scenarios/broken": BROKEN})
     result = run(pytester, "--umi-sim-seeds", "1", "scenarios")
     result.assert_outcomes(passed=1, failed=1)

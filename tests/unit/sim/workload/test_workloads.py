@@ -441,7 +441,7 @@ def has_returned(values: list[str]) -> bool:
     return len(set(changes)) < len(changes)
 
 
-def test_what_was_told_is_told_again_and_asked_for() -> None:
+def test_what_was_remembered_is_remembered_again_and_asked_for() -> None:
     texts = [args["text"] for _, args in requests(weights={"remember": 1}, adversarial=(0, 1))]
     queries = [
         args["query"] for name, args in requests(weights={"remember": 1, "recall": 1}) if name == "recall"
@@ -450,7 +450,7 @@ def test_what_was_told_is_told_again_and_asked_for() -> None:
     assert any(query in text for query in queries for text in texts)
 
 
-def test_a_hostile_text_may_be_one_told_before_in_another_case_or_with_one_character_changed() -> None:
+def test_a_hostile_text_may_be_an_earlier_one_in_another_case_or_with_one_character_changed() -> None:
     user, stream = User(PLAIN, "a", Everything()), Stream(1, "test")
     pool = [text for values in pools.HOSTILE_TEXTS.values() for text in values]
     texts = [str(user.text(stream)) for _ in range(9)]
@@ -474,7 +474,7 @@ def recalls(count: int, **changes: Any) -> list[dict[str, Any]]:
     return [args for name, args in over_seeds(count, **RECALLS, **changes) if name == "recall"]
 
 
-def test_half_of_the_questions_refer_to_something_said_and_mostly_turns_are_given_with_them() -> None:
+def test_half_of_the_questions_refer_to_a_turn_and_mostly_turns_are_given_with_them() -> None:
     referring = [args for args in recalls(20) if read(args["query"]).terms]
     assert 0.3 < len(referring) / len(recalls(20)) < 0.7
     assert 0.7 < sum("turns" in args for args in referring) / len(referring) < 0.95
@@ -488,16 +488,16 @@ def test_questions_refer_in_each_of_the_four_languages() -> None:
 @pytest.mark.slow
 def test_every_term_of_the_tables_is_asked_about() -> None:
     # Without those that mean something in a sentence of their language alone: `son` is an English word.
-    left = {term for term in LANGUAGES if read(term).terms}
+    unseen = {term for term in LANGUAGES if read(term).terms}
     for name, args in over_seeds(3_000, **RECALLS):
         if name == "recall":
-            left.difference_update(read(args["query"]).terms)
-        if not left:
+            unseen.difference_update(read(args["query"]).terms)
+        if not unseen:
             break
-    assert left == set()
+    assert unseen == set()
 
 
-def test_turns_are_none_to_twelve_told_before_blank_and_too_long() -> None:
+def test_turns_are_none_to_twelve_remembered_before_blank_and_too_long() -> None:
     remembered: list[str] = []
     counts, texts = Counter[int](), list[str]()
     for name, args in over_seeds(60, **RECALLS):
@@ -513,15 +513,17 @@ def test_turns_are_none_to_twelve_told_before_blank_and_too_long() -> None:
     assert any(len(text) > limits.TURN_CHARS_MAX for text in texts)
 
 
-def test_a_hostile_user_has_said_hostile_things() -> None:
+def test_a_hostile_user_sends_hostile_texts() -> None:
     pool = {text for values in pools.HOSTILE_TEXTS.values() for text in values if isinstance(text, str)}
     drawn = over_seeds(30, weights={"remember": 1, "recall": 1}, adversarial=(1, 2))
     turns = [args["turns"] for name, args in drawn if name == "recall" and "turns" in args]
-    said = [turn.text for some in turns if isinstance(some, tuple) for turn in some if isinstance(turn, Turn)]
-    assert any(text in pool for text in said)
+    texts = [
+        turn.text for some in turns if isinstance(some, tuple) for turn in some if isinstance(turn, Turn)
+    ]
+    assert any(text in pool for text in texts)
 
 
-def test_deep_search_is_left_to_the_question_as_often_as_it_is_told() -> None:
+def test_deep_search_is_left_to_the_question_as_often_as_configured() -> None:
     given = Counter(args.get("deep") for args in recalls(60))
     assert all(
         abs(given[value] / given.total() - share) < 0.05
@@ -582,7 +584,7 @@ def talk(tmp_path: Path) -> dict[str, Any]:
     return dict(workload="transcript", transcript=str(path), operations_max=999, weights={"len": 1})
 
 
-def test_a_transcript_is_told_in_order_beside_generated_requests(talk: dict[str, Any]) -> None:
+def test_a_transcript_is_played_in_order_beside_generated_requests(talk: dict[str, Any]) -> None:
     drawn = requests(**talk)
     timed = [one for one in drawn if one[0] != "len"]
     names = [name for name, _ in timed]
@@ -603,7 +605,7 @@ def test_turns_are_remembered_one_by_one_or_in_batches(talk: dict[str, Any]) -> 
     assert set(talks) == {tuple(f"word{number} é" for number in range(14)), batches}
 
 
-def test_of_one_turn_it_is_told_who_said_it(talk: dict[str, Any]) -> None:
+def test_a_single_turn_has_its_speaker(talk: dict[str, Any]) -> None:
     all_args = [args for seed in range(9) for name, args in requests(**talk, seed=seed) if name == "remember"]
     assert {args["text"]: args.get("speaker") for args in all_args if "13" in args["text"]} == {
         "word13 é": "S13"

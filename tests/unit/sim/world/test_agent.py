@@ -37,7 +37,7 @@ def test_an_answer_in_the_millisecond_of_the_timeout_comes_too_late(late_ms: int
     assert ("late answer" not in machine.marks) is is_heard
 
 
-def test_an_answer_is_heard_once_and_not_after_a_crash() -> None:
+def test_an_answer_is_delivered_once_and_not_after_a_crash() -> None:
     machine, agent, effect = waiting()
     answer = EffectFailed(effect.request_id, "refused")
     assert agent.awaits(answer, NOW_MS)

@@ -38,7 +38,7 @@ def pause(at: str, for_ms: int, runs: str) -> Fault:
     return Fault("f2", "agent_pause", at, {"for_ms": for_ms, "clock": runs})
 
 
-def lived(*items: Item) -> tuple[Verdict, Records]:
+def run_items(*items: Item) -> tuple[Verdict, Records]:
     verdict, trace = run_once(CONFIG, items, keep_trace=True)
     assert verdict.failure is None, verdict.failure
     return verdict, [[*decode(record)] for record in trace.kept]
@@ -72,7 +72,7 @@ def asked(records: Records) -> dict[object, tuple[object, object]]:
 def test_a_time_out_comes_at_the_world_time_at_which_the_clock_shows_it(
     moves: Sequence[ClockMove], due_ms: int
 ) -> None:
-    _, records = lived(session(1), LOST, *moves)
+    _, records = run_items(session(1), LOST, *moves)
     world_ms, reading_ms = woken(records)[0]
     assert world_ms == due_ms
     assert isinstance(reading_ms, int)
@@ -80,14 +80,14 @@ def test_a_time_out_comes_at_the_world_time_at_which_the_clock_shows_it(
 
 
 def test_a_clock_that_never_thaws_is_no_failure_because_the_world_heals() -> None:
-    verdict, records = lived(session(1), LOST, clock(1, 1_000, "freeze"))
+    verdict, records = run_items(session(1), LOST, clock(1, 1_000, "freeze"))
     assert woken(records) == []
     assert verdict.replies["done"] > 0
 
 
 def test_a_move_waits_for_its_time_whatever_comes_before_it_in_the_record() -> None:
     moves = clock(1, 1_000, "freeze"), clock(2, 3_000, "thaw", catch_up=False)
-    _, records = lived(*moves, ask(1, 1_000), ask(2, 2_000), ask(3, 3_000), ask(4, 3_001))
+    _, records = run_items(*moves, ask(1, 1_000), ask(2, 2_000), ask(3, 3_000), ask(4, 3_001))
     assert asked(records) == {
         "o1": (1_000, 1_000), "o2": (2_000, 1_000), "o3": (3_000, 1_000), "o4": (3_001, 1_001),
     }  # fmt: skip
@@ -95,13 +95,13 @@ def test_a_move_waits_for_its_time_whatever_comes_before_it_in_the_record() -> N
 
 def test_a_landing_shows_a_reading_that_a_fast_clock_leaves_out() -> None:
     fast = clock(1, 0, "drift", num=2, den=1)
-    _, records = lived(fast, clock(2, 500, "land", to_ms=1_001), ask(1, 500))
+    _, records = run_items(fast, clock(2, 500, "land", to_ms=1_001), ask(1, 500))
     assert asked(records) == {"o1": (500, 1_001)}
 
 
 @pytest.mark.parametrize("to_ms", [499, 20_000])
 def test_a_landing_back_or_over_another_event_is_skipped_and_counted(to_ms: int) -> None:
-    verdict, records = lived(session(1, 400), LOST, clock(1, 500, "land", to_ms=to_ms), ask(2, 500))
+    verdict, records = run_items(session(1, 400), LOST, clock(1, 500, "land", to_ms=to_ms), ask(2, 500))
     assert asked(records)["o2"] == (500, 500)
     assert verdict.skipped == {"landing that is too late or too far": 1}
 
@@ -110,25 +110,25 @@ def test_a_landing_back_or_over_another_event_is_skipped_and_counted(to_ms: int)
 
 
 def test_a_pause_delays_everything_and_loses_nothing() -> None:
-    _, records = lived(session(1), ask(2, 1_500), pause("o1/commit#1/answer", 5_000, "runs"))
+    _, records = run_items(session(1), ask(2, 1_500), pause("o1/commit#1/answer", 5_000, "runs"))
     assert asked(records) == {"o1": (1_000, 1_000), "o2": (6_001, 6_001)}
     answers = [each[1] for each in records if each[2] == Tag.ANSWER and str(each[3]).startswith("o1")]
     assert answers == [6_001]
 
 
 def test_a_pause_on_a_request_delivers_it_afterwards() -> None:
-    verdict, records = lived(ask(1, 1_000), pause("o1", 5_000, "runs"))
+    verdict, records = run_items(ask(1, 1_000), pause("o1", 5_000, "runs"))
     assert asked(records) == {"o1": (6_000, 6_000)}
     assert (verdict.fired, verdict.skipped) == ({"agent_pause": 1}, {})
 
 
 def test_a_clock_that_stood_in_a_pause_has_caught_up_when_it_ends() -> None:
-    _, records = lived(session(1), ask(2, 1_500), pause("o1/commit#1/answer", 5_000, "stands"))
+    _, records = run_items(session(1), ask(2, 1_500), pause("o1/commit#1/answer", 5_000, "stands"))
     assert asked(records)["o2"] == (6_001, 6_001)
 
 
 def test_time_outs_pass_unseen_in_a_pause() -> None:
-    _, records = lived(session(1), LOST, ask(2, 2_000), pause("o2", 60_000, "stands"))
+    _, records = run_items(session(1), LOST, ask(2, 2_000), pause("o2", 60_000, "stands"))
     assert asked(records)["o2"] == (62_000, 62_000)
     assert min(int(str(at_ms)) for at_ms, _ in woken(records)) > 62_000
 

@@ -37,7 +37,7 @@ def fault(kind: str, at: str = FIRST, **args: object) -> Fault:
     return Fault(f"f{sum((kind + at).encode())}", kind, at, args)
 
 
-def lived(*items: Item) -> tuple[Verdict, list[tuple[int, str]]]:
+def run_items(*items: Item) -> tuple[Verdict, list[tuple[int, str]]]:
     """The run, and the answers that came in it: when, and which."""
     verdict, trace = run_once(CONFIG, items, keep_trace=True)
     assert verdict.failure is None, verdict.failure
@@ -48,7 +48,7 @@ def lived(*items: Item) -> tuple[Verdict, list[tuple[int, str]]]:
 
 @pytest.mark.parametrize("lost", [FIRST, f"{FIRST}/answer"])
 def test_a_lost_message_is_missed_at_the_time_out_and_asked_for_again(lost: str) -> None:
-    verdict, answers = lived(session(1), fault("link_loss", lost))
+    verdict, answers = run_items(session(1), fault("link_loss", lost))
     assert [event for _, event in answers] == ["o1/commit#2/answer"]
     assert answers[0][0] >= 1_000 + TIMEOUT_MS
     assert verdict.fired == {"link_loss": 1}
@@ -56,52 +56,52 @@ def test_a_lost_message_is_missed_at_the_time_out_and_asked_for_again(lost: str)
 
 
 def test_a_request_that_comes_twice_is_done_once_and_answered_twice() -> None:
-    _, answers = lived(session(1), fault("link_duplicate", after_ms=500))
+    _, answers = run_items(session(1), fault("link_duplicate", after_ms=500))
     assert answers == [(1_001, f"{FIRST}/answer"), (1_501, f"{FIRST}/answer.2")]
 
 
 def test_the_copy_serves_where_the_first_answer_is_lost() -> None:
     both = fault("link_duplicate", after_ms=500), fault("link_loss", f"{FIRST}/answer")
-    _, answers = lived(session(1), *both)
+    _, answers = run_items(session(1), *both)
     assert answers == [(1_501, f"{FIRST}/answer.2")]
 
 
 def test_an_answer_that_comes_twice_is_late() -> None:
-    _, answers = lived(session(1), fault("link_duplicate", f"{FIRST}/answer", after_ms=7))
+    _, answers = run_items(session(1), fault("link_duplicate", f"{FIRST}/answer", after_ms=7))
     assert answers == [(1_001, f"{FIRST}/answer"), (1_008, f"{FIRST}/answer.2")]
 
 
 @pytest.mark.parametrize("kind", ["storage_refused", "storage_full", "storage_conflict"])
 def test_a_definite_failure_holds_for_the_copy_too(kind: str) -> None:
     struck = fault(kind, for_ms=100, spare_bytes=0) if kind == "storage_full" else fault(kind)
-    _, answers = lived(session(1), fault("link_duplicate", after_ms=500), struck)
+    _, answers = run_items(session(1), fault("link_duplicate", after_ms=500), struck)
     assert f"{FIRST}/answer.2" not in [event for _, event in answers]
 
 
 def test_a_copy_says_nothing_while_its_service_is_away() -> None:
     away = fault("storage_unavailable", "o2/commit#1", for_ms=1_000)
-    _, answers = lived(session(1), session(2, 1_200), fault("link_duplicate", after_ms=500), away)
+    _, answers = run_items(session(1), session(2, 1_200), fault("link_duplicate", after_ms=500), away)
     assert f"{FIRST}/answer.2" not in [event for _, event in answers]
 
 
 def test_a_delayed_message_takes_as_long_as_the_fault_says() -> None:
-    _, answers = lived(session(1), fault("link_delay", delay_ms=400))
+    _, answers = run_items(session(1), fault("link_delay", delay_ms=400))
     assert answers == [(1_401, f"{FIRST}/answer")]
 
 
 def test_a_reordered_message_comes_right_behind_the_next_one_of_its_link() -> None:
-    _, answers = lived(session(1), session(2, 1_100), fault("link_reorder", wait_ms=2_000))
+    _, answers = run_items(session(1), session(2, 1_100), fault("link_reorder", wait_ms=2_000))
     assert answers == [(1_101, "o2/commit#1/answer"), (1_101, f"{FIRST}/answer")]
 
 
 def test_a_reordered_message_that_nothing_follows_comes_late() -> None:
-    _, answers = lived(session(1), fault("link_reorder", wait_ms=2_000))
+    _, answers = run_items(session(1), fault("link_reorder", wait_ms=2_000))
     assert answers == [(3_001, f"{FIRST}/answer")]
 
 
 def test_a_clog_holds_one_direction_and_lets_all_out_together() -> None:
     sessions = [session(number, 1_000 + number) for number in range(1, 5)]
-    verdict, answers = lived(*sessions, session(5, 3_000), fault("link_clog", for_ms=600))
+    verdict, answers = run_items(*sessions, session(5, 3_000), fault("link_clog", for_ms=600))
     assert [at_ms for at_ms, _ in answers] == [1_602] * 4 + [3_001]
     assert [event for _, event in answers] != sorted(event for _, event in answers)  # an order of its own
     assert verdict.fired == {"link_clog": 1}
@@ -109,7 +109,7 @@ def test_a_clog_holds_one_direction_and_lets_all_out_together() -> None:
 
 def test_a_partition_loses_all_of_one_direction() -> None:
     cut = fault("link_partition", f"{FIRST}/answer", for_ms=600)
-    verdict, answers = lived(session(1), session(2, 1_500), session(3, 1_700), cut)
+    verdict, answers = run_items(session(1), session(2, 1_500), session(3, 1_700), cut)
     assert [event for _, event in answers] == [
         "o3/commit#1/answer",
         "o1/commit#2/answer",
@@ -119,7 +119,7 @@ def test_a_partition_loses_all_of_one_direction() -> None:
 
 
 def test_a_fault_whose_message_never_sets_out_is_skipped_and_counted() -> None:
-    verdict, _ = lived(session(1), fault("link_loss", "o9/commit#1"))
+    verdict, _ = run_items(session(1), fault("link_loss", "o9/commit#1"))
     assert verdict.skipped == {"fault": 1}
     assert verdict.fired == {}
 
@@ -127,7 +127,7 @@ def test_a_fault_whose_message_never_sets_out_is_skipped_and_counted() -> None:
 def test_link_and_service_faults_of_one_event_both_strike_in_any_order_of_the_record() -> None:
     pair = fault("storage_reply_lost", told="unknown"), fault("link_delay", delay_ms=50)
     for faults in (pair, pair[::-1]):
-        verdict, _ = lived(session(1), *faults)
+        verdict, _ = run_items(session(1), *faults)
         assert verdict.fired == {"link_delay": 1, "storage_reply_lost": 1}
 
 
