@@ -271,7 +271,7 @@ def note(text: str) -> tuple[str, Remembered]:
 
 
 def believing(oracle: Oracle) -> Oracle:
-    """An oracle that asks nobody why something failed: a history told by hand leaves that out."""
+    """An oracle that does not check why something failed: a handwritten history leaves that out."""
     for agent in oracle.agents.values():
         agent.failures.demand = lambda *_: None  # type: ignore[method-assign]  # the one rule of this model
     return oracle

@@ -57,7 +57,7 @@ ENDS: Final = (
 
 
 def strange(lines: Iterable[str]) -> dict[str, str]:
-    """Words that nobody explains, each with a line that has it."""
+    """Words without an explanation, each with a line that has it."""
     found = {word: line for line in lines for word in words_in(line)}
     return {word: line.strip() for word, line in found.items() if is_strange(word)}
 
@@ -76,11 +76,11 @@ def words_in(line: str) -> Iterator[str]:
 
 
 def is_strange(word: str) -> bool:
-    return not is_told(word) and not all(is_told(part) for part in word.split("-") if len(part) > 1)
+    return not is_known(word) and not all(is_known(part) for part in word.split("-") if len(part) > 1)
 
 
 @cache
-def is_told(word: str) -> bool:
+def is_known(word: str) -> bool:
     """Whether it is a form of a word that every reader knows, or that has a page."""
     return not is_unknown(word) or any(
         form in plain_words() or not is_unknown(form) for form in forms(word.lower())

@@ -63,7 +63,7 @@ def input_of(prompt: str, name: str) -> Any:
 
 
 def plain(task: str, prompt: str) -> str:
-    """A model that notes what it is told, and otherwise knows nothing better: no verdict, no variant, the
+    """A model that notes its prompts, and otherwise knows nothing better: no verdict, no variant, the
     query as it is."""
     match task:
         case "extract":
@@ -107,7 +107,7 @@ def verdict(kind: str, confidence: float = 0.9, reason: str = "so") -> Callable[
 
 
 class Pair(Owner):
-    """`pending` are the effects nobody has answered, oldest first; `held` those that wait for a test."""
+    """`pending` are the effects without an answer, oldest first; `held` those that wait for a test."""
 
     storage: SimStorage = msgspec.field(default_factory=SimStorage)
     config: Config = QUIET
@@ -170,8 +170,8 @@ class Pair(Owner):
         self.fail("conflict")
         return self
 
-    def unheard(self, request: Request) -> Commit:
-        """Its commit, which nobody answers, so that its operation ends as unknown; it may land yet."""
+    def leave_unanswered(self, request: Request) -> Commit:
+        """Return its commit, left unanswered, so that its operation ends as unknown; it may land yet."""
         self.step(request)
         commit = self.until(Commit)
         for _ in range(3):

@@ -76,7 +76,7 @@ Life = tuple[Scope, Config, list[tuple[int, Any]], bytes]
 
 
 class HostileMachine(UmiMachine):
-    """A memory that is told other things than the world says."""
+    """A memory that gets other answers than the world gives."""
 
     def __init__(self, *args: Any, stream: Stream, **others: Any) -> None:
         super().__init__(*args, **others)
@@ -88,7 +88,7 @@ class HostileMachine(UmiMachine):
         effects: tuple[Effect, ...] = ()
         if isinstance(value, Answer) and self.stream.chance(1, 4):
             effects = self.taken(now_ms, self.told(value))
-        return effects + self.taken(now_ms, value)  # late, unless the other one reached nobody
+        return effects + self.taken(now_ms, value)  # late, unless the other one was not delivered
 
     def taken(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
         self.steps.append((now_ms, value))
@@ -134,7 +134,7 @@ class HostileTarget(UmiTarget):
 
 
 class Silent(Inspector):
-    """Judges nothing: what is told wrong is believed."""
+    """Judges nothing: a wrong answer is believed."""
 
     def observe_answer(self, *_: object) -> None: ...
     def check_outcome(self, *_: object) -> None: ...
@@ -159,7 +159,7 @@ def run_world(scenario: str, seed: int, steps_max: int) -> list[Life]:
             live.world.begin()
             live.world.run_until_quiet(steps_max)
         except OutOfSteps:
-            pass  # some operations, told nonsense for ever, are tried for ever
+            pass  # some operations, answered with nonsense for ever, are tried for ever
     return [machine.record for machine in target.machines]
 
 

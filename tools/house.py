@@ -189,7 +189,7 @@ CORE_STDLIB: Final = set(
     "functools hashlib heapq html itertools json math operator re string struct textwrap types typing "
     "unicodedata urllib zlib".split()
 )
-FOR_TYPES: Final = {"typing_extensions"}  # what type checkers know and nobody runs: under TYPE_CHECKING only
+FOR_TYPES: Final = {"typing_extensions"}  # what type checkers know and is never run: under TYPE_CHECKING only
 NUMPY_FILE: Final = "umi_core/policies/similarity.py"  # numpy is most of a start-up: one file, loaded late
 MATH_EXACT: Final = {
     "isqrt",
@@ -272,7 +272,7 @@ SIM_ATTRIBUTES: Final = {
 FLOAT_FILES: Final = {
     "umi_sim/cli/root.py",
     "umi_sim/explain/report.py",
-    "umi_sim/targets/values.py",  # values that somebody's store is given
+    "umi_sim/targets/values.py",  # values that a third party's store is given
 }  # rates and seconds for the eye
 
 # lengths
@@ -433,7 +433,7 @@ class Walk(ast.NodeVisitor):
         self.is_live = path.startswith("umi_live/")  # clocks and floats are its own
         self.findings: list[str] = []
         self.sets: list[set[str]] = [set()]
-        self.excused: set[ast.AST] = set()  # comprehensions whose order nobody sees
+        self.excused: set[ast.AST] = set()  # comprehensions whose order has no effect
         self.is_for_types = False
 
     def find(self, node: ast.expr | ast.stmt, message: str) -> None:

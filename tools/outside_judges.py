@@ -9,7 +9,7 @@ Those of at most SMALL operations, and those of the working tier, which has no c
 by trying every order (tools/outside/models.py). Of a run that our judge refuses, they must refuse the history
 and accept it without its last answers.
 
-A disagreement is explained if it is gone once they are told in which respect our contracts promise more than
+A disagreement is explained if it is gone once they know in which respect our contracts promise more than
 linearizability: LAWS, and docs/targets.md. Status 1 if one is not. The argument is a checkout of Porcupine,
 which is built with Go, or a program that was built of tools/outside/porcupine.go; without it, only the small
 histories are checked.
@@ -148,7 +148,7 @@ def put_together(items: Sequence[Item], chance: Stream) -> list[Item]:
 
 
 def exported(events: Sequence[HistoryEvent]) -> Events:
-    """Return the events as whoever reads the exported lines has them."""
+    """Return the events as a reader of the exported lines has them."""
     return [json.loads(line) for line in write_history(events, ".jsonl").splitlines()]
 
 

@@ -103,7 +103,7 @@ def parts_of_all() -> Iterator[str]:
         "fault",
     )
     yield text(250, 272, "agents crash, pause, jump in time:", "soft")
-    yield text(250, 288, kinds_told("agent", "clock"), "fault")
+    yield text(250, 288, list_kinds("agent", "clock"), "fault")
     yield box(10, 330, 740, 60, "judge")
     yield text(24, 354, "judges", "head")
     count = sum(rule.is_checked for rule in RULES)
@@ -126,14 +126,14 @@ def messages() -> Iterator[str]:
         top = 60 + number * 66
         yield box(590, top, 150, 56)
         yield text(665, top + 22, name, "head", "middle")
-        yield text(665, top + 42, kinds_told(group), "fault", "middle")
+        yield text(665, top + 42, list_kinds(group), "fault", "middle")
         yield line(440, top + 20, 590, top + 20, "ask", is_arrow=True)
         yield line(590, top + 38, 440, top + 38, "answer", is_arrow=True)
     yield text(515, 74, "question", "soft", "middle")
     yield text(515, 112, "answer", "soft", "middle")
 
 
-def kinds_told(*groups: str) -> str:
+def list_kinds(*groups: str) -> str:
     return f"{sum(map(fault_count, groups))} kinds of faults"
 
 

@@ -1,4 +1,4 @@
-"""What may a memory ask, and nobody sees it? In each run one step asks for something else than it should.
+"""Which wrong questions of a memory remain undetected? In each run one step asks for a wrong thing.
 
     .venv/bin/python tools/spoiled_questions.py [SCENARIO ...] [--runs N] [--first SEED]
 

@@ -3,7 +3,7 @@
     .venv/bin/python tools/spoiled_replies.py [SCENARIO ...] [--runs N] [--first SEED]
 
 By default 50 runs of each of SCENARIOS, some minutes. It prints how many runs failed, and of the others which
-field of which reply was changed, and into what. Not every field can be judged: of what nobody else knows any
+field of which reply was changed, and into what. Not every field can be judged: without another source, any
 value may be right. A run that raises is a mistake of the judge, which must take whatever a memory replies.
 What an error says is allowed is left as it is: those words are for people.
 """

@@ -17,7 +17,7 @@ LEFT_OUT: Final = ("canary", "explore_", "long_life")  # a planted bug, another 
 
 
 def run_seeds(seed_count: int) -> None:
-    """Imported here: what is imported before has lines that nobody counts."""
+    """Imported here: what is imported before has lines that are not counted."""
     from umi_sim.runs.runner import run_once
     from umi_sim.scenario.files import draw, find
 

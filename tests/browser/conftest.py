@@ -47,7 +47,7 @@ needs_axe = pytest.mark.skipif(not AXE, reason="name axe.min.js of the package a
 
 
 def barriers(page: "Page") -> Any:
-    """What keeps somebody from reading a page, as axe sees it.
+    """What keeps people from reading a page, as axe sees it.
 
     The script of axe is no part of the page: open it with `bypass_csp`, which sets its policy aside.
     """

@@ -1,4 +1,4 @@
-"""A local endpoint that speaks as OpenAI does, answers by rules, and fails as it is told to."""
+"""A local endpoint that speaks as OpenAI does, answers by rules, and fails on request."""
 
 import asyncio
 import json

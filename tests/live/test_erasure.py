@@ -55,7 +55,7 @@ async def forget_all_about(memory: LiveMemory) -> None:
     assert len(await memory.forget_all_about(memory.entity_id_of(CANARY))) == 2
 
 
-async def forget_what_was_told_again(memory: LiveMemory) -> None:
+async def forget_repeated_facts(memory: LiveMemory) -> None:
     """A fact that ended, is current again, and then is forgotten."""
     place = f"{CANARY} lives in Wolframpudding."
     for text in (place, f"{CANARY} lives in Rome.", place):
@@ -134,7 +134,7 @@ async def forget_under_a_key(memory: LiveMemory) -> None:
 
 
 DELETIONS: Final[tuple[Work, ...]] = (
-    forget, forget_all_about, forget_what_was_told_again,
+    forget, forget_all_about, forget_repeated_facts,
     forget_many, forget_resource, forget_one_of_two_resources, clear, delete_agent, remove_block,
     replace_block, delete_block, delete_archival, forget_under_a_key,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Goal: what users say of themselves is about them, through every door, and nobody else's words are."""
+"""Goal: what users say of themselves is about them, through every door, and words of others are not."""
 
 import asyncio
 import json

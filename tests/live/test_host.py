@@ -1,4 +1,4 @@
-"""Goal: a host performs what a memory asks, whatever its services do, and ends when it is told to."""
+"""Goal: a host performs what a memory asks, whatever its services do, and ends on request."""
 
 import asyncio
 import enum
@@ -24,7 +24,7 @@ TOLD = '{"row_count": %d}'
 
 
 class Model(RuleModel):
-    """One that does as it is told, once for each question."""
+    """A model with a scripted reply, once for each question."""
 
     def __init__(self, what: str) -> None:
         self.what, self.asked = what, 0

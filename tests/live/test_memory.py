@@ -487,7 +487,7 @@ def test_one_scope_has_one_live_memory_and_two_scopes_are_apart(tmp_path: Path) 
         assert len(await memory.recall("tea")) == 1
 
     inside(path, use)
-    inside(path, use)  # whoever has closed holds nothing any more
+    inside(path, use)  # a closed memory holds nothing any more
 
 
 def test_a_memory_that_is_not_open_says_so(tmp_path: Path) -> None:
@@ -543,7 +543,7 @@ def test_a_loop_goes_on_while_a_file_is_opened(tmp_path: Path, monkeypatch: pyte
         memory = open_memory(tmp_path / "agent.db", user="ann", agent="helper")
         opening = asyncio.create_task(memory.__aenter__())
         await asyncio.to_thread(begun.wait)
-        with pytest.raises(Closed):  # and whoever is told to wait no longer leaves nothing open
+        with pytest.raises(Closed):  # and a close that waits no longer leaves nothing open
             await memory.count()
         opening.cancel()
         goes_on.set()

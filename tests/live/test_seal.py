@@ -796,7 +796,7 @@ def test_a_file_that_is_gone_is_not_begun_anew_beside_its_anchor(path: Path, opt
 
 
 def test_a_file_that_died_before_it_was_sealed_is_sealed_at_the_next_start(tmp_path: Path) -> None:
-    """With its anchor written or not; one with rows is not, as these may be anybody's."""
+    """With its anchor written or not; one with rows is not, as their author is unknown."""
     path, options = tmp_path / "agent.db", SealOptions(KEY, str(tmp_path / "anchor"))
     open_connection(str(path)).close()
     create_anchor(options, AnchorLine(bytes(16), 0, bytes(16)))

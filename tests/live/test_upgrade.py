@@ -222,7 +222,7 @@ def test_an_update_of_a_whole_text_has_ended_its_lines_and_later_ones_were_added
         alice = memory.entity_id_of("Alice")
         history = await memory.history(alice)
         past = {it.fact.content: it for it in history if isinstance(it, Ended)}
-        opera, berlin = await memory.facts(alice)  # what was liked happened before it was told
+        opera, berlin = await memory.facts(alice)  # the event was before the statement
         assert [berlin.content, opera.content] == ["Alice lives in Berlin.", "Alice likes opera."]
         assert set(past) == {NUTS, MIA, PARIS}
         assert {(it.by, it.how, it.at_ms) for it in past.values()} == {
@@ -376,7 +376,7 @@ def test_a_row_that_is_damaged_stays_and_all_others_are_upgraded(old_file: Path)
 
 
 def test_rows_of_still_older_releases_have_the_defaults_of_what_came_later(old_file: Path) -> None:
-    """The first entities had no memory type, no sources, and no lines that only those told."""
+    """The first entities had no memory type, no sources, and none of the lines about those."""
     erin = id_of_old_entity(ANN, "person", "Erin")
     connection = apsw.Connection(str(old_file))
     place = "kind = 'entity' and id = ?"

@@ -171,7 +171,7 @@ def is_passed_over(term: str, noun: str, wanted: str, run: Sequence[str], asked:
     is_same = any(word in SAME for word in term.split())
     if (chooses or is_same) and any(letters(FIRST_NAME_ROWS, word) for word in run):
         return True
-    if (chooses or term in ACTING) and is_said_of_another(wanted, run, asked, chooses):
+    if (chooses or term in ACTING) and is_about_another(wanted, run, asked, chooses):
         return True
     if noun or not shares(wanted, "nMF") or shares(wanted, "lt"):
         return False
@@ -195,7 +195,7 @@ def is_offered(run: Sequence[str], asked: Asked) -> bool:
     return not found or any(bare(word, asked.language) in stems for word in run)
 
 
-def is_said_of_another(wanted: str, run: Sequence[str], asked: Asked, chooses: bool) -> bool:
+def is_about_another(wanted: str, run: Sequence[str], asked: Asked, chooses: bool) -> bool:
     """Return True if a turn says before a word of the query who or what does or is so, and not these."""
     own_words = [bare(it, asked.language) for it in asked.words if it not in STOP_WORDS and it not in SMALL]
     these, others = [bare(word, asked.language) for word in run], False
@@ -385,7 +385,7 @@ def is_name(found: Sequence[tuple[list[Spoken], int]], language: str) -> bool:
     return found != [] and not is_noun and all(line[at].is_big for line, at in found)
 
 
-def is_said(noun: str, asked: Asked) -> bool:
+def is_mentioned(noun: str, asked: Asked) -> bool:
     """Return True if the turns have a noun."""
     if is_chinese(noun) and any(noun in text for text in asked.texts):
         return True

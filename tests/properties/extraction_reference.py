@@ -13,7 +13,7 @@ from tests.properties.text_reference import (
     byte_count,
     cut,
     fold_name,
-    list_untold,
+    list_uncovered,
     replace_surrogates,
     sentences,
     tidy,
@@ -98,9 +98,9 @@ def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted
     )
     mentions = merge_mentions([*stated, *(it for pair in links for it in pair)])
     is_partial = any(reason in FAULTS for _, reason in dropped)
-    rest, told_count = list_untold(text, list_told_texts(mentions)) if mentions else [], len(mentions)
+    rest, mention_count = list_uncovered(text, list_stated_texts(mentions)) if mentions else [], len(mentions)
     mentions += notes_of(rest) if mentions else whole_notes(text)
-    return Extracted(tuple(mentions), tuple(dropped), is_partial, len(rest), told_count)
+    return Extracted(tuple(mentions), tuple(dropped), is_partial, len(rest), mention_count)
 
 
 def read_elements(
@@ -203,7 +203,7 @@ def about_all(group: list[ExpectedMention]) -> list[ExpectedMention]:
     named = [it for kind in ENTITY_TYPES for it in group if it.named and it.type == kind]
     if not named:
         return [unite_mentions(group)]
-    inside = [it for it in named if is_said(it)]
+    inside = [it for it in named if has_its_name(it)]
     outside = {fold_name(it.name): None for it in named if it not in inside}
     notes = [it for it in group if not it.named]
     if not outside:
@@ -214,7 +214,7 @@ def about_all(group: list[ExpectedMention]) -> list[ExpectedMention]:
     ]
 
 
-def is_said(mention: ExpectedMention) -> bool:
+def has_its_name(mention: ExpectedMention) -> bool:
     """Return whether the content has all words of the name, of which there are some."""
     parts, content_words = words(mention.name), words(mention.content)
     return len(parts) > 0 and all(part in content_words for part in parts)
@@ -276,7 +276,7 @@ def end_of(name: Any, mentions: list[ExpectedMention]) -> ExpectedMention | None
     return next((structs.replace(it, name=each) for each, it in found), None)
 
 
-def list_told_texts(mentions: list[ExpectedMention]) -> list[str]:
+def list_stated_texts(mentions: list[ExpectedMention]) -> list[str]:
     return [text for it in mentions for text in (*it.names, it.content)]
 
 
@@ -539,7 +539,7 @@ def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Ext
         return found
     # Without the notes, which were made of the very sentences that the speaker may have said.
     mentions = list(found.mentions[: found.told_count])
-    lost = list_untold(text, list_told_texts(mentions))
+    lost = list_uncovered(text, list_stated_texts(mentions))
     own = [
         it
         for it in lost

@@ -74,7 +74,7 @@ def read_conversation(text: str) -> list[str] | None:
     messages = messages_in(text)
     if messages is None:
         return None
-    spoken = [(it, body) for it in messages if (body := said_in(it))]
+    spoken = [(it, body) for it in messages if (body := read_text(it))]
     lines = (message_line(n, it, body) for n, (it, body) in enumerate(spoken))
     return [" ".join(re.split(f"[{LINE_ENDS}]+", line)) for line in lines]
 
@@ -128,7 +128,7 @@ def is_alone(value: dict[str, Any]) -> bool:
     return has_role and any(name in value for name in ("content", "parts", "text", "data"))
 
 
-def said_in(message: Any) -> str | None:
+def read_text(message: Any) -> str | None:
     """Return what a message says, which may be nothing; None if that cannot be read."""
     if not isinstance(message, dict):
         return None
@@ -161,7 +161,7 @@ def pieces_of(content: Any) -> list[tuple[str, bool]]:
 def mute_messages(text: str) -> tuple[list[int], int]:
     """Return the numbers of the messages that cannot be read, and the count of all messages."""
     messages = messages_in(text) or []
-    return [n for n, it in enumerate(messages) if said_in(it) is None], len(messages)
+    return [n for n, it in enumerate(messages) if read_text(it) is None], len(messages)
 
 
 def places(numbers: list[int]) -> str:

@@ -9,8 +9,8 @@ from tests.properties.antecedents_reference import (
     Asked,
     are_several,
     is_chinese,
+    is_mentioned,
     is_named,
-    is_said,
     letters,
     may_mean,
 )
@@ -304,7 +304,7 @@ def known_nouns(turns: Sequence[Turn]) -> frozenset[str]:
 
 
 def titled_in(text: str) -> set[str]:
-    """Return Chinese nouns of persons of which more is told: `刘医生`."""
+    """Return Chinese nouns of persons with more words: `刘医生`."""
     nouns = [noun for _, row in CHINESE_PERSON_ROWS for noun in row.split() if len(noun) == 2]
     found, at = set[str](), 1
     while at < len(text):
@@ -426,7 +426,7 @@ def nouns_behind(spoken: list[Spoken], place: int, end: int, term: Term) -> list
 
 # Persons in a rewrite, as in its query (M13.8).
 #
-# After `I left my charger` the speaker of that may ask `Is my charger there?`; anybody else asks for
+# After `I left my charger` the speaker of that may ask `Is my charger there?`; every other speaker asks for
 # `your charger`.
 
 
@@ -434,7 +434,7 @@ Said = tuple[str, str]  # the words for a person, and the word that follows
 
 
 def is_another_person(rewrite: str, query: str, turns: Sequence[Turn], language: str = "") -> bool:
-    asked, named = list(said_in(query, language)), list(said_in(rewrite, language))
+    asked, named = list(list_persons(query, language)), list(list_persons(rewrite, language))
     # The persons of the query must come again, in their order; others may stand between them.
     waiting = [person for person, _ in asked]
     for person, _ in named:
@@ -454,7 +454,7 @@ def person_of(word: str) -> str:
     return next((person for person, row in PERSON_ROWS if word in row.split()), "")
 
 
-def said_in(text: str, language: str) -> Iterator[Said]:
+def list_persons(text: str, language: str) -> Iterator[Said]:
     line = words(text)
     for place, word in enumerate(line):
         if (person := person_of(word)) and word not in LIGHT_WORDS.get(language, ()):
@@ -462,7 +462,7 @@ def said_in(text: str, language: str) -> Iterator[Said]:
 
 
 def seen_by_asker(turn: Turn, language: str) -> Iterator[Said]:
-    for person, follower in said_in(turn.text, language):
+    for person, follower in list_persons(turn.text, language):
         if turn.role == "user":
             yield person, follower
         else:
@@ -561,7 +561,7 @@ def why_refused(
     rewrite: str, query: str, asked: References, given: References, turns: Sequence[Turn]
 ) -> str | None:
     """Return the first reason against a rewrite; None if there is none."""
-    # The order of the reasons below is that of M13.8: the first one is told.
+    # The order of the reasons below is that of M13.8: the first one is reported.
     light = light_words(asked)
     added = [word for word in given.others if word not in light]
     asked_words = [it.text for it in spoken_words(query)]
@@ -583,9 +583,9 @@ def why_refused(
     free = [word for word in added if word not in JOINING and not person_of(word)]
     if not all(stands(word, exact, small, given.big, asked.spoken) for word in free):
         return "foreign_word"
-    said_terms = [word for word in asked_words if word not in STOP_WORDS]
-    small_said = [word for word in small_in_query if word not in STOP_WORDS]
-    if all(stands(word, said_terms, small_said, given.big, asked.spoken) for word in added):
+    query_terms = [word for word in asked_words if word not in STOP_WORDS]
+    small_terms = [word for word in small_in_query if word not in STOP_WORDS]
+    if all(stands(word, query_terms, small_terms, given.big, asked.spoken) for word in added):
         return "nothing_added"
     if is_another_person(rewrite, query, turns, asked.spoken):
         return "changed_person"
@@ -714,7 +714,7 @@ def may_stand(
     noun = term.split(" ")[-1] if term.split(" ")[-1] in asked.definite else ""
     if noun == "" and term in BEFORE_NOUN:
         noun = asked.nouns[0] if asked.nouns else ""
-    if noun != "" and is_said(noun, about):
+    if noun != "" and is_mentioned(noun, about):
         if any(word.endswith(noun) for word in given.others):
             return True
         if is_chinese(noun) and noun in "".join(given.others):

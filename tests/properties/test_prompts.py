@@ -73,11 +73,11 @@ def with_times(shown: Sequence[dict[str, str]], found: Sequence[prompts.FoundTex
 
 def extract(draw: Draw) -> Asked:
     content, speaker, day = text(draw), draw.pick((None, "", "Ann")), draw.pick((None, 0))
-    asked = {"text": content} | told_on(day) | ({} if speaker is None else {"speaker": speaker})
+    asked = {"text": content} | write_date(day) | ({} if speaker is None else {"speaker": speaker})
     return prompts.ask_extract(content, speaker, day), asked
 
 
-def told_on(day: int | None) -> dict[str, str]:
+def write_date(day: int | None) -> dict[str, str]:
     return {} if day is None else {"told": "Thursday 1970-01-01"}
 
 
@@ -90,7 +90,7 @@ def route(draw: Draw) -> Asked:
         for it in about
     ]
     day = draw.pick((None, 0))
-    inputs = {"entities": shown, "context": cut(content, 2_000)} | told_on(day)
+    inputs = {"entities": shown, "context": cut(content, 2_000)} | write_date(day)
     return prompts.ask_route(about, content, day), inputs
 
 
@@ -121,7 +121,7 @@ def memories(draw: Draw) -> Asked:
     topics = tuple(zip(texts(draw), texts(draw), strict=False))
     known = [{"name": name, "about": about} for name, about in topics]
     day = draw.pick((None, 0))
-    shown = {"memory_type": kind, "categories": known, "text": content} | told_on(day)
+    shown = {"memory_type": kind, "categories": known, "text": content} | write_date(day)
     return prompts.ask_memories(kind, content, topics, day), shown
 
 

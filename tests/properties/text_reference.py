@@ -321,14 +321,14 @@ BEFORE_WORDS: Final = "([{<\"'“”‘’„«»¿¡*_-"
 NO_STOPS: Final = ((0x0E00, 0x0EFF),)  # Thai and Lao write a blank between two clauses
 
 
-def list_untold(text: str, texts: Sequence[str]) -> list[str]:
-    """List the sentences with a clause of which too little is told."""
+def list_uncovered(text: str, texts: Sequence[str]) -> list[str]:
+    """List the sentences with a clause of which too little is covered."""
     known = [clause for each in texts for sentence in sentences(each) for clause in list_clauses(sentence)]
     stated = [(clause, sentence) for sentence in sentences(text) for clause in list_clauses(sentence)]
     distinct = {clause: runs_of(clause) for clause, _ in stated}
     once = {run for run, count in Counter(chain.from_iterable(distinct.values())).items() if count == 1}
     lost = {
-        clause for clause, runs in distinct.items() if not is_told(clause, once.intersection(runs), known)
+        clause for clause, runs in distinct.items() if not is_covered(clause, once.intersection(runs), known)
     }
     first = dict(reversed(stated))
     return drop_repeated(
@@ -336,7 +336,7 @@ def list_untold(text: str, texts: Sequence[str]) -> list[str]:
     )
 
 
-def is_told(clause: Clause, own: set[str], known: Sequence[Clause]) -> bool:
+def is_covered(clause: Clause, own: set[str], known: Sequence[Clause]) -> bool:
     """Return True if the known statements tell enough of `own`, the runs that only this clause has."""
     mine = runs_of(clause)
     near = [it for it in known if 3 * len(runs_of(it) & mine) >= len(runs_of(it))]

@@ -210,8 +210,8 @@ def line_of(request: Request, draw: Draw) -> RequestLine | None:
             given = {"label": name, "old_content": old, "new_content": new, "all": every}
             return RequestLine("POST", ("tools", "core_memory_replace"), body=shorter(given, draw, all=False))
         case api.AddMessages(messages=messages):
-            told_messages = [dict(draw.pick((parts, parts[::-1]))) for parts in messages]  # in any order
-            return RequestLine("POST", ("messages",), body={"messages": told_messages})
+            reordered = [dict(draw.pick((parts, parts[::-1]))) for parts in messages]  # in any order
+            return RequestLine("POST", ("messages",), body={"messages": reordered})
         case api.ListMessages():
             given = fields(request, "before after limit")
             return RequestLine("GET", ("messages",), draw.pick((given, with_ids(given))))

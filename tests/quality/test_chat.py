@@ -25,7 +25,7 @@ RIGHT_PERCENT_MIN: Final = 66  # of what can be resolved; the rest is to be left
 FOUND_PERCENT_MIN: Final = 80
 ORDINARY_PERCENT_MAX: Final = 5  # of what is extracted: `Wow`, `Sounds`, `Keep`
 
-# What somebody says, and the names in it, `a|b` where either will do.
+# Lines of a chat, and the names in each, `a|b` where either will do.
 LINES: Final = (
     ("Wow, that's awesome! Keep it up!", ""),
     ("Hey Mel! Good to see you! How have you been?", "Mel"),

@@ -107,8 +107,8 @@ def test_what_the_model_resolves_is_right_or_left_alone() -> None:
     labelled += [(one, set(words(" ".join(one.expected)))) for one in chat]
     adopted = [(one, right) for one, right in labelled if resolved(one).outcome == "resolved"]
     assert len(adopted) > 60
-    said_more = [one.query for one, right in adopted if not is_right(one, right | DESCRIBING)]
-    assert len(said_more) * 100 <= (100 - RESOLVED_RIGHTLY_PERCENT_MIN) * len(adopted), said_more
+    unlike = [one.query for one, right in adopted if not is_right(one, right | DESCRIBING)]
+    assert len(unlike) * 100 <= (100 - RESOLVED_RIGHTLY_PERCENT_MIN) * len(adopted), unlike
 
 
 DESCRIBING: Final = set(

@@ -76,7 +76,7 @@ class Stage(Owner):
 
     pairs: list[Pair]
     answers: list[tuple[Pair, Answer]] = []
-    told: list[str] = []  # every commit, in the order that it came: what storage holds
+    commits: list[str] = []  # every commit, in the order that it came: what storage holds
 
     def events(self) -> list[Callable[[], None]]:
         """What can happen next."""
@@ -90,7 +90,7 @@ class Stage(Owner):
         pair.pending.remove(effect)
         answer = pair.world(effect)
         if isinstance(effect, Commit):
-            self.told.append(repr(effect))
+            self.commits.append(repr(effect))
         if isinstance(effect, AskModel | Embed):
             pair.step(answer)  # they touch nothing, so it does not matter when they were reached
         else:
@@ -107,7 +107,7 @@ class Stage(Owner):
         under_way = [repr(effect) for pair in self.pairs for effect in pair.pending]
         answers = [repr(answer) for _, answer in self.answers]
         states = [(pair.memory.digest(), repr(pair.replies)) for pair in self.pairs]
-        return repr((states, self.told, sorted(under_way), sorted(answers)))
+        return repr((states, self.commits, sorted(under_way), sorted(answers)))
 
     def outcome(self, op_id: int) -> Outcome:
         return next(pair.replies[op_id].outcome for pair in self.pairs if op_id in pair.replies)

@@ -100,7 +100,7 @@ def ended(error: StepFailed, met_faults: list[Met]) -> Outcome:
     return Unknown() if any(met.kind in ("unknown", "silence") for met in met_faults) else Failed(error)
 
 
-# Memories, told in the same words.
+# Memories, described in the same words.
 
 
 def words(effect: Asked) -> str:
@@ -136,7 +136,7 @@ def meet(pair: Pair, met: Met) -> None:
         pair.step(EffectFailed(effect.request_id, met.kind, met.retry_after_ms))  # type: ignore[arg-type]  # of OFFERED
 
 
-def heard_by(what: str, luck: Met) -> Met:
+def restrict_outcome(what: str, luck: Met) -> Met:
     """The luck of an attempt, as far as this service can have it."""
     offered = OFFERED[what.split()[0]].split()
     kind = luck.kind if luck.kind in offered else "good"
@@ -155,7 +155,7 @@ def together(pair: Pair, op_id: int, story: Story, lucks: list[Met]) -> Outcome:
                 met = Met()
             case Wants(what):
                 assert [words(effect) for effect in pair.pending] == [what], wanted
-                met = heard_by(what, lucks.pop(0) if lucks else Met())
+                met = restrict_outcome(what, lucks.pop(0) if lucks else Met())
                 meet(pair, met)
         try:
             wanted = story.send(met)

@@ -17,7 +17,7 @@ from umi_core.messages.results import Stored
 from umi_core.rows import Category, Membership
 
 FACT: Final = "is allergic to nuts"
-DEFAULT: Final = "facts"  # where a profile is put if nobody says
+DEFAULT: Final = "facts"  # where a profile is put by default
 CATEGORIES: Final = (None, ("rules",), ("rules", "facts", "rules"))
 
 # The story.
@@ -32,7 +32,7 @@ class Before(Data):
 
 
 def create(request: CreateEntity, before: Before) -> Story:
-    """A fact that is known is told again: only memberships that it lacks come. What a lost commit has stored
+    """A known fact is stated again: only missing memberships are added. What a lost commit has stored
     is known, too."""
     named = dict.fromkeys(request.categories or (DEFAULT,))
     known = {DEFAULT} if before.fact != "never" else set()

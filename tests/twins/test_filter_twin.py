@@ -47,7 +47,7 @@ TALK: Final = "Alice likes tea.\nBob lives in Ghent.\nAlice works at Acme.\nWher
 
 @cache
 def archive() -> Pair:
-    """Of each kind some rows, told at several times; nobody changes it from here on."""
+    """Some rows of each kind, written at several times; they do not change from here on."""
     pair = Pair(config=CONFIG, model=truth).run()
     created = pair.ask(CreateSession("session"))
     assert isinstance(created, Done)

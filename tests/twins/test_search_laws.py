@@ -32,7 +32,7 @@ QUERIES = st.sampled_from(
 
 
 def remember_all(sentences: list[str]) -> Pair:
-    """A memory that was told these texts in this order, nothing compared."""
+    """Return a memory with these texts, remembered in this order without comparing them."""
     pair = Pair(model=truth)
     for number, sentence in enumerate(sentences):
         assert isinstance(pair.ask(Remember(number, sentence, evolve=False)), Done)

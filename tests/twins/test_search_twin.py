@@ -1,4 +1,4 @@
-"""Goal: the fast searches say what slow ones say that anybody can read: score all, sort, cut.
+"""Goal: the fast searches reply as slow ones that are easy to read: score all, sort, cut.
 
 The slow search by vector knows only `vector_relevance_ppm`; the slow storage is the scan of SimStorage
 itself, which the conformance kit compares with its own twin.

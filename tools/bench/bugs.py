@@ -13,7 +13,7 @@ may take up to twice its seeds, and 8 in any case. Each line: seeds now, seeds k
 which nobody keeps. Status 4 if a bug is lost or late, or if nobody has measured it.
 
 The scenario of a bug is chosen by the seeds from 0 on (tools/bench/homes.py shows what others would take),
-so what a search costs is told by `--cost` from seeds by which nobody has chosen, 90000 say.
+so `--cost` measures what a search costs from seeds that chose no bug, 90000 say.
 
 Some bugs are looked for in worlds that were set up for them, so finding them says little about ordinary
 worlds. `--ordinary` looks for those bugs in their scenario as it is, and counts how many it still shows.

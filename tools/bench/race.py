@@ -2,7 +2,7 @@
 
 A saver saves its session twice while a loader loads it. Each question to storage is a task that sleeps before
 it arrives and before its answer is back, so the order of all of them is what detangle explores. The check is
-one sentence of the specification: a save is told the version after the one that its memory loaded or saved
+one sentence of the specification: a save gets the version after the one that its memory loaded or saved
 last, whatever was answered meanwhile.
 """
 

@@ -102,7 +102,7 @@ def hunted(mutant: Mutant, turns: int, lives_max: int) -> Row:
 
 
 def least_of(turns: int, act: Callable[[], Hunted | None]) -> Hunted | None:
-    """The same look each time, so only the least disturbed of its times is told."""
+    """The same look each time, so only the least disturbed of its times is printed."""
     tries = [done for _ in range(turns) if (done := act())]
     if not tries:
         return None

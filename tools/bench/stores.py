@@ -1,4 +1,4 @@
-"""Somebody else's store with a planted bug, found by `umi-sim target` and by other tools.
+"""A third party's store with a planted bug, found by `umi-sim target` and by other tools.
 
     .venv/bin/python tools/bench/stores.py [--lives-max 400] [--turns 3]
 

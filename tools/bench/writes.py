@@ -3,7 +3,7 @@
     .venv/bin/python tools/bench/writes.py [--entities N] [--rounds N] [--turns N]
 
 A remember takes a text with two facts about a person, asks the simulated model what it says, makes vectors,
-reads what is known, and commits; every text is about somebody new. `memory alone` is the time in Memory.step
+reads what is known, and commits; every text is about a new person. `memory alone` is the time in Memory.step
 and nothing else. `bare loop` puts what the text says into a dict, and its vector into a matrix, from the same
 embedder: what a store would do that judges nothing, keeps no versions and cannot be crashed. CPU time, the
 least of some turns. No other tool is beside it: they have no memory.
@@ -68,7 +68,7 @@ def remembers(bench: Bench, numbers: "count[int]", rounds: int, turns: int) -> l
 
 
 def text_of(number: int) -> str:
-    """Somebody new each time."""
+    """A new person each time."""
     name = f"{FIRST_NAMES[number % len(FIRST_NAMES)]} {word(number + 5_000).title()}"
     return f"{name} likes {word(number % 97)}. {name} lives in {word(number % 89).title()}"
 

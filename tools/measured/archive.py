@@ -17,7 +17,7 @@ from umi_core.messages.results import Retrieved
 from umi_core.values import CATEGORIES, LEVELS
 from umi_sim.services.embedder import embed
 
-Judge = Literal["score", "model", "label", "all"]  # who says that it is enough; all: nobody
+Judge = Literal["score", "model", "label", "all"]  # decides that it is enough; all: never
 DIMS: Final = 256
 CONFIG: Final = Config(auto_rebalance=False, embedding_dims=DIMS)
 
@@ -87,7 +87,7 @@ class Archive(Owner):
 
     @classmethod
     def filled(cls, embedder: Embedder, model: Model, dims: int = DIMS) -> "Archive":
-        """Each fact was told in a message of its own; each category has a summary."""
+        """Each fact was stated in a message of its own; each category has a summary."""
         own = cls.empty(embedder, model, dims)
         own.tell(own.facts)
         for category in CATEGORIES:

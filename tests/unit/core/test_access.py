@@ -120,9 +120,9 @@ def test_a_batch_whose_answer_is_late_saves_nothing_that_a_newer_row_has_replace
 
 @pytest.mark.parametrize(("written", "is_left"), [(1, True), (2, False), (3, False)])
 def test_a_deletion_that_is_learnt_late_takes_no_newer_record_away(written: int, is_left: bool) -> None:
-    told_again = AccessTable().record_accesses((A,), 5, ())
-    told_again = told_again.record_writes(told_again.writes(SCOPE), rows_as(2, "a"))
-    after = told_again.record_commit((), ("a",), 6, (), rows_as(written, "a"))
+    repeated = AccessTable().record_accesses((A,), 5, ())
+    repeated = repeated.record_writes(repeated.writes(SCOPE), rows_as(2, "a"))
+    after = repeated.record_commit((), ("a",), 6, (), rows_as(written, "a"))
     assert ("a" in after.records, "a" in after.forgotten) == (is_left, not is_left)
 
 

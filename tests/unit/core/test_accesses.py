@@ -1,4 +1,4 @@
-"""Goal: accesses and the session change for a reason and by what was told; a scan looks at its whole page."""
+"""Goal: accesses and the session change for a reason and by statements; a scan looks at its whole page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -71,7 +71,7 @@ def watched(**config: int) -> Watched:
 
 
 def count(pair: Pair, key: str, more: int) -> None:
-    """Somebody counts accesses that nobody told of, or forgets some."""
+    """A memory counts accesses that were not reported, or forgets some."""
     tiers = pair.memory.state.tiers
     record = tiers.access.records[key]
     records = {**tiers.access.records, key: structs.replace(record, count=record.count + more)}
@@ -109,7 +109,7 @@ def test_no_other_entity_counts() -> None:
 
 
 def test_accesses_are_judged_where_interceptors_look_on_but_not_where_one_answers() -> None:
-    """What an interceptor gives in place of the world is not what the world told (law 8)."""
+    """What an interceptor gives in place of the world is not an answer of the world (law 8)."""
     pair = watched()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.memory.intercept(Interceptor("h"))
@@ -184,7 +184,7 @@ def test_what_asks_nothing_of_the_world_changes_neither_accesses_nor_the_session
 
 
 class Wish(Data):
-    """What somebody asked for, under this name."""
+    """A request under this name."""
 
     op_id: str
 
@@ -408,7 +408,7 @@ def test_candidates_follow_from_record_and_time() -> None:
     assert caught(lambda: judged(state)) == "promotion-pure"
 
 
-# What is told of interceptors, and of failures that cannot be.
+# Notices about interceptors, and impossible failures.
 
 
 @pytest.mark.parametrize("kind", ["unavailable", "conflict", "full"])

@@ -268,11 +268,11 @@ def test_every_kind_of_row_of_a_memory_is_purged() -> None:
     assert {"core", "entity", "ended", "vector", "sheet", "change", "message", "archival"} <= set(PURGED)
 
 
-# What nobody knows.
+# Unknown outcomes.
 
 
 def unknown(pair: Pair, request: api.AgentRequest, lands: int) -> Outcome:
-    """The commit is answered by nobody; the attempt of this number reaches storage all the same."""
+    """The commit has no answer; the attempt of this number reaches storage all the same."""
     pair.step(request)
     for attempt in range(3):
         commit = pair.until(Commit) if pair.pending else None

@@ -288,8 +288,8 @@ def test_the_second_of_two_concurrent_equal_requests_gets_the_result_of_the_firs
 
 
 def lands_late(pair: Pair, late: Request, request_: Request, *, before: str) -> Outcome:
-    """How this one ends if the other, of which nobody has heard, lands before it reads this kind of row."""
-    commit = pair.unheard(late)
+    """How this one ends if the other, whose answer is lost, lands before it reads this kind of row."""
+    commit = pair.leave_unanswered(late)
     pair.step(request_)
     while f"kind='{before}'" not in str(pair.pending[0]):
         pair.answer()
@@ -313,7 +313,7 @@ def test_what_has_landed_while_it_was_asked_for_again_is_repeated(request_: api.
 
 def test_core_is_believed_as_it_is_read_though_it_is_read_again() -> None:
     pair = with_notes()
-    pair.land(pair.unheard(api.AppendToBlock("late", "notes", "mug")))
+    pair.land(pair.leave_unanswered(api.AppendToBlock("late", "notes", "mug")))
     pair.step(api.DeleteBlock("again", "notes"))
     pair.answer()
     assert [it.text for it in pair.memory.state.tiers.core.blocks] == ["tea\nmug"]

@@ -1,4 +1,4 @@
-"""Goal: a record owns what it told of people and things, and takes just that with it (K7.1, K7.2, K8.4)."""
+"""Goal: a record owns its facts about people and things, and takes just those with it (K7.1, K7.2, K8.4)."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ TEA, SINGS, RUNS = (id_of_fact("Alice", content) for content in ("likes tea", "s
 
 
 class World:
-    """A memory that is told records of Alice."""
+    """A memory with records about Alice."""
 
     def __init__(self, **replies: Any) -> None:
         self.pair = Pair(config=QUIET)
@@ -207,7 +207,7 @@ def test_a_subject_of_only_this_record_leaves_core_with_it() -> None:
 
 
 def test_a_search_finds_a_record_by_the_names_of_its_facts() -> None:
-    """What another record told of her does not bring this one (K7.3)."""
+    """Facts of another record about her do not find this one (K7.3)."""
     world = World()
     world.says(("Alice", "moved to Lisbon"))
     world.ask(api.AddArchival(0, "She moved to Lisbon.", extract=True))

@@ -58,7 +58,7 @@ def written(core: CoreTier, kind: str, text: str, label: str = "", ppm: int | No
 def refusal(
     core: CoreTier, kind: str, text: str, label: str = "", ppm: int | None = None, config: Config = SMALL
 ) -> Error:
-    """What a request is told that sets this block: at the door, or by the tier."""
+    """The reply to a request that sets this block: by validation, or by the tier."""
     change = bad_request(SetBlock(0, kind, text, label, ppm)) or set_block(
         core, kind, text, label, ppm, {}, config, USER
     )
@@ -194,7 +194,7 @@ NAMES = {"a": ("", 300), "b": ("n" * 200, 1_000), "c": ("", 200)}
 
 
 def worked(**kinds: str) -> CoreTier:
-    """The core of the example in section 8; an entry lies in facts unless told otherwise."""
+    """The core of the example in section 8; an entry lies in facts by default."""
     core = written(EMPTY, "facts", "x" * 2_296)
     for at, (entity_id, (name, text_bytes)) in enumerate(NAMES.items()):
         new = Entry(entity_id, 1, name, "x" * text_bytes, at)

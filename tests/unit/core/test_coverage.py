@@ -145,8 +145,8 @@ def test_words_of_other_sentences_cover_none(some: list[str], data: st.DataObjec
     listed = data.draw(st.lists(st.sampled_from(some), max_size=4))
     lost = find_uncovered("\n".join(some), listed)  # behind a blank "tea i. i." is one sentence
     for it in some:
-        is_told = any(is_part(telling(it), telling(other)) for other in listed)
-        assert is_told or not telling(it) or it in lost
+        is_covered = any(is_part(telling(it), telling(other)) for other in listed)
+        assert is_covered or not telling(it) or it in lost
 
 
 def is_part(terms: tuple[str, ...], others: tuple[str, ...]) -> bool:
@@ -165,7 +165,7 @@ def test_sentences_lose_nothing_but_white_space(text: str) -> None:
 
 @given(TEXTS, st.lists(TEXTS, max_size=3))
 def test_each_sentence_states_nothing_or_is_covered_or_is_passed_over(text: str, kept: list[str]) -> None:
-    told_now = (*kept, *find_uncovered(text, kept))
-    assert find_uncovered(text, told_now) == ()
+    all_texts = (*kept, *find_uncovered(text, kept))
+    assert find_uncovered(text, all_texts) == ()
     assert find_uncovered(text, (text,)) == ()
     assert all(telling(sentence) for sentence in find_uncovered(text, kept))

@@ -333,7 +333,7 @@ def test_what_was_shown_is_not_gone() -> None:
     assert caught(partial(check_gone, rows, (ALICE,))) == "access-truth"
 
 
-# Questions to models, and what is told of them.
+# Questions to models, and reports about them.
 
 
 def test_the_record_of_a_call_tells_what_was_sent() -> None:

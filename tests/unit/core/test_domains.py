@@ -1,4 +1,4 @@
-"""Goal: what is wrong with a request is told at once, by value and range, in the order of M11."""
+"""Goal: what is wrong with a request is reported first, by value and range, in the order of M11."""
 
 from typing import Any
 
@@ -160,9 +160,9 @@ REFUSED: list[tuple[Request, str]] = [
 
 @pytest.mark.parametrize(("request_", "message"), REFUSED, ids=lambda value: str(value)[:40])
 def test_what_is_out_of_bounds_is_refused_with_value_and_range(request_: Request, message: str) -> None:
-    told_message = describe_error(request_) or ""
-    assert told_message[: len(message)] == message
-    assert len(told_message) == len(message) or TYPES_RANGE in message  # a message shows so much and no more
+    full_message = describe_error(request_) or ""
+    assert full_message[: len(message)] == message
+    assert len(full_message) == len(message) or TYPES_RANGE in message  # a message shows so much and no more
 
 
 ALL_WRONG: list[tuple[Request, dict[str, list[Any]], str]] = [

@@ -377,7 +377,7 @@ def at(happened_ms: int | None, text: str) -> Remember:
 def test_of_two_facts_the_one_that_happened_first_ends(
     old_ms: int | None, new_ms: int | None, is_past: bool
 ) -> None:
-    """The known one was told at the time 20."""
+    """The known one was stated at the time 20."""
     pair = Pair().run()
     pair.now_ms = 20
     pair.ask(at(old_ms, "Alice lives in Paris"))
@@ -434,7 +434,7 @@ def test_a_fact_that_ends_as_it_comes_is_not_shown_for_the_one_that_it_ends() ->
 
 
 def shelved() -> Pair:
-    """Two facts that a text told, in a category with a summary of both."""
+    """Two facts of one text, in a category with a summary of both."""
     names = "".join(xml(text, "facts", name="Alice") for text in ("lives in Paris", "is allergic to nuts"))
 
     def memories(prompt: str) -> str:
@@ -577,7 +577,7 @@ def test_if_it_cannot_be_read_what_belongs_to_it_nothing_changes(row: str, answe
     assert pair.storage.digest() == before
 
 
-# Told again.
+# Stated again.
 
 
 def test_an_ended_fact_that_is_remembered_again_is_current_again() -> None:
@@ -704,7 +704,7 @@ def test_a_fact_that_comes_into_core_meanwhile_leaves_it_too() -> None:
 
 def test_a_membership_that_lands_late_goes_with_the_fact() -> None:
     pair = remember_all("Alice lives in Paris")
-    late = pair.unheard(UpdateEntity(90, PARIS, None, ("facts", "rules")))
+    late = pair.leave_unanswered(UpdateEntity(90, PARIS, None, ("facts", "rules")))
     pair.model = saying(evolve=on("update", PARIS))
     pair.step(Remember(1, "Alice lives in Berlin"))
     pair.hold(Commit)

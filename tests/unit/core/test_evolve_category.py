@@ -28,7 +28,7 @@ CARS = ("drives fast red cars", "drives slow red cars")
 
 
 class World:
-    """A memory whose model finds what it is told to find, and names groups as it is told."""
+    """A memory whose model has scripted finds and group names."""
 
     def __init__(self, config: Config = GROUPED) -> None:
         self.finds, self.names, self.count = "", "Hot drinks", 0
@@ -258,7 +258,7 @@ def test_what_comes_between_is_divided_too() -> None:
 
 @pytest.mark.parametrize("kind", ["vector", "subcategory"])
 def test_a_saved_division_is_of_what_was_read(kind: str) -> None:
-    """Bytes that say that a member without a vector was divided, or that a group goes on that nobody read."""
+    """Bytes that say that a member without a vector was divided, or that an unread group goes on."""
     world = World()
     world.memorize(*TEAS)
     world.evolve()

@@ -26,7 +26,7 @@ def remember_two_facts() -> Pair:
 
 
 def rows_about(pair: Pair, key: str) -> list[Row]:
-    """Whatever storage still says of a fact, receipts aside, and but that another one was told after it."""
+    """Rows that storage still has about a fact, without receipts and links of the next fact."""
     rows = [row for row in pair.storage.live_rows(SCOPE) if row.address.kind != "receipt"]
     return [row for row in rows if key in f"{row.address.id} {unchained(row.body)}"]
 

@@ -1,4 +1,4 @@
-"""Goal: a text that is forgotten takes what only it told, and leaves all that others told (H2.26, K8.4)."""
+"""Goal: a forgotten text takes facts that only it stated, and leaves those of others (H2.26, K8.4)."""
 
 import json
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def says(prompt: str) -> str:
 
 
 class World:
-    """A memory that is told texts of Ann."""
+    """A memory with texts about Ann."""
 
     def __init__(self, config: Config = QUIET) -> None:
         self.pair = Pair(config=config)
@@ -75,7 +75,7 @@ class World:
         memorized(self.pair, Memorize(self.count, text, uri=uri, **options))
 
     def remember(self, content: str, evolve: Any = "none") -> None:
-        """What somebody says of Ann."""
+        """Statements about Ann."""
         ann = {"name": "Ann", "type": "person", "content": content}
         self.answers(extract=json.dumps({"entities": [ann], "relations": []}), evolve=evolve)
         self.ask(lambda n: Remember(n, f"Ann {content}."))
@@ -178,7 +178,7 @@ def test_neither_a_model_nor_an_embedder_is_asked() -> None:
 def test_a_membership_that_lands_late_goes_with_its_fact() -> None:
     world = World()
     world.tell("a", "Ann likes tea")
-    late = world.pair.unheard(UpdateEntity(90, TEA, None, ("facts", "rules")))
+    late = world.pair.leave_unanswered(UpdateEntity(90, TEA, None, ("facts", "rules")))
     world.pair.step(ForgetResource(91, A))
     world.pair.hold(Commit)
     world.pair.land(late)
@@ -372,7 +372,7 @@ def test_a_session_that_ends_meanwhile_does_not_keep_it() -> None:
 
 
 def bob_who_sings_as_ann_does() -> tuple[World, Entity]:
-    """Return also the fact about Bob; that about Ann is told by a text alone."""
+    """Return also the fact about Bob; that about Ann has a text as its only source."""
     world = World()
     world.tell("a", "Ann sings")
     world.answers(evolve=verdict("derive"))

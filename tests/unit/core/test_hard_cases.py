@@ -77,7 +77,7 @@ def test_a_save_that_landed_is_no_conflict_with_itself() -> None:
 
 
 def test_the_last_decisions_are_those_of_the_plan_that_won() -> None:
-    """It landed, nobody said so, and the next attempt met a conflict that was none."""
+    """It was committed, the answer was lost, and the next attempt met a conflict that was none."""
     pair = recovered(Pair())
     pair.ask(Remember(1, "Bob snores"))
     pair.step(Remember(2, "Alice likes tea"))
@@ -98,7 +98,7 @@ def test_the_last_decisions_are_those_of_the_plan_that_won() -> None:
 
 
 def test_a_forget_that_found_nothing_keeps_its_request_key() -> None:
-    """Else a message that is delivered twice deletes what was told in between."""
+    """Else a message that is delivered twice deletes what was remembered in between."""
     pair = recovered(Pair())
     assert pair.ask(Forget(1, TEA, request_key="k")) == Done(Forgotten(False))
     pair.ask(Remember(2, "Alice likes tea"))

@@ -77,7 +77,7 @@ def test_a_hook_that_failed_before_the_effect_is_noted_and_not_called_after_it()
     assert (operation.entered, [note.what for note in operation.notes]) == ((), ["bad_result"])
     operation.notes = ()
     assert tables_broken(pair) == "hook-order"
-    operation.op_id = None  # nobody waits for a reply that could tell
+    operation.op_id = None  # no caller waits for a reply that could tell
     check_tables(pair.memory.state, pair.memory.registry)
 
 

@@ -975,12 +975,12 @@ def test_a_planned_core_is_judged() -> None:
     bert, both_gone = (BERT.id,), (ANNA.id, BERT.id)
     text = "x" * 3_400
     cases: list[tuple[str, dict[str, object]]] = [
-        # the wrong one leaves; more leave than needed; the stronger is turned away; nobody had to leave
+        # the wrong one leaves; more leave than needed; the stronger is turned away; no entry had to leave
         ("fewest-victims", remembered(FULL, seated(ANNA, CARL, text=text), decision(CARL), evicted=bert)),
         ("fewest-victims", remembered(FULL, seated(CARL, text=text), decision(CARL), evicted=both_gone)),
         ("fewest-victims", remembered(FULL, FULL, decision(CARL, "refused_full"))),
         ("fewest-victims", remembered(seated(BERT), seated(), decision(CARL, "refused_full"), evicted=bert)),
-        # who leaves is not told; who enters is not told; who is told does not enter; others are decided on
+        # a victim is not reported; nor is an entrant; a reported one does not enter; others are decided on
         ("core-bijection", remembered(FULL, seated(BERT, CARL, text=text), decision(CARL))),
         ("route-known-only", remembered(seated(), seated(CARL), decision(CARL, "refused_full"))),
         ("route-known-only", remembered(seated(), seated(), decision(CARL))),

@@ -18,7 +18,7 @@ NOTE = id_of_note("buy milk")
 
 
 def forget_and_remember_again() -> Pair:
-    """A fact about Alice is told before all others, then forgotten, and told again as the last one."""
+    """A fact about Alice is stated before all others, then forgotten, and stated again as the last one."""
     pair = Pair().run()
     requests = (
         Remember(1, "Alice likes tea"), Remember(2, "Bob likes rum"), Remember(3, "buy milk", extract=False),

@@ -314,7 +314,7 @@ def lands_meanwhile(pair: Pair, late: Commit, request: Memorize) -> None:
 
 def test_segments_of_a_text_that_lands_late_go_with_it() -> None:
     pair = pair_of(NOTHING, '{"segments":[{"start":0,"end":0},{"start":2,"end":2}]}', PARTED)
-    late = pair.unheard(Memorize(1, TALK, "conversation", "chat/1", session_id="s1"))
+    late = pair.leave_unanswered(Memorize(1, TALK, "conversation", "chat/1", session_id="s1"))
     lands_meanwhile(pair, late, Memorize(2, "I like tea", uri="chat/1"))
     assert [row.address.id for row in pair.rows("resource")] == [CHAT]
     assert resource(pair, CHAT).session_id == "s1"
@@ -323,7 +323,7 @@ def test_segments_of_a_text_that_lands_late_go_with_it() -> None:
 def test_a_text_that_was_forgotten_meanwhile_is_read_for_what_was_asked_now() -> None:
     pair = likes_tea()
     memorized(pair, Memorize(1, "I like tea", uri="chat/1"))
-    late = pair.unheard(ForgetResource(2, CHAT))
+    late = pair.leave_unanswered(ForgetResource(2, CHAT))
     lands_meanwhile(pair, late, Memorize(3, "I like tea", uri="chat/1", memory_types=("profile", "skill")))
     assert resource(pair, CHAT).extracted_types == ("skill",)
     assert resource(pair, CHAT).pending == ("profile",)

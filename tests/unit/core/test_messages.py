@@ -11,7 +11,7 @@ from umi_core.messages.requests import REQUESTS
 OPTIONS = rows("memory", "options")
 
 
-def as_told(default: object) -> object:
+def write_default(default: object) -> object:
     """As the table writes it: an empty tuple is an empty list."""
     return list(default) if isinstance(default, tuple) else default
 
@@ -23,7 +23,7 @@ def test_the_options_of_a_request_are_those_of_the_table(request_: str) -> None:
     assert [row["option"] for row in promised] == list(fields)
     for row in promised:
         default = msgspec.NODEFAULT if row["default"] == NOTHING else read_cell(row["default"])
-        assert as_told(fields[row["option"]].default) == default, row
+        assert write_default(fields[row["option"]].default) == default, row
 
 
 def fields_of(module: object, name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Goal: facts of one text end each other, as if they had been told one after the other (M2.27, M14.1)."""
+"""Goal: facts of one text end each other, as if remembered one after the other (M2.27, M14.1)."""
 
 import json
 from typing import Any, Final
@@ -43,7 +43,7 @@ FIRST, SECOND = (resource_id(SCOPE, f"chat/{n}", "") for n in (1, 2))
 
 
 def moves(text: str = MOVES, *before: str, **more: Any) -> tuple[Pair, Remembered]:
-    """Return a memory that was told one text, with a model by which each fact ends what was before it."""
+    """Return a memory that remembered one text, with a model by which each fact ends what was before it."""
     pair = remember_all(*before)
     pair.model = UPDATE
     return pair, remembered(pair, Remember(1, text, **more))
@@ -164,7 +164,7 @@ def test_alone_the_fact_is_current_again_and_ends_what_has_ended_it() -> None:
 
 
 def test_facts_never_end_each_other_in_a_circle() -> None:
-    """Rome is of an early day, but is told after Berlin, which is told after Paris, which is of today."""
+    """Rome is of an early day, but is stated after Berlin, which is stated after Paris, which is of today."""
     pair = remember_all()
     pair.now_ms = 30
     remembered(pair, Remember(1, "Alice lives in Berlin"))
@@ -225,7 +225,7 @@ def test_a_record_takes_itself_back() -> None:
 
 
 def test_carried_facts_end_each_other_by_their_times() -> None:
-    """They were told apart from each other, and not compared where they were told."""
+    """They were stated in two texts, and not compared when they were remembered."""
     a, b = opened()
     a.now_ms, b.now_ms, b.model = 10, 30, UPDATE
     a.ask(Remember("r1", "Alice lives in Berlin"))

@@ -243,7 +243,7 @@ def test_a_record_that_an_older_commit_puts_back_leaves_again() -> None:
 
 
 def test_a_record_that_was_stored_behind_a_forget_in_doubt_leaves_with_the_next_scan() -> None:
-    """`storage_storm` 440005: nobody in core is looked up, and a forget that nobody heard of had landed."""
+    """`storage_storm` 440005: no entry of core is looked up, and a forget without an answer was committed."""
     pair = Pair(config=EASY).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Recall(2, "Alice"))

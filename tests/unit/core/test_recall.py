@@ -72,11 +72,11 @@ def test_a_hit_shows_the_current_row_and_how_well_it_answers() -> None:
     assert hit == structs.replace(found, next_id=LIGHT, next_content="likes light mode")
 
 
-# What was told next.
+# The next statement.
 
 
 def after(pair: Pair, query: str, **options: Any) -> list[tuple[str, str]]:
-    """Return what each hit says, and what was told after it."""
+    """Return the text of each hit, and the statement after it."""
     found = hits(pair.ask(Recall(90 + len(pair.replies), query, **options)))
     return [(hit.content, hit.next_content) for hit in found]
 
@@ -810,7 +810,7 @@ SATURDAY_MS = 20_785 * 86_400_000  # 2026-11-28
 NAPS = id_of_note("Alice naps today (2026-11-28)")
 
 
-def told_on_saturday(model: Model = plain, config: Config = QUIET) -> Pair:
+def remember_on_saturday(model: Model = plain, config: Config = QUIET) -> Pair:
     """A note of Saturday, and one without a date; it is Sunday now."""
     pair = Pair(model=model, config=config).run()
     pair.now_ms = SATURDAY_MS
@@ -835,7 +835,7 @@ def asked_texts(pair: Pair, request: Recall) -> tuple[list[tuple[str, ...]], lis
 
 
 def test_a_fact_of_a_day_is_found_by_the_date_of_the_question() -> None:
-    pair = told_on_saturday()
+    pair = remember_on_saturday()
     embedded, searched = asked_texts(pair, Recall(3, "who rested yesterday?", deep=False))
     assert embedded == [("who rested yesterday?",)]
     assert searched == ["who rested yesterday?", "who rested yesterday (2026-11-28)?"]
@@ -846,7 +846,7 @@ def test_a_fact_of_a_day_is_found_by_the_date_of_the_question() -> None:
 
 
 def test_each_variant_has_its_dates() -> None:
-    pair = told_on_saturday(saying(expand='["Alice last week", "a nap"]'))
+    pair = remember_on_saturday(saying(expand='["Alice last week", "a nap"]'))
     embedded, searched = asked_texts(pair, Recall(3, "who rested today?", deep=True))
     assert embedded == [("who rested today?", "Alice last week", "a nap")]
     days = [f"Alice last week (2026-11-{day})" for day in range(16, 23)]
@@ -857,7 +857,7 @@ def test_each_variant_has_its_dates() -> None:
 
 def test_a_question_that_says_when_finds_no_less() -> None:
     """Two of three terms are enough, two of six would not be."""
-    pair = told_on_saturday()
+    pair = remember_on_saturday()
     request = Recall(3, "Bob light yesterday", deep=False, min_score_ppm=600_000)
     pair.step(request)
     pair.fail("refused")  # no vector has a part in it
@@ -870,7 +870,7 @@ def test_a_question_that_says_when_finds_no_less() -> None:
 
 
 def test_the_day_is_that_of_the_request_however_long_its_questions_take() -> None:
-    pair = told_on_saturday(saying(expand="[]"), structs.replace(QUIET, utc_offset_minutes=60))
+    pair = remember_on_saturday(saying(expand="[]"), structs.replace(QUIET, utc_offset_minutes=60))
     pair.now_ms -= 3_600_000 + 1  # the last millisecond of Saturday, by the clocks of the users
     pair.step(Recall(3, "tonight", deep=True))
     pair.now_ms += 10
@@ -887,7 +887,7 @@ def test_the_day_is_that_of_the_request_however_long_its_questions_take() -> Non
 
 @pytest.mark.parametrize("texts", [((0, "tonight"),), ((0, "tonight"), (0, "tonight (2026-11-28)")), ()])
 def test_the_texts_of_a_search_are_restored_only_with_their_dates(texts: tuple[tuple[int, str], ...]) -> None:
-    pair = told_on_saturday()
+    pair = remember_on_saturday()
     pair.step(Recall(3, "tonight", deep=False))
     assert Memory.restore(pair.memory.snapshot(), life=0).digest() == pair.memory.digest()
     (operation,) = pair.memory.state.operations.values()

@@ -154,7 +154,7 @@ def test_nothing_that_an_earlier_life_sent_lands_later() -> None:
 
 
 def test_what_was_scheduled_when_a_process_is_fenced_is_not_sent() -> None:
-    """One remember waits to ask again, and is due in the very step in which another one is told the epoch."""
+    """One remember waits to ask again, and is due in the very step in which another one reads the epoch."""
     first = Pair().run()
     first.step(Remember(1, "Alice likes tea"))
     first.fail("unavailable")

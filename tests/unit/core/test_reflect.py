@@ -1,4 +1,4 @@
-"""Goal: a session that ends leaves one reflection, of all that was told in it, and names its sources (H5)."""
+"""Goal: a session that ends leaves one reflection, of all its statements, and names its sources (H5)."""
 
 from typing import Any
 
@@ -39,8 +39,8 @@ class World:
 
     def tell(self, text: str, uri: str | None = None, session: str | None = None, **options: Any) -> str:
         self.count += 1
-        told_in = session or self.session
-        request = Memorize(self.count, text, uri=uri, session_id=told_in, **options)
+        own_session = session or self.session
+        request = Memorize(self.count, text, uri=uri, session_id=own_session, **options)
         return memorized(self.pair, request).resource_id
 
     def outcome(self, *absent: type[AskModel | Embed | Read | Commit], session: str | None = None) -> Any:

@@ -120,7 +120,7 @@ def test_what_is_parsed_renders_the_same(core: CoreTier) -> None:
 def test_a_standard_xml_parser_reads_the_same(core: CoreTier) -> None:
     root = ElementTree.fromstring(render_xml(core))
     assert root.tag == "core_memory"
-    assert tuple(map(xml_block, root)) == tuple(map(told_block, as_rendered(core)))
+    assert tuple(map(xml_block, root)) == tuple(map(list_block_texts, as_rendered(core)))
 
 
 BlockTexts = tuple[str, str, str | None, list[tuple[str, str, str]]]
@@ -137,7 +137,7 @@ def xml_block(node: ElementTree.Element) -> BlockTexts:
     )
 
 
-def told_block(block: Block) -> BlockTexts:
+def list_block_texts(block: Block) -> BlockTexts:
     entries = [(entry.entity_id, entry.name, entry.text) for entry in block.entries]
     return block.kind, block.label, block.text, entries
 

@@ -27,7 +27,7 @@ FACTS = category_id(SCOPE, "preferences")
 
 
 class World:
-    """Two facts in one category with a summary; a model that decides as it is told, in turn."""
+    """Two facts in one category with a summary; a model with scripted decisions, in turn."""
 
     def __init__(self, *decisions: str, **replies: str) -> None:
         self.decisions, self.found = list(decisions), list[list[str]]()
@@ -210,7 +210,7 @@ def test_without_a_model_everything_is_looked_up() -> None:
 def test_a_level_that_gives_nothing_is_not_judged() -> None:
     world = World(YES, YES, YES)
     world.retrieve(ASK)
-    assert len(world.found) == 2  # of the reflections, which there are none of, nobody is asked
+    assert len(world.found) == 2  # there are no reflections, so they are not searched
 
 
 def test_without_an_embedder_words_alone_find_and_never_suffice() -> None:
@@ -335,7 +335,7 @@ SATURDAY_MS = 20_785 * 86_400_000  # 2026-11-28
 
 
 class DatedWorld(World):
-    """Facts that were told on Saturday, and say `today`; questions come on Sunday."""
+    """Facts of Saturday that say `today`; questions come on Sunday."""
 
     def __init__(self, **replies: str) -> None:
         super().__init__(**replies)

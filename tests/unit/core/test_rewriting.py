@@ -1,4 +1,4 @@
-"""Goal: a rewrite is adopted only if it says the same with fewer references, in words that somebody said."""
+"""Goal: a rewrite is adopted only if it says the same with fewer references, in words of the turns."""
 
 import json
 from typing import get_args

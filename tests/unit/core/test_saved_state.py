@@ -1,4 +1,4 @@
-"""Goal: whatever somebody writes into a saved memory, it is refused in a sentence, or works."""
+"""Goal: every edit of a saved memory is refused in a sentence, or works."""
 
 import random
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def saved_with_long_texts() -> tuple[bytes, list[Asked], SimStorage]:
 SAVED: Final = (*saved_lives(), saved_with_long_texts())
 
 
-# Edits by somebody who knows the format, and none of the rules.
+# Edits with knowledge of the format, and of none of the rules.
 
 Tree = Any  # what msgpack reads: lists of lists, texts, numbers
 Path = tuple[int, ...]

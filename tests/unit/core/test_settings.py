@@ -97,7 +97,7 @@ MODEL = saying(
 
 
 class RecordingPair(Pair):
-    """Everything that the memory asked, in order. The embedder is the same, whatever the memory is told."""
+    """Everything that the memory asked, in order. The embedder is the same with every setting."""
 
     asked: list[Asked] = []
 

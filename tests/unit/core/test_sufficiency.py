@@ -24,7 +24,7 @@ JUDGED = [row for row in rows("hierarchy", "enough") if "then" not in row["score
 
 @pytest.mark.parametrize("row", JUDGED, ids=lambda row: row["scores"])
 def test_enough_is_what_the_table_says(row: SpecRow) -> None:
-    """What is named twice is counted once: that is for whoever unites the lists."""
+    """A row that is named twice counts once: the union of the lists sees to that."""
     terms, _, total = row["scores"].replace(" twice for one id,", "").partition(", with total_limit ")
     scores = [None if it.endswith("w") else whole(it) * 1_000 for it in terms.split()]
     wanted = whole(total) if total else 3

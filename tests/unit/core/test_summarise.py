@@ -18,7 +18,7 @@ PROFILE = ("profile",)
 
 
 class World:
-    """A memory whose model finds what it is told to find, and notes what it is shown."""
+    """A memory whose model has scripted finds, and notes its prompts."""
 
     def __init__(self) -> None:
         self.finds, self.says = "", "<summary>so it is</summary>"

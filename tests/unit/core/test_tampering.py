@@ -1,4 +1,4 @@
-"""Goal: what a memory sees of rows that somebody changed, and what it cannot see (docs/storage.md)."""
+"""Goal: which changes of its rows a memory detects, and which it cannot detect (docs/storage.md)."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -28,7 +28,7 @@ def entity(pair: Pair) -> Row:
 
 
 def put(pair: Pair, row: Row, body: Mapping[str, object], version: int) -> None:
-    """As somebody would who writes into the files of the storage."""
+    """As by writing into the files of the storage."""
     assert row.body is not None
     pair.storage.rows[row.address] = structs.replace(
         row, body=structs.replace(row.body, **body), version=version

@@ -320,7 +320,7 @@ def lands_late(pair: Pair, late: Commit, request: Request) -> None:
 @pytest.mark.parametrize("request_", [Forget(3, TEA), UpdateEntity(3, TEA, "Likes coffee")])
 def test_a_membership_that_lands_late_goes_with_its_entity(request_: Request) -> None:
     pair = likes_tea("facts")
-    lands_late(pair, pair.unheard(UpdateEntity(2, TEA, None, ("facts", "rules"))), request_)
+    lands_late(pair, pair.leave_unanswered(UpdateEntity(2, TEA, None, ("facts", "rules"))), request_)
     there = [row.address.id for row in pair.rows("entity")]
     members = [row.body for row in pair.rows("membership")]
     assert [it.entity_id for it in members if isinstance(it, Membership)] == [*there, *there]
@@ -330,7 +330,9 @@ def test_a_membership_that_lands_late_goes_with_its_entity(request_: Request) ->
 @pytest.mark.parametrize(("late", "last"), [(("facts", "rules"), ("context",)), ((), ("facts", "rules"))])
 def test_its_categories_are_those_of_the_last_statement(late: tuple[str, ...], last: tuple[str, ...]) -> None:
     pair = likes_tea("facts")
-    lands_late(pair, pair.unheard(UpdateEntity(2, TEA, None, late)), UpdateEntity(3, TEA, None, last))
+    lands_late(
+        pair, pair.leave_unanswered(UpdateEntity(2, TEA, None, late)), UpdateEntity(3, TEA, None, last)
+    )
     there = {row.address.id for row in pair.rows("membership")}
     assert there == {member(pair, TEA, name).id for name in last}
 

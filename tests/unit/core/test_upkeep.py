@@ -152,7 +152,7 @@ def test_what_waits_for_its_turn_behind_another_text_does_not_take_its_place() -
 def test_what_another_text_that_lands_late_has_replaced_is_not_brought_back() -> None:
     pair = world("", "", SEEN)
     pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
-    late = pair.unheard(Memorize(2, "I like tea", uri="chat/1"))
+    late = pair.leave_unanswered(Memorize(2, "I like tea", uri="chat/1"))
     while not pair.pending:
         pair.wake()
     pair.until(AskModel)

@@ -67,7 +67,7 @@ def requested(name: str, *args: Any) -> WorkingRequest:
     return request
 
 
-def as_told(outcome: Outcome) -> object:
+def write_result(outcome: Outcome) -> object:
     """A result as the table writes it."""
     assert isinstance(outcome, Done | Refused)
     if isinstance(outcome, Refused):
@@ -80,7 +80,9 @@ def test_the_worked_life_holds_row_by_row() -> None:
     for row in rows("memory", "working_trace"):
         seen_ms = max(seen_ms, whole(row["now"]))  # as the memory does
         asked = [requested(*request) for request in read_cell(row["requests"])]
-        assert [as_told(ask(tier, request, seen_ms)) for request in asked] == read_cell(row["results"]), row
+        assert [write_result(ask(tier, request, seen_ms)) for request in asked] == read_cell(
+            row["results"]
+        ), row
         key, expires_ms = plain(row["key"]), maybe(row["expires"])
         assert expires_ms is None or tier.entries[key][1] == expires_ms, row
         sizes = result(ask(tier, Bytes(0), seen_ms)), result(ask(tier, Len(0), seen_ms))

@@ -59,7 +59,7 @@ from umi_core.workflows import BUILT_IN
 
 
 class Looking(Owner):
-    """Interceptors of any name that note what they are told, and say what a script says, `pass` elsewhere."""
+    """Interceptors of any name that note their calls, and return what a script says, `pass` elsewhere."""
 
     says: dict[str, Any] = {}
     calls: list[str] = []

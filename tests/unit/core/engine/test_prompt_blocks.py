@@ -1,4 +1,4 @@
-"""Goal: prompts have the blocks that somebody wants, in order, and what they are about stays as it was."""
+"""Goal: prompts have the configured blocks, in order, and their inputs stay as they were."""
 
 from typing import Any
 

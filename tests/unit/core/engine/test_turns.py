@@ -96,7 +96,7 @@ def test_a_queue_is_part_of_the_state() -> None:
 
 
 def test_a_request_that_conflicts_with_its_own_memory_plans_again_until_it_succeeds() -> None:
-    """What it is told of itself enters core, which is one row with all blocks: no claim says that before."""
+    """A statement about the assistant itself enters core, one row with all blocks: no claim says that."""
     pair = recovered(Pair())
     pair.step(Remember(1, "Umi is calm"))
     for number in range(2, 2 + 2 * PLAN_COUNT_MAX):

@@ -1,4 +1,4 @@
-"""Goal: on a full disk every verdict is told, and every file that is missing."""
+"""Goal: on a full disk every verdict is printed, and every missing file is named."""
 
 import errno
 import os

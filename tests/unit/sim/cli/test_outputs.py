@@ -46,7 +46,7 @@ RUNS: Final = (  # what a run with many faults has to say
     ("sweep", "canary", "--seeds", "0..1", "--jobs", "1", "--no-shrink"),
     ("target", "--init", "kv", "mine.py"), ("target", "mine:Mine", "--seeds", "0..3"),
 )  # fmt: skip
-WRONG: Final = (  # what is said of what nobody can do
+WRONG: Final = (  # refusals of what is impossible
     ("run", "--bogus"), ("bogus",), ("run", "--seed", "abc"), ("run", "--set", "foo"), ("run", "x.toml"),
     ("run", "--set", "agents.count=999"), ("run", "--set", "agents.cuont=2"), ("run", "--mode", "wild"),
     ("run", "--transcript", "no.jsonl"), ("replay", "bad.toml"), ("show", "no.trace"), ("check", "mine.py"),

@@ -1,4 +1,4 @@
-"""Goal: whoever waits for more than two seconds is told where it is, in a line that lies about nothing."""
+"""Goal: a command of more than two seconds prints its progress, in a line that is correct."""
 
 import io
 import sys

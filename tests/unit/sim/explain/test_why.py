@@ -35,7 +35,7 @@ SLOW: tuple[Item, ...] = (
 HOME = Scope("u1", "a1")
 ALICE = fact_id(HOME, (entity_id(HOME, "Alice"),), "Alice")
 DAMAGED = structs.replace(RETRIES, faults={"storage_damaged": (1, 8)})
-EARLY: tuple[Item, ...] = (  # what was told as durable is read as damaged, and taken for absent
+EARLY: tuple[Item, ...] = (  # what was acknowledged is read as damaged, and taken for absent
     Op("o1", 1, "a", "remember", {"text": "Alice"}),
     Op("o2", 1, "a", "len", {}),
     Fault("f3", "storage_damaged", "o4/read#1", {"index": 0, "latent": False}),

@@ -21,7 +21,7 @@ def life(
 
 
 def nothing(for_ms: int, also: object) -> None:
-    """Nobody is told."""
+    """The memory gets no notice."""
 
 
 def lowest(label: str, n: int) -> int:

@@ -1,4 +1,4 @@
-"""Goal: what was told is told again, at once, singly, and once all was forgotten; and who parts is found."""
+"""Goal: requests are repeated concurrently, singly, and after all was forgotten; a difference is found."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ def nothing_forgotten(world: SmallWorld, *, stops: bool = False) -> None:
 
 
 def reflection_kept(world: SmallWorld, *, stops: bool = False) -> None:
-    """As if nobody emptied what was made of a session."""
+    """As if rows made from a session were never emptied."""
     kept = [(where, row) for where, row in world.storage.rows.items() if where.kind == "reflection"]
     forget_all(world, stops=stops)
     world.storage.put_back(dict(kept), 0)

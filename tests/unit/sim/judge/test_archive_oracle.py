@@ -597,21 +597,21 @@ def by_model(block: str, **more: Any) -> tuple[str, RoutingDecision]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told_block", "rule"),
+    ("answer", "block_named", "rule"),
     [
         ("facts", "facts", None),
         ("facts", "goals", "route-per-entity"),
         ("system", "system", "system-is-authored"),
     ],
 )
-def test_a_sound_row_of_the_model_routes(answer: str, told_block: str, rule: str | None) -> None:
+def test_a_sound_row_of_the_model_routes(answer: str, block_named: str, rule: str | None) -> None:
     history = History(semantic_routing=True)
     op_id = history.tell((ALICE, "likes tea"), embed=False)
     history.hear(op_id, "route", by_model(answer)[0])
-    value = structs.replace(as_stored(LIKES_TEA, promoted=(TEA,)), routing=(by_model(told_block)[1],))
+    value = structs.replace(as_stored(LIKES_TEA, promoted=(TEA,)), routing=(by_model(block_named)[1],))
     if rule is None:
         history.reply(op_id, value)
-        history.get(TEA, entity(ALICE, "likes tea", block=told_block))
+        history.get(TEA, entity(ALICE, "likes tea", block=block_named))
         return
     with broken(rule):
         history.reply(op_id, value)
@@ -725,7 +725,7 @@ def test_what_failed_is_audited_too() -> None:
     assert history.oracle.known_ids() == (TEA,)
 
 
-# Requests that share a key, and what is told of them.
+# Requests that share a key, and their replies.
 
 
 def attempt(history: History, *mentions: tuple[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Goal: what fails is tried as its policy says, and what is not so is told with step and kind."""
+"""Goal: what fails is tried as its policy says, and a deviation is reported with step and kind."""
 
 import pytest
 from msgspec import structs
@@ -85,7 +85,7 @@ def test_every_kind_has_a_name_that_the_memory_knows() -> None:
 
 
 def test_an_entry_evicted_for_a_block_is_reported_although_its_plan_was_made_twice() -> None:
-    """The second plan writes the same row, and finds nobody who would have to leave."""
+    """The second plan writes the same row, and finds no entry that would have to leave."""
     config = Config(core_bytes_max=CORE_BYTES_MIN, semantic_routing=True, promote_score_min_ppm=0)
     world = FailingWorld(Scope("u", "a"), config, 1_700_000_000_000)
     for name in ("Alice", "Bob Stone"):

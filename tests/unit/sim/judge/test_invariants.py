@@ -540,7 +540,7 @@ def test_an_access_record_may_be_another_one_while_the_memory_means_to_write_it_
 
 
 def related(task: str, prompt: str) -> str:
-    """Like `told`; who meets somebody knows them, `not` contradicts, and `also` extends what was said."""
+    """Like `extract_by_first_word`; `met` relates persons, `not` contradicts, and `also` extends."""
     if task == "evolve":
         new = {row["ref"]: row["content"].partition(" ")[0] for row in input_of(prompt, "new")}
         kinds = {"not": "contradict", "also": "extend"}

@@ -1,4 +1,4 @@
-"""Goal: every kind of request has exactly one judge, and who forgets one is told so in a sentence."""
+"""Goal: every kind of request has exactly one judge, and a missing one is reported in a sentence."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Goal: a life that was replaced writes nothing more, is deposed when it is told so, and not before."""
+"""Goal: a replaced process writes nothing more, and is fenced by an answer, not before."""
 
 import pytest
 from msgspec import structs

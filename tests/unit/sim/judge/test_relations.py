@@ -1,4 +1,4 @@
-"""Goal: what statements do to each other was said, is told, and is shown at both ends."""
+"""Goal: relations of statements were stated, are replied, and are shown at both ends."""
 
 import json
 from typing import Any

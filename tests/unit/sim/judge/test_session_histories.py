@@ -1,4 +1,4 @@
-"""Goal: what agents are told of a session is accepted iff some order of their operations explains it (STO-5).
+"""Goal: replies about a session are accepted iff some order of their operations explains it (STO-5).
 
 A search over all orders, after Wing and Gong, stands here beside the oracle, which looks at single replies.
 """
@@ -72,7 +72,7 @@ class SessionHistory:
         self.done(agent, LoadSession("", SESSION), SessionLoaded(version, 0))
 
     def save(self, agent: str, value: str, outcome: Outcome | int, *hand_to: str) -> None:
-        """The agent sets `k` and saves; a number is the version it is told."""
+        """The agent sets `k` and saves; a number is the version in the reply."""
         op_id = self.begin_save(agent, value, *hand_to)
         self.reply(op_id, agent, saved(outcome) if isinstance(outcome, int) else outcome)
 
@@ -248,7 +248,7 @@ def is_linearizable(history: tuple[Operation, ...]) -> bool:
 
 
 def history_of(events: list[Event]) -> tuple[Operation, ...]:
-    """The operations on the session, as they were told."""
+    """The operations on the session, as recorded."""
     found: list[Operation] = []
     base = {"a": 1}
     called: dict[str, tuple[int, int, str]] = {}
@@ -281,7 +281,7 @@ def history_of(events: list[Event]) -> tuple[Operation, ...]:
 
 
 class Store(Owner):
-    """The session as it truly is; saves that nobody heard of may still land."""
+    """The session as it truly is; saves without an answer may still be committed."""
 
     version: int = 1
     value: str = ""
@@ -328,7 +328,7 @@ def make_history(stream: Stream, rounds: int) -> list[Event]:
 
 
 def effect(stream: Stream, store: Store, value: str, made_from: int) -> tuple[Outcome, str]:
-    """What an operation does at its instant, and what will be told of it."""
+    """What an operation does at its instant, and its later reply."""
     if not value:
         return Done(SessionLoaded(store.version, 0)), store.value
     if stream.chance(1, 3):

@@ -245,7 +245,7 @@ def test_a_session_of_another_user_is_not_there() -> None:
     with broken("session-or-error"):
         owner.load("x", 2)
     with broken("session-or-error"):
-        SessionOwner().load("a", 1)  # nobody ever created it
+        SessionOwner().load("a", 1)  # it was never created
 
 
 def test_an_agent_that_is_no_member_loads_nothing_until_the_session_is_handed_over() -> None:
@@ -350,7 +350,7 @@ def test_a_fourth_session_of_one_millisecond_fails_for_that_reason_alone() -> No
 
 @pytest.mark.parametrize(("others_count", "rule"), [(3, None), (2, "degradation-named")])
 def test_a_request_that_loses_three_races_may_fail(others_count: int, rule: str | None) -> None:
-    """Without faults, too: each of three plans was overtaken by the batch of somebody else."""
+    """Without faults, too: each of three plans was overtaken by the batch of another process."""
     owner = SessionOwner(believing(Oracle(config("plain"))))
     durable = iter((5, 5 + others_count))
     owner.oracle.surroundings.durable_count = lambda: next(durable)

@@ -1,4 +1,4 @@
-"""Goal: a fact leaves with the last text that told it, if nothing else did, and no other fact does."""
+"""Goal: a fact leaves with its last source text, if it has no other source, and no other fact does."""
 
 from contextlib import nullcontext
 
@@ -16,7 +16,7 @@ TEA, SALES = fact(ALICE, "likes tea"), fact(ACME, "sells tea")
 TEXT, OTHER = "arc_000000000001", "arc_000000000002"
 
 
-def told_by(*sources: str, is_direct: bool = False) -> History:
+def state_fact(*sources: str, is_direct: bool = False) -> History:
     """Two facts, of which the first has these sources."""
     history = History()
     history.store((ALICE, "likes tea"), (ACME, "sells tea"), embed=False)
@@ -37,37 +37,37 @@ GONE, STAYS = Stored(TEA, 1, "forgotten"), Stored(TEA, 1, "unchanged")
 
 
 def test_a_fact_leaves_with_its_last_text() -> None:
-    history = told_by(TEXT)
+    history = state_fact(TEXT)
     forgotten(history, GONE)
     history.get(TEA, None)
     with broken("delete-only-its-own"):
-        forgotten(told_by(TEXT), STAYS)
+        forgotten(state_fact(TEXT), STAYS)
 
 
 @pytest.mark.parametrize(("sources", "is_direct"), [((TEXT, OTHER), False), ((TEXT,), True)])
 def test_a_fact_with_another_source_stays(sources: tuple[str, ...], is_direct: bool) -> None:
-    history = told_by(*sources, is_direct=is_direct)
+    history = state_fact(*sources, is_direct=is_direct)
     forgotten(history, STAYS)
     row = entity(ALICE, "likes tea", sources=sources[1:], is_direct=is_direct)
     history.get(TEA, row)
     with broken("delete-only-its-own"):
         history.get(TEA, structs.replace(row, sources=sources))
     with broken("delete-only-its-own"):
-        forgotten(told_by(*sources, is_direct=is_direct), GONE)
+        forgotten(state_fact(*sources, is_direct=is_direct), GONE)
 
 
 def test_a_fact_from_the_text_is_named_and_no_other() -> None:
     with broken("delete-only-its-own"):
-        forgotten(told_by(TEXT))
+        forgotten(state_fact(TEXT))
     with broken("delete-only-its-own"):
-        forgotten(told_by(OTHER), GONE)
+        forgotten(state_fact(OTHER), GONE)
     with broken("delete-only-its-own"):
-        forgotten(told_by(TEXT), *sorted((GONE, Stored(SALES, 1, "unchanged")), key=lambda it: it.id))
+        forgotten(state_fact(TEXT), *sorted((GONE, Stored(SALES, 1, "unchanged")), key=lambda it: it.id))
 
 
 def test_facts_are_named_once() -> None:
     with broken("reference-agrees"):
-        forgotten(told_by(TEXT), GONE, GONE)
+        forgotten(state_fact(TEXT), GONE, GONE)
 
 
 def test_a_text_that_was_not_there_has_no_facts() -> None:

@@ -125,7 +125,7 @@ def test_in_a_healed_world_all_is_answered() -> None:
 
 
 def test_an_old_process_and_its_successor_are_distinguished() -> None:
-    """What the old one was told of another epoch was taken for what the new one was told."""
+    """The epoch that the old process read was taken for that of the new one."""
     to = judge()
     to.observe_takeover("a", "a~1")
     tell(to, "forget")  # asked by the first life

@@ -31,7 +31,7 @@ def knowing(made: UmiMachine) -> UmiMachine:
 
 
 def observe_commit(tended: UpkeepSchedule) -> None:
-    """The first life of the agent is told that its commit has landed."""
+    """The first process of the agent gets the answer that its commit is done."""
     commit = Commit((Write(WHERE, DIRTY),), (), "key", request_id=7)
     tended.observe_answer(
         Call("e", "a", 1, "o1", "memorize", "commit", commit, 0), Committed(7, ((WHERE, 1),)), SCOPE

@@ -1,4 +1,4 @@
-"""The fence: a step that reaches outside is found, with the line that did it, and nobody else is hit."""
+"""The fence: a step that reaches outside is found, with its line, and no other code is."""
 
 import datetime
 import logging

@@ -48,7 +48,7 @@ def test_a_second_memory_comes_to_the_same_trace(scenario: str, seed: int) -> No
 
 
 def test_what_is_to_be_kept_up_is_waited_for() -> None:
-    """Of another memory nobody sees what is left to do, but that it wants to be stepped."""
+    """Another memory does not show its pending work, only that it wants to be stepped."""
     config = drawn("memorize", 17, is_compared=False, settings={"workload.operations": "6"})
     assert run_from_outside(config).failure is None
 

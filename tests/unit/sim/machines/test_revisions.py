@@ -1,4 +1,4 @@
-"""Goal: workflows change under operations in flight, at ops that a replay knows; nobody outside can tell."""
+"""Goal: workflows change under operations in flight, at ops that a replay knows; callers see nothing."""
 
 from collections import Counter
 

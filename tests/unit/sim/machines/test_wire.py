@@ -1,4 +1,4 @@
-"""Values go over a wire and come back as they were; what is none is told in a sentence."""
+"""Values go over a wire and come back as they were; malformed ones are reported in a sentence."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Goal: what a store raises is its failure, but for a machine that has no room left: that is nobody's."""
+"""Goal: what a store raises is its failure, except on a machine without free space."""
 
 import pytest
 from msgspec import structs

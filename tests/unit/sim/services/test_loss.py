@@ -92,7 +92,7 @@ def test_a_session_is_damaged_only_if_it_is_lost(is_lost: bool) -> None:
         judged.tell("audit:1", LoadSession("", "s"), Refused(SnapshotDamaged("checksum differs")))
 
 
-# Told too early.
+# Acknowledged early.
 
 
 @pytest.mark.parametrize("is_lost", [False, True])

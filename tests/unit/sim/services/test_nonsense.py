@@ -1,4 +1,4 @@
-"""Goal: each answer that is none is one, to a memory and to its judge alike, and is told in one line."""
+"""Goal: each answer that is none is one, to a memory and to its judge alike, and is reported in one line."""
 
 import pytest
 

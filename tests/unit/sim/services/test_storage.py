@@ -505,7 +505,7 @@ def test_a_row_that_says_the_same_again_is_no_younger() -> None:
     assert ids(storage, ByWords(HOME, "tea", ANYTHING, 9, 1)) == ["e1"]
 
 
-# What is damaged for good, what is told too early, and what is wiped.
+# Permanent damage, early acknowledgements, and wiped rows.
 
 
 def test_a_rotten_row_comes_without_its_body_until_it_is_written_again() -> None:

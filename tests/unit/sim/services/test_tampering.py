@@ -25,7 +25,7 @@ def tampering(every: int = 2, seed: int = 0) -> Tampering:
 
 
 def run_tampered(seed: int) -> tuple[SimStorage, list[str]]:
-    """A memory that is told something between any two tamperings."""
+    """A memory that remembers a text between any two tamperings."""
     pair, hands, done = Pair().run(), tampering(1, seed), list[str]()
     for number, text in enumerate(TEXTS, 1):
         pair.ask(Remember(number, text))

@@ -202,7 +202,7 @@ def test_a_jump_of_the_clock_becomes_time_that_passes() -> None:
 
 
 def test_a_request_keeps_the_id_of_another_reply_when_that_id_changes() -> None:
-    """Session ids are made of scope and time: o3 names the session of o1 whoever creates it, and whenever."""
+    """Session ids are made of scope and time: o3 names the session of o1 by whichever op, and whenever."""
     items = (
         Op("o1", 1_234, "b", "create_session", {"members": ("a1",)}),
         Op("o2", 1_240, "a", "set", {"key": "k", "value": b"1"}),

@@ -137,7 +137,7 @@ def test_a_sweep_that_cannot_begin_is_one_line(args: list[str], message: str) ->
 
 
 def test_a_child_of_a_killed_parent_ends_without_output() -> None:
-    """It is told so by the first answer that nobody takes."""
+    """It ends by the first answer that is not taken."""
     serve = "from umi_sim.sweep.child import serve; serve()"
     read, write = os.pipe()
     os.close(read)

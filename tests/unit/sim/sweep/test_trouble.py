@@ -1,4 +1,4 @@
-"""Goal: what goes wrong around a sweep costs no verdict, no file of somebody else, and no exit code."""
+"""Goal: what goes wrong around a sweep costs no verdict, no file of another program, and no exit code."""
 
 import concurrent.futures
 import json
@@ -456,7 +456,7 @@ def test_a_reader_that_stops_changes_no_verdict(args: tuple[str, ...], status: i
 
 
 def test_a_child_imports_what_this_process_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A umi_core that stands before the one beside umi_sim, as somebody has who tries an edit."""
+    """A umi_core that stands before the one beside umi_sim, as when trying an edit."""
     (tmp_path / "umi_core").mkdir()
     (tmp_path / "umi_core" / "__init__.py").write_text("")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -1,4 +1,4 @@
-"""Goal: two implementations of one interface are told apart by answers, not by what contracts leave open."""
+"""Goal: implementations of one interface are distinguished by answers, not by what contracts leave open."""
 
 from functools import partial
 from typing import Any

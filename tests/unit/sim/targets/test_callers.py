@@ -47,7 +47,7 @@ class SharesUnpromised(Shares):
 
 
 class Rounds(Shares):
-    """Keeps whole seconds of a time to live that is told in milliseconds."""
+    """Keeps whole seconds of a time to live that is given in milliseconds."""
 
     copies = False
 

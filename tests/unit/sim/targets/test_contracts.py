@@ -14,7 +14,7 @@ from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
 
 Values = Mapping[str, Any]
-SILENT = ("sweep", "version", "drain")  # that it does nothing is seen by nobody, or by others
+SILENT = ("sweep", "version", "drain")  # without effect they are not detected here, or by other operations
 
 
 class Dict(Kv):
@@ -266,7 +266,7 @@ class Approximate(Notes):
 
 
 class Stripped(Notes):
-    """Whoever has blanks around his name is the same user."""
+    """A user name with blanks around it is the same user."""
 
     scope_ids = "stripped"
 

@@ -1,4 +1,4 @@
-"""Goal: what a class declares is what is tested; a name or value that nobody reads is refused in one line."""
+"""Goal: what a class declares is what is tested; a name or value that is not read is refused in one line."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ def method(self: Adapter) -> None:
 
 
 class Foreign:
-    """A store that somebody inherits from: its methods are its own affair."""
+    """A store that an adapter inherits from: its methods are its own affair."""
 
     def ping(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Stores of nobody's with planted bugs are found out, and one without is left alone."""
+"""Made-up stores with planted bugs are detected, and one without is left alone."""
 
 import json
 import subprocess

@@ -16,7 +16,7 @@ from umi_sim.targets.life import run
 
 
 class Later(Kv):
-    """Whoever waits may go; two jobs in a row go on in an executor, and then it is written."""
+    """A waiting task may go; two jobs in a row go on in an executor, and then it is written."""
 
     def make(self) -> None:
         self.rows: dict[str, object] = {}
@@ -164,7 +164,7 @@ def test_a_store_that_needs_sockets_is_refused_whatever_happens(item: Item) -> N
 
 
 class Loses(Kv):
-    """What it puts refers to itself, and to nobody else."""
+    """Its value refers to itself, and to nothing else."""
 
     def make(self) -> None:
         self.ended: list[str] = []

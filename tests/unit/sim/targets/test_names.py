@@ -1,4 +1,4 @@
-"""A store that makes its ids is judged although some of them were never told, or come again."""
+"""A store that makes its ids is judged although some of them were never returned, or come again."""
 
 import asyncio
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Notes(MemoryStore):
 
 
 class Hashes(Notes):
-    """Ids follow from what is said, so what is told again after it was deleted has its old id."""
+    """Ids follow from content, so an item that is added again after a delete has its old id."""
 
     dedupes = True
 
@@ -53,7 +53,7 @@ class Hashes(Notes):
 
 
 class Forgetful(Notes):
-    """Cut off, it leaves a note that nobody can delete."""
+    """Cut off, it leaves a note that cannot be deleted."""
 
     async def delete(self, id: str) -> bool:
         return id != "n1" and await super().delete(id)
@@ -97,7 +97,7 @@ def test_what_was_deleted_and_comes_again_may_have_its_old_id() -> None:
 
 
 def test_what_was_cut_off_and_is_added_again_has_the_new_name() -> None:
-    """Nobody was told the first one; a store that dedupes gives its id, which is then that of the second."""
+    """The first id was not returned; a store that dedupes gives its id, which is then that of the second."""
     cut_off, again = Item("cancel", (add("m1", "tea"),), 1), Item("op", (add("m2", "tea"),))
     verdict = run(Hashes, (cut_off, again, LIST, Item("op", (ContractOp("delete", {"id": "m2"}),)), LIST))
     assert verdict.broken is None

@@ -313,7 +313,7 @@ def test_the_page_of_targets_has_all_promises_operations_and_flags() -> None:
     for adapter in CONTRACTS.values():
         (listed,) = re.findall(rf"^\*\*`{adapter.__name__}`\*\*:\s`([^`]+)`", text, re.MULTILINE)
         shown = {name: re.findall(r"\w+", args) for name, args in re.findall(r"(\w+)\(([^)]*)\)", listed)}
-        hidden = {"ns", "user", "agent", "run"}  # told once for all operations
+        hidden = {"ns", "user", "agent", "run"}  # described once for all operations
         made = adapter.contract.made
         assert shown == {
             name: [each for each in args if each not in {*hidden, made.get(name)}]

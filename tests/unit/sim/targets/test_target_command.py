@@ -307,7 +307,7 @@ def test_entries_may_all_live_for_one_time() -> None:
 
 
 class Notes(MemoryStore):
-    """It finds what others have noted, if somebody asks for nobody in particular by a prefix."""
+    """It finds notes of other users, if a request names no user but a prefix."""
 
     def make(self) -> None:
         self.rows: dict[str, tuple[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Goal: files of ours are tests in anybody's project, told in our own layout; other files are left alone."""
+"""Goal: files of ours are tests in every project, printed in our own layout; other files are left alone."""
 
 import subprocess
 import sys
@@ -134,7 +134,7 @@ def test_a_project_without_such_files_pays_for_nothing() -> None:
     assert output.splitlines()[-1] == "['umi_sim', 'umi_sim.testing', 'umi_sim.testing.pytest_plugin']"
 
 
-# What is told.
+# What is printed.
 
 
 def test_lives_that_keep_every_promise_pass(pytester: Pytester) -> None:

@@ -71,7 +71,7 @@ def test_at_most_as_many_turns_as_a_memory_looks_at() -> None:
 
 
 class Long(tuple[Turn, ...]):
-    """A talk that nobody reads from its beginning."""
+    """A talk whose beginning is not read."""
 
     def __iter__(self) -> Iterator[Turn]:
         pytest.fail("the whole talk is read for one recall")
