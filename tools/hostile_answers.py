@@ -3,7 +3,7 @@
 `python tools/hostile_answers.py [STEPS] [SEED]`: by default 1 000 000 steps; a test takes some thousands.
 Before every fourth answer or so comes one with a wrong part, however deep: another type, a number without
 end, half of a character, an answer of another class. After each step the state keeps its invariants, and each
-operation in flight has a time at which it gives up. Then all lives are lived again without assertions.
+operation in flight has a time at which it gives up. Then all lives are run again without assertions.
 """
 
 import copy
@@ -87,7 +87,7 @@ class HostileMachine(UmiMachine):
     def step(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
         effects: tuple[Effect, ...] = ()
         if isinstance(value, Answer) and self.stream.chance(1, 4):
-            effects = self.taken(now_ms, self.told(value))
+            effects = self.taken(now_ms, self.distort(value))
         return effects + self.taken(now_ms, value)  # late, unless the other one was not delivered
 
     def taken(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
@@ -102,7 +102,7 @@ class HostileMachine(UmiMachine):
     def record(self) -> Life:
         return *self.began, self.steps, self.digest()
 
-    def told(self, answer: Answer) -> Answer:
+    def distort(self, answer: Answer) -> Answer:
         other = spoilt(answer, self.stream)
         return other if isinstance(other, Answer) else answer
 

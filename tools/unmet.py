@@ -1,6 +1,6 @@
 """Unmet: the lines of umi_core that no run meets. What is wrong there no run can show.
 
-`python tools/unmet.py [SEEDS]` lives seeds 0 to SEEDS - 1, 3 if not said, of each scenario that ships, and
+`python tools/unmet.py [SEEDS]` runs seeds 0 to SEEDS - 1, 3 by default, of each scenario that ships, and
 prints a row per file with the lines that none of them met; last, how many of all lines were met. Minutes.
 """
 

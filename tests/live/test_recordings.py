@@ -1,4 +1,4 @@
-"""Goal: what a live memory went through is lived again, and a bug that it met becomes a small file."""
+"""Goal: the recording of a live memory is replayed, and a bug in it becomes a small file."""
 
 import asyncio
 import random

@@ -534,10 +534,10 @@ NOT_ALONE: Final = "je j m moi mon ma mes nous notre nos".split()  # French, and
 
 
 def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Extracted | None:
-    """Return the mentions, and with them what the speaker said of themselves that no mention tells."""
+    """Return the mentions, and statements of the speaker about themselves that are in no mention."""
     if found is None or speaker is None:
         return found
-    # Without the notes, which were made of the very sentences that the speaker may have said.
+    # Without the notes, which were made of the very sentences that may be the speaker's.
     mentions = list(found.mentions[: found.told_count])
     lost = list_uncovered(text, list_stated_texts(mentions))
     own = [

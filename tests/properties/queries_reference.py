@@ -82,7 +82,7 @@ from umi_core.language.tables import (
 from umi_core.messages.results import Resolution
 from umi_core.values import Turn
 
-# References: the words of a query that mean something said earlier, as M13.2 to M13.4 find them.
+# References: the words of a query that refer to an earlier turn, as M13.2 to M13.4 find them.
 #
 # What did he say about that?        he, that
 # fix it like before, before noon    it, like before, before

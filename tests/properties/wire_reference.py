@@ -449,7 +449,7 @@ METHODS: Final[Mapping[type, Method]] = {
 
 OWN: Final[Mapping[type, Mapping[str, object]]] = {api.CreateBlock: {"value": ""}}
 """Fields that a method may leave out though its request may not."""
-PLAIN: Final = ("role", "content")  # of a message that is only said
+PLAIN: Final = ("role", "content")  # of a plain message
 
 
 class Called(Data):

@@ -40,7 +40,7 @@ Chris, Nadia, Hamburg, Grandma, Er Ming, Rome, Porto, Friday, Sunday, Prag, Sevi
 
 
 class Labelled(Data):
-    """A question, and what people said of it."""
+    """A question, and how people labelled it."""
 
     example: Example
     refers: bool

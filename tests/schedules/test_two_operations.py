@@ -72,7 +72,7 @@ def test_choices_are_all_sequences_once_each() -> None:
 
 
 class Stage(Owner):
-    """Memories on one storage. An effect reaches it at one event, and is heard of at another."""
+    """Memories on one storage. An effect reaches it at one event, and is answered at another."""
 
     pairs: list[Pair]
     answers: list[tuple[Pair, Answer]] = []

@@ -51,7 +51,7 @@ def found(pair: Pair, query: str, limit: int, types: tuple[str, ...] | None = No
 
 
 def places(hits: tuple[Hit, ...]) -> list[tuple[str, int, list[str]]]:
-    """Who was found where, with what was said of it in whatever order."""
+    """Return the names found, with their facts in any order."""
     return [(hit.id, hit.score_ppm, sorted(hit.content.split("\n"))) for hit in hits]
 
 

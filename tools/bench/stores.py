@@ -5,7 +5,7 @@
 The store is tests/sessions_store.py: asyncio in front, SQLite behind, three bugs. What the others get is
 what a careful user of such a library would write in an hour: four operations on two sessions, a statement of
 SQLite that fails (the first or the second of an operation), two operations at once, and a list that says
-what each answer must be. Jobs of threads run inline after a turn of the loop, so that a life can be lived
+what each answer must be. Jobs of threads run inline after a turn of the loop, so that a life can be run
 again. Their lives have 50 steps; ours are drawn by `umi-sim target`, which knows no more of the store than
 its adapter says.
 """

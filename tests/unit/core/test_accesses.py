@@ -50,18 +50,18 @@ class Watched(Pair):
 
     before: StateSnapshot = SET_LATER
     value: Value = SET_LATER
-    said: Sequence[Reply] = ()
+    new_replies: Sequence[Reply] = ()
 
     def step(self, value: Value) -> list[Asked]:
         self.before, self.value, known = before_step(self.memory.state), value, list(self.replies)
         asked = super().step(value)
-        self.said = [reply for op_id, reply in self.replies.items() if op_id not in known]
+        self.new_replies = [reply for op_id, reply in self.replies.items() if op_id not in known]
         self.judge()
         return asked
 
     def judge(self) -> None:
         check_step(self.before, self.value, self.memory.state)
-        check_replies(self.before, self.value, self.memory.state, self.said)
+        check_replies(self.before, self.value, self.memory.state, self.new_replies)
 
 
 def watched(**config: int) -> Watched:
@@ -156,16 +156,16 @@ def test_an_outcome_without_a_value_tells_of_no_access() -> None:
     pair = watched()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Recall(2, "tea"))
-    pair.said = [Reply(2, Done(Recalled((), Resolution("clear", "tea"), ("tea",))))]
+    pair.new_replies = [Reply(2, Done(Recalled((), Resolution("clear", "tea"), ("tea",))))]
     assert caught(pair.judge) == "access-truth"
-    pair.said = []
+    pair.new_replies = []
     pair.judge()  # not at its end yet
 
 
 def test_the_session_changes_when_something_was_learnt_and_never_else() -> None:
     pair = watched()
     pair.step(Remember(1, "Alice likes tea"))
-    pair.before, pair.value, pair.said = before_step(pair.memory.state), Wake(), []
+    pair.before, pair.value, pair.new_replies = before_step(pair.memory.state), Wake(), []
     session = pair.memory.state.tiers.session
     pair.memory.state.tiers.session = structs.replace(session, interaction_count=1)
     assert caught(pair.judge) == "session-keys-true"

@@ -29,7 +29,6 @@ class World:
 
     def __init__(self, **replies: Any) -> None:
         self.pair = Pair(config=QUIET)
-        self.told = replies
         self.pair.model = saying(**({"evolve": "none", "memories": "<item></item>"} | replies))
         self.pair.run()
         self.count = 0

@@ -265,7 +265,7 @@ def test_a_newer_core_that_was_reported_is_believed() -> None:
 def test_core_that_a_lookup_has_read_is_believed() -> None:
     pair = watched()
     pair.ask(SetBlock(1, "human", "x"))
-    pair.memory.state.tiers.core = CoreTier()  # as if it had never heard of it
+    pair.memory.state.tiers.core = CoreTier()  # as if it had never read it
     pair.step(Remember(2, "Alice likes tea"))
     while pair.memory.state.tiers.core == CoreTier():
         pair.answer()

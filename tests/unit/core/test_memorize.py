@@ -388,7 +388,7 @@ SEEN = "<content>Ann likes tea.\nBob naps.</content><caption>Two at home</captio
 
 
 def seeing(*replies: str, finds: str = NOTHING) -> Pair:
-    """A model that describes what it is shown, with these replies; "" is of no use, and is said twice."""
+    """A model that describes what it is shown, with these replies; "" is of no use, and is replied twice."""
     descriptions = iter([it for it in replies for _ in range(1 if it else 2)])
     describe = dict.fromkeys(DESCRIBED_BY.values(), lambda _: next(descriptions))
     return Pair(model=saying(memories=answer_by_type(profile=finds), **describe), config=QUIET).run()

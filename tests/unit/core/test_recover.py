@@ -200,7 +200,7 @@ def test_entries_leave_when_limits_were_lowered_and_text_never_does() -> None:
 
 
 def fitted() -> Pair:
-    """A life with less room whose core is stored as it fits, and that has not heard of it."""
+    """A life with less room whose core is stored as it fits, and that has no answer about it."""
     pair = fill_every_tier()
     pair.ask(SetBlock(10, "goals", "x" * 4_070))
     later = Pair(storage=pair.storage, config=SMALL)

@@ -225,7 +225,7 @@ def test_a_problem_in_a_tuple_is_reported_by_its_place() -> None:
     assert shape_of(object)({"a": (1, {"b": 2**64})}).startswith("[a][1][b]")
 
 
-# What is wrong is said.
+# Each problem is reported.
 
 
 def refusal(state: State, **more: Any) -> Error:

@@ -16,12 +16,12 @@ from umi_core.rows import Ended, Entity
 class OfAlice:
     """A model that extracts one statement about Alice, and has one verdict on one known fact."""
 
-    said = ""
+    statement = ""
     verdict = "none"
     on: str | None = None
 
     def extract(self, prompt: str) -> str:
-        alice = {"name": "Alice", "type": "person", "content": self.said, "confidence": 0.9}
+        alice = {"name": "Alice", "type": "person", "content": self.statement, "confidence": 0.9}
         return json.dumps({"entities": [alice]})
 
     def evolve(self, prompt: str) -> str:
@@ -52,12 +52,12 @@ def test_facts_are_stated_and_end_as_in_the_table() -> None:
     model = OfAlice()
     pair = Pair(model=saying(extract=model.extract, evolve=model.evolve)).run()
     for at, row in enumerate(rows("memory", "facts")):
-        model.said, model.verdict, model.on = (
+        model.statement, model.verdict, model.on = (
             read_cell(row["told"]),
             row["verdict"],
             read_cell(row["on"]),
         )
-        value = value_of(pair, Remember(f"r{at}", model.said))
+        value = value_of(pair, Remember(f"r{at}", model.statement))
         assert isinstance(value, Remembered)
         (stored,) = value.entities
         assert (stored.change, stored.version) == (row["change"], whole(row["version"]))
@@ -91,10 +91,10 @@ def test_a_fact_stays_or_leaves_without_a_source_as_in_the_table(row: Row) -> No
 def test_ended_facts_are_filtered_by_their_id_alone() -> None:
     model = OfAlice()
     pair = Pair(model=saying(extract=model.extract, evolve=model.evolve)).run()
-    model.said = "works at Acme"
-    pair.ask(Remember("r1", model.said))
-    model.said, model.verdict, model.on = "left Acme", "update", "works at Acme"
-    value = value_of(pair, Remember("r2", model.said))
+    model.statement = "works at Acme"
+    pair.ask(Remember("r1", model.statement))
+    model.statement, model.verdict, model.on = "left Acme", "update", "works at Acme"
+    value = value_of(pair, Remember("r2", model.statement))
     assert isinstance(value, Remembered)
     (key,) = value.ended
     for at, (condition, count) in enumerate(((("id", "eq", key), 1), (("name", "eq", "Alice"), 0))):

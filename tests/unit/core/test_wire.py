@@ -1,4 +1,4 @@
-"""Goal: what is said over HTTP is judged by words of its own, and every way of saying it is tried."""
+"""Goal: requests over HTTP are judged by a table of their own, in every spelling."""
 
 import json
 from collections.abc import Iterator

@@ -410,7 +410,7 @@ def test_recovery_is_only_looked_on() -> None:
     pair = Pair(registry=BUILT_IN.with_interceptor(looking.called("step", "s"))).run()
     assert pair.memory.state.phase == "ready"
     assert pair.memory.state.counters["hook failed"] == 9
-    assert "s.after head" not in looking.calls  # out, since what it said before was no verdict
+    assert "s.after head" not in looking.calls  # out, since its earlier result was no verdict
 
 
 def test_a_refused_scan_is_not_begun_again_at_once() -> None:

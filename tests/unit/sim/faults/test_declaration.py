@@ -36,7 +36,7 @@ def made(
 def describe_refusal(
     name: str = "LatePage", base: type = FaultKind, attributes: dict[str, Any] = WHOLE, **parts: Any
 ) -> str:
-    """What is said when this class is made."""
+    """Return the error of making this class."""
     with pytest.raises(IncompleteFault) as raised:
         made(name, base, attributes, **parts)
     assert str(raised.value).count("\n") == 0

@@ -1,4 +1,4 @@
-"""Goal: a life without room for what is stored is lived where there can be one, and does no harm (LIVE-5)."""
+"""Goal: a process without room for what is stored is run where possible, and does no harm (LIVE-5)."""
 
 from typing import Any
 

@@ -204,7 +204,7 @@ def test_another_user_does_not_see_the_session_whatever_its_agent_is_called() ->
 
 
 class Operation(Data):
-    """One operation on the session: when it was called and answered, and what it is said to have done."""
+    """One operation on the session: when it was called and answered, and its reported effect."""
 
     called: int
     answered: int

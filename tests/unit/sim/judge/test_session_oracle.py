@@ -59,7 +59,7 @@ def config(mode: str = "swarm", **faults: Any) -> RunConfig:
 
 
 class SessionOwner(Owner):
-    """What a judge has heard: each request is begun, and answered at once or later."""
+    """What a judge has observed: each request is begun, and answered at once or later."""
 
     oracle: Oracle = msgspec.field(default_factory=lambda: believing(Oracle(config(storage_conflict=(1, 8)))))
     now_ms: int = 1_000

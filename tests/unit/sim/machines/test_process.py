@@ -1,4 +1,4 @@
-"""A memory in a process is lived as ours is, and whatever the process does is a finding."""
+"""A memory in a process is run as ours is, and every fault of the process is a finding."""
 
 import re
 import sys
@@ -175,10 +175,10 @@ class Says:
     """A process that gives one answer."""
 
     def __init__(self, answer: object, **more: object) -> None:
-        self.said = {"id": 1, "answer": answer, **more}
+        self.message = {"id": 1, "answer": answer, **more}
 
     def ask(self, request: Any) -> dict[str, Any]:
-        return self.said
+        return self.message
 
     def count_step(self) -> None:
         """It goes on as it is."""

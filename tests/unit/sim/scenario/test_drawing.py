@@ -1,4 +1,4 @@
-"""Goal: the seed decides what a file leaves open, each option by itself, each setting as often as said."""
+"""Goal: the seed decides what a file leaves open, option by option, each setting at its documented rate."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

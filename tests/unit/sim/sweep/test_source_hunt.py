@@ -1,4 +1,4 @@
-"""Goal: an edit of the source is lived in a process of its own until a run shows it, and however it shows."""
+"""Goal: an edit of the source is run in a process of its own until a run shows it, in whatever form."""
 
 from itertools import islice
 from pathlib import Path

@@ -113,7 +113,7 @@ def is_right(base: type[Adapter], name: str, value: object) -> bool:
 
 
 def refusal_of(adapter: type[Adapter]) -> str:
-    """What is said of an adapter that cannot be run; empty if it can."""
+    """Return the refusal of an adapter that cannot be run; empty if it can."""
     try:
         hunt(adapter, range(2))
     except BadAdapter as error:

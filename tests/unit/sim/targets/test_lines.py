@@ -64,7 +64,7 @@ def test_a_time_is_printed_as_the_method_got_it_and_an_error_that_means_missing_
     assert verdict.broken is not None
     assert (verdict.broken.got, verdict.broken.allowed) == (got, "1")
     assert "put(key='a', value=1, ttl=1.5)" in script_of(Seconds, verdict)
-    assert "ttl=1500" in str(verdict.steps[0].item)  # the trace says what it has always said
+    assert "ttl=1500" in str(verdict.steps[0].item)  # the trace is as it has always been
 
 
 class Deletes(Kv):

@@ -324,7 +324,7 @@ def test_the_page_of_targets_has_all_promises_operations_and_flags() -> None:
 
 @pytest.mark.parametrize("count", [6, 9])
 def test_a_clear_that_failed_may_have_removed_all_of_many(count: int) -> None:
-    """Where it may fail half way: of nine so much is possible that nothing is said any more."""
+    """Where it may fail half way: with nine, so much is possible that no rule holds any more."""
     ops = {name: Kv.contract.ops[name] for name in ("put", "get", "clear")}
     checker = Checker(Kv.contract, {"batch_atomic": False}, ops)
     keys = [f"k{number}" for number in range(count)]

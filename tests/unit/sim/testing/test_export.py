@@ -163,7 +163,7 @@ def test_an_open_bug_that_only_an_invariant_sees_is_refused() -> None:
         source_of(recorded(*items))
 
 
-# Whatever was said.
+# Every text.
 
 
 def hostile_run() -> SeedFile:

@@ -1,4 +1,4 @@
-"""Goal: an answer counts as heard if and only if the memory takes it."""
+"""Goal: an answer counts as delivered if and only if the memory takes it."""
 
 from typing import Final
 
