@@ -26,9 +26,9 @@ class Forgetting(MemoryStore):
 
     def _save(self) -> None:
         # A text that is deleted shortens the file, and what lies behind its end is still on the disk.
-        left = self.path.read_bytes() if self.path.exists() and self.leak == "bytes" else b""
-        told = json.dumps(self.rows).encode()
-        self.path.write_bytes(told + b" " * 4 + left[len(told) + 4 :] if left else told)
+        old = self.path.read_bytes() if self.path.exists() and self.leak == "bytes" else b""
+        data = json.dumps(self.rows).encode()
+        self.path.write_bytes(data + b" " * 4 + old[len(data) + 4 :] if old else data)
 
     async def add(self, id: str, text: str, user: str) -> str:
         self.rows[id] = [text, user]

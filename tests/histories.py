@@ -40,7 +40,7 @@ ALICE, ACME = entity_id(SCOPE, "Alice"), entity_id(SCOPE, "Acme")
 TYPES = {ALICE: "person", ACME: "organization"}
 NAMES = {ALICE: "Alice", ACME: "Acme"}
 ONE_NOTE = Degraded("extract:notes", "timeout")
-Told = tuple[str, int, str]
+Statement = tuple[str, int, str]
 End = tuple[str, int]
 
 
@@ -73,12 +73,12 @@ def as_stored(
     *mentions: tuple[str, str], change: str = "created", version: int = 1, **more: Any
 ) -> Remembered:
     """Return what a remember replies about these statements if all of them take the same turn."""
-    told = tuple(Stored(fact(key, text), version, change) for key, text in mentions)
+    stored = tuple(Stored(fact(key, text), version, change) for key, text in mentions)
     routing = tuple(decision(fact(key, text), change, TYPES[key]) for key, text in mentions)
-    return structs.replace(Remembered(told, routing=routing), **more)
+    return structs.replace(Remembered(stored, routing=routing), **more)
 
 
-def remembered(*stored: Told, kind: str = "person", **more: Any) -> Remembered:
+def remembered(*stored: Statement, kind: str = "person", **more: Any) -> Remembered:
     """Build the reply of a remember about these facts; `kind`: the type of the entity that they are about."""
     given = {"routing": tuple(decision(key, change, kind) for key, _, change in stored)}
     return Remembered(tuple(Stored(*one) for one in stored), **(given | more))
@@ -194,7 +194,7 @@ class History:
         self.close(op_id, outcome if isinstance(outcome, Outcome) else Done(outcome, degraded), now_ms)
 
     def close(self, op_id: str, outcome: Outcome, now_ms: int = NOW_MS) -> None:
-        """It ends like this, and no more is heard."""
+        """It ends like this, and no answer follows."""
         request = self.log.flying[op_id].request
         self.oracle.observe_reply(Ending(op_id, request, outcome, now_ms, now_ms))
 
@@ -231,10 +231,10 @@ class History:
         self.hear(op_id, "embed", (embed(query, DIMS),))
         self.reply(op_id, found(query, *hits), *degraded)
 
-    def seek(self, query: str, *heard: tuple[str, str | None], now_ms: int = NOW_MS, **options: Any) -> str:
+    def seek(self, query: str, *answers: tuple[str, str | None], now_ms: int = NOW_MS, **options: Any) -> str:
         """A search of which these steps were answered, None being a failure."""
         op_id = self.ask(Recall("", query, **options), now_ms)
-        for step, answer in heard:
+        for step, answer in answers:
             self.hear(op_id, step, answer)
         return op_id
 
@@ -252,13 +252,13 @@ def hit(key: str, content: str, score_ppm: int, version: int = 1, **more: Any) -
 
 def two_known() -> History:
     """Alice and Acme, both acknowledged by one remember."""
-    told = History()
-    told.store((ALICE, "likes tea"), (ACME, "sells tea"))
-    return told
+    history = History()
+    history.store((ALICE, "likes tea"), (ACME, "sells tea"))
+    return history
 
 
 def found(asked: str, *hits: Hit, variants: tuple[str, ...] = (), **more: Any) -> Recalled:
-    """What a search replies; by default nothing was resolved, and nothing was said in other words."""
+    """What a search replies; by default nothing was resolved, and no variant was made."""
     resolution = structs.replace(Resolution("clear", asked), **more)
     return Recalled(hits, resolution, variants or (resolution.query,))
 
@@ -271,7 +271,7 @@ def note(text: str) -> tuple[str, Remembered]:
 
 
 def believing(oracle: Oracle) -> Oracle:
-    """An oracle that asks nobody why something failed: a history told by hand leaves that out."""
+    """An oracle that does not check why something failed: a handwritten history leaves that out."""
     for agent in oracle.agents.values():
         agent.failures.demand = lambda *_: None  # type: ignore[method-assign]  # the one rule of this model
     return oracle

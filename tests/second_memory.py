@@ -43,13 +43,13 @@ def load_server() -> Any:
 ANSWER: Final = load_server().answer
 
 
-def unchanged(asked: dict[str, Any], said: dict[str, Any]) -> None:
+def unchanged(asked: dict[str, Any], message: dict[str, Any]) -> None:
     """As it comes."""
 
 
-def counts_one_more(asked: dict[str, Any], said: dict[str, Any]) -> None:
+def counts_one_more(asked: dict[str, Any], message: dict[str, Any]) -> None:
     """Of entries in the working tier: each reply that is a number is one more."""
-    for effect in said.get("effects", ()):
+    for effect in message.get("effects", ()):
         done = effect[2] if isinstance(effect[2], list) else []
         if asked["op"] == "step" and len(done) == 3 and type(done[1]) is int:
             done[1] += 1
@@ -59,10 +59,10 @@ def saves_what_it_was() -> Twist:
     """It answers each `save` with what it answered to the first."""
     first: list[Any] = []
 
-    def twist(asked: dict[str, Any], said: dict[str, Any]) -> None:
+    def twist(asked: dict[str, Any], message: dict[str, Any]) -> None:
         if asked["op"] == "save":
-            first.append(said["saved"])
-            said["saved"] = first[0]
+            first.append(message["saved"])
+            message["saved"] = first[0]
 
     return twist
 
@@ -79,9 +79,9 @@ class Here:
     def ask(self, request: Any) -> dict[str, Any]:
         asked = json.loads(json.dumps(request))
         self.asked.append(asked["op"])
-        said = ANSWER(self.lives, asked, BUILT_IN)
-        self.twist(asked, said)
-        found: dict[str, Any] = json.loads(json.dumps({"id": 1, "answer": said}))
+        answer = ANSWER(self.lives, asked, BUILT_IN)
+        self.twist(asked, answer)
+        found: dict[str, Any] = json.loads(json.dumps({"id": 1, "answer": answer}))
         return found
 
     def kill(self) -> None:

@@ -1,4 +1,4 @@
-"""A small session store of nobody's: asyncio in front, SQLite behind, and three planted bugs."""
+"""A small made-up session store: asyncio in front, SQLite behind, and three planted bugs."""
 
 import asyncio
 import json

@@ -3,7 +3,7 @@
     <!-- table: cut -->                  rows("memory", "cut")[0] == {"text": '`"aé"`', "bytes": "2", ...}
     | text | bytes | result |
     |---|---|---|
-    | `"aé"` | 2 | `"a"` |              told('`"aé"`') == "aé", whole("1_000") == 1_000, maybe("–") is None
+    | `"aé"` | 2 | `"a"` |         read_cell('`"aé"`') == "aé", whole("1_000") == 1_000, maybe("–") is None
 
 A page is read once. What is not there is a KeyError that names it.
 """
@@ -48,7 +48,7 @@ def maybe(cell: str) -> int | None:
     return None if cell == NOTHING else whole(cell)
 
 
-def told(cell: str) -> Any:
+def read_cell(cell: str) -> Any:
     """What a cell with JSON in backticks says."""
     return None if cell == NOTHING else json.loads(plain(cell))
 

@@ -24,22 +24,22 @@ def is_unknown(name: str) -> bool:
     return False
 
 
-def of_a_run(said: dict[str, Any]) -> list[str]:
+def of_a_run(record: dict[str, Any]) -> list[str]:
     """What a run counts, by name, and the keys under which it does."""
-    return sorted({*counted_names(said)} - set(sentences(said)))
+    return sorted({*counted_names(record)} - set(sentences(record)))
 
 
-def counted_names(said: dict[str, Any]) -> Iterator[str]:
-    for key, value in said.items():
+def counted_names(record: dict[str, Any]) -> Iterator[str]:
+    for key, value in record.items():
         yield key
         if isinstance(value, dict) and key not in ("failure", "operations"):
             yield from value
 
 
-def sentences(said: dict[str, Any]) -> Iterator[str]:
+def sentences(record: dict[str, Any]) -> Iterator[str]:
     """What says itself what it is: why something was skipped, and marks that are no word."""
-    yield from said["skipped"]
-    yield from (mark for mark in said["marks"] if " " in mark.partition(":")[0])
+    yield from record["skipped"]
+    yield from (mark for mark in record["marks"] if " " in mark.partition(":")[0])
 
 
 # Every word of an output.
@@ -57,7 +57,7 @@ ENDS: Final = (
 
 
 def strange(lines: Iterable[str]) -> dict[str, str]:
-    """Words that nobody explains, each with a line that has it."""
+    """Words without an explanation, each with a line that has it."""
     found = {word: line for line in lines for word in words_in(line)}
     return {word: line.strip() for word, line in found.items() if is_strange(word)}
 
@@ -76,11 +76,11 @@ def words_in(line: str) -> Iterator[str]:
 
 
 def is_strange(word: str) -> bool:
-    return not is_told(word) and not all(is_told(part) for part in word.split("-") if len(part) > 1)
+    return not is_known(word) and not all(is_known(part) for part in word.split("-") if len(part) > 1)
 
 
 @cache
-def is_told(word: str) -> bool:
+def is_known(word: str) -> bool:
     """Whether it is a form of a word that every reader knows, or that has a page."""
     return not is_unknown(word) or any(
         form in plain_words() or not is_unknown(form) for form in forms(word.lower())

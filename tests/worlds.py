@@ -63,7 +63,7 @@ def input_of(prompt: str, name: str) -> Any:
 
 
 def plain(task: str, prompt: str) -> str:
-    """A model that notes what it is told, and otherwise knows nothing better: no verdict, no variant, the
+    """A model that notes its prompts, and otherwise knows nothing better: no verdict, no variant, the
     query as it is."""
     match task:
         case "extract":
@@ -75,20 +75,20 @@ def plain(task: str, prompt: str) -> str:
 
 def sentences(prompt: str) -> str:
     """`Alice likes tea. Bob snores` names two persons by their first words; Umi is the assistant itself."""
-    told = [sentence.partition(" ") for sentence in input_of(prompt, "text").split(". ")]
+    statements = [sentence.partition(" ") for sentence in input_of(prompt, "text").split(". ")]
     types = {"Umi": "self"}
     rows = [
         {"name": name, "type": types.get(name, "person"), "content": fact, "confidence": 0.9}
-        for name, _, fact in told
+        for name, _, fact in statements
     ]
     return json.dumps({"entities": rows})
 
 
-def saying(**told: str | Callable[[str], str]) -> Model:
+def saying(**replies: str | Callable[[str], str]) -> Model:
     """The plain model, but for these tasks: the answer, or what makes it of the prompt."""
 
     def model(task: str, prompt: str) -> str:
-        answer = told.get(task)
+        answer = replies.get(task)
         return (
             plain(task, prompt) if answer is None else answer if isinstance(answer, str) else answer(prompt)
         )
@@ -100,14 +100,14 @@ def verdict(kind: str, confidence: float = 0.9, reason: str = "so") -> Callable[
     """What `evolve` is answered: the same verdict on every pair that is asked."""
 
     def judge(prompt: str) -> str:
-        said = {"type": kind, "confidence": confidence, "reason": reason}
-        return json.dumps([{**pair, **said} for pair in input_of(prompt, "pairs")])
+        verdict = {"type": kind, "confidence": confidence, "reason": reason}
+        return json.dumps([{**pair, **verdict} for pair in input_of(prompt, "pairs")])
 
     return judge
 
 
 class Pair(Owner):
-    """`pending` are the effects nobody has answered, oldest first; `held` those that wait for a test."""
+    """`pending` are the effects without an answer, oldest first; `held` those that wait for a test."""
 
     storage: SimStorage = msgspec.field(default_factory=SimStorage)
     config: Config = QUIET
@@ -170,8 +170,8 @@ class Pair(Owner):
         self.fail("conflict")
         return self
 
-    def unheard(self, request: Request) -> Commit:
-        """Its commit, which nobody answers, so that its operation ends as unknown; it may land yet."""
+    def leave_unanswered(self, request: Request) -> Commit:
+        """Return its commit, left unanswered, so that its operation ends as unknown; it may land yet."""
         self.step(request)
         commit = self.until(Commit)
         for _ in range(3):

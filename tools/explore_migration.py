@@ -24,9 +24,15 @@ HELP: Final = {
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser("explore_migration", description=__doc__)
     for name, default in structs.asdict(SMALL).items():
-        told = f"how many {HELP[name]} there may be, 0 to {NUMBER_MAX} (default {default})"
+        help_text = f"how many {HELP[name]} there may be, 0 to {NUMBER_MAX} (default {default})"
         parser.add_argument(
-            name, nargs="?", type=int, choices=range(NUMBER_MAX + 1), default=default, metavar=name, help=told
+            name,
+            nargs="?",
+            type=int,
+            choices=range(NUMBER_MAX + 1),
+            default=default,
+            metavar=name,
+            help=help_text,
         )
     budget, status = EventBudget(**vars(parser.parse_args(words))), 0
     for phase in PHASES:

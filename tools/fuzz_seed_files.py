@@ -223,19 +223,19 @@ async def wait_twice() -> None:
 
 def fuzz(count: int, seed: int, watch: Watch, run_every: int) -> Counter[str]:
     """Damage and read so many files; how many were refused, read, run. Every `run_every`-th is run."""
-    stream, files, told = Stream(seed, "fuzz"), originals(), Counter[str]()
+    stream, files, counts = Stream(seed, "fuzz"), originals(), Counter[str]()
     warm_up(files)
     for number in range(count):
         data, read = OTHERS.get(number % 10) or (stream.pick(files[:SHORT_COUNT]), seed_file.loads)
         data = damaged(data, stream)
         with watch.armed():
             found = outcome(data, read)
-        told["refused" if isinstance(found, str) else "read"] += 1
+        counts["refused" if isinstance(found, str) else "read"] += 1
         if isinstance(found, SavedCase | SavedRun):
-            told[f"shown: {show_other(found)}"] += 1
-        elif isinstance(found, SeedFile) and told["read"] % run_every == 0:
-            told[f"run: {run_a_little(found)}"] += 1
-    return told
+            counts[f"shown: {show_other(found)}"] += 1
+        elif isinstance(found, SeedFile) and counts["read"] % run_every == 0:
+            counts[f"run: {run_a_little(found)}"] += 1
+    return counts
 
 
 def warm_up(files: Sequence[bytes]) -> None:
@@ -257,9 +257,9 @@ def warm_up(files: Sequence[bytes]) -> None:
 
 def main(count: int = 200_000, seed: int = 0) -> None:
     watch = Watch()
-    told = fuzz(count, seed, watch, 50)
+    counts = fuzz(count, seed, watch, 50)
     assert not watch.seen, watch.seen[:5]
-    print(", ".join(f"{name} {number}" for name, number in told.items()))
+    print(", ".join(f"{name} {number}" for name, number in counts.items()))
 
 
 if __name__ == "__main__":

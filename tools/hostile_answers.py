@@ -3,7 +3,7 @@
 `python tools/hostile_answers.py [STEPS] [SEED]`: by default 1 000 000 steps; a test takes some thousands.
 Before every fourth answer or so comes one with a wrong part, however deep: another type, a number without
 end, half of a character, an answer of another class. After each step the state keeps its invariants, and each
-operation in flight has a time at which it gives up. Then all lives are lived again without assertions.
+operation in flight has a time at which it gives up. Then all lives are run again without assertions.
 """
 
 import copy
@@ -76,7 +76,7 @@ Life = tuple[Scope, Config, list[tuple[int, Any]], bytes]
 
 
 class HostileMachine(UmiMachine):
-    """A memory that is told other things than the world says."""
+    """A memory that gets other answers than the world gives."""
 
     def __init__(self, *args: Any, stream: Stream, **others: Any) -> None:
         super().__init__(*args, **others)
@@ -87,8 +87,8 @@ class HostileMachine(UmiMachine):
     def step(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
         effects: tuple[Effect, ...] = ()
         if isinstance(value, Answer) and self.stream.chance(1, 4):
-            effects = self.taken(now_ms, self.told(value))
-        return effects + self.taken(now_ms, value)  # late, unless the other one reached nobody
+            effects = self.taken(now_ms, self.distort(value))
+        return effects + self.taken(now_ms, value)  # late, unless the other one was not delivered
 
     def taken(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
         self.steps.append((now_ms, value))
@@ -102,7 +102,7 @@ class HostileMachine(UmiMachine):
     def record(self) -> Life:
         return *self.began, self.steps, self.digest()
 
-    def told(self, answer: Answer) -> Answer:
+    def distort(self, answer: Answer) -> Answer:
         other = spoilt(answer, self.stream)
         return other if isinstance(other, Answer) else answer
 
@@ -134,7 +134,7 @@ class HostileTarget(UmiTarget):
 
 
 class Silent(Inspector):
-    """Judges nothing: what is told wrong is believed."""
+    """Judges nothing: a wrong answer is believed."""
 
     def observe_answer(self, *_: object) -> None: ...
     def check_outcome(self, *_: object) -> None: ...
@@ -149,7 +149,7 @@ class Silent(Inspector):
     def observe_step(self, *_: object) -> None: ...
 
 
-def run_lives(scenario: str, seed: int, steps_max: int) -> list[Life]:
+def run_world(scenario: str, seed: int, steps_max: int) -> list[Life]:
     """The lives of a world. Raises what a step raised."""
     config = structs.replace(draw(find(scenario), seed), equivalences=(), revise_every=0)
     target = HostileTarget(config, BUILT_IN, Stream(seed, "hostile", scenario))
@@ -159,7 +159,7 @@ def run_lives(scenario: str, seed: int, steps_max: int) -> list[Life]:
             live.world.begin()
             live.world.run_until_quiet(steps_max)
         except OutOfSteps:
-            pass  # some operations, told nonsense for ever, are tried for ever
+            pass  # some operations, answered with nonsense for ever, are tried for ever
     return [machine.record for machine in target.machines]
 
 
@@ -173,7 +173,7 @@ def main(argv: Sequence[str]) -> int:
     wanted, seed = (int(argv[at]) if at < len(argv) else default for at, default in ((0, 1_000_000), (1, 0)))
     done, lives = 0, list[Life]()
     for number, scenario in enumerate(cycle(SCENARIOS)):
-        new = run_lives(scenario, seed + number, STEPS_OF_A_WORLD)
+        new = run_world(scenario, seed + number, STEPS_OF_A_WORLD)
         done, lives = done + sum(len(steps) for _, _, steps, _ in new), lives + new
         if done >= wanted or number % WORLDS_AT_ONCE == 0:
             relive(lives)

@@ -190,7 +190,7 @@ CORE_STDLIB: Final = set(
     "functools hashlib heapq html itertools json math operator re string struct textwrap types typing "
     "unicodedata urllib zlib".split()
 )
-FOR_TYPES: Final = {"typing_extensions"}  # what type checkers know and nobody runs: under TYPE_CHECKING only
+FOR_TYPES: Final = {"typing_extensions"}  # what type checkers know and is never run: under TYPE_CHECKING only
 NUMPY_FILE: Final = "umi_core/policies/similarity.py"  # numpy is most of a start-up: one file, loaded late
 MATH_EXACT: Final = {
     "isqrt",
@@ -273,7 +273,7 @@ SIM_ATTRIBUTES: Final = {
 FLOAT_FILES: Final = {
     "umi_sim/cli/root.py",
     "umi_sim/explain/report.py",
-    "umi_sim/targets/values.py",  # values that somebody's store is given
+    "umi_sim/targets/values.py",  # values that a third party's store is given
 }  # rates and seconds for the eye
 
 # lengths
@@ -434,7 +434,7 @@ class Walk(ast.NodeVisitor):
         self.is_live = path.startswith("umi_live/")  # clocks and floats are its own
         self.findings: list[str] = []
         self.sets: list[set[str]] = [set()]
-        self.excused: set[ast.AST] = set()  # comprehensions whose order nobody sees
+        self.excused: set[ast.AST] = set()  # comprehensions whose order has no effect
         self.is_for_types = False
 
     def find(self, node: ast.expr | ast.stmt, message: str) -> None:
@@ -782,11 +782,11 @@ def check_wording(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
     asking = sum(bool(QUESTION_WORDS.match(ast.get_docstring(node) or "")) for node in named)
     bare = sum(isinstance(node, Function) and is_bare_participle(node) for node in named)
     if asking > DOCSTRINGS_MAX:
-        told = "docstrings begin with What, Whether, Of or Who"
-        yield f"{ME}:1: {asking} {told}, at most {DOCSTRINGS_MAX}, begin yours with a verb (`Return whether`)"
+        rule = "docstrings begin with What, Whether, Of or Who"
+        yield f"{ME}:1: {asking} {rule}, at most {DOCSTRINGS_MAX}, begin yours with a verb (`Return whether`)"
     if bare > FUNCTIONS_MAX:
-        told = "functions are named by a bare participle"
-        yield f"{ME}:1: {bare} {told}, at most {FUNCTIONS_MAX}, name yours by verb and object (`draw_batch`)"
+        rule = "functions are named by a bare participle"
+        yield f"{ME}:1: {bare} {rule}, at most {FUNCTIONS_MAX}, name yours by verb and object (`draw_batch`)"
 
 
 def check_described(path: str, inside: Sequence[ast.AST]) -> Iterator[str]:
@@ -893,8 +893,8 @@ def check_circles(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
         TopologicalSorter(needs).prepare()
     except CycleError as error:
         ring = error.args[1][::-1]
-        told = " -> ".join(ring)
-        yield f"{paths[ring[0]]}:1: imports in a circle, give what all need a file of its own: {told}"
+        circle = " -> ".join(ring)
+        yield f"{paths[ring[0]]}:1: imports in a circle, give what all need a file of its own: {circle}"
 
 
 def needed(path: str, nodes: Sequence[ast.AST], known: Container[str]) -> Iterator[str]:

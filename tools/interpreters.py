@@ -31,7 +31,7 @@ def main(args: Sequence[str]) -> int:
     parser.add_argument("--tell", action="store_true", help="only tell what this interpreter makes of them")
     options = parser.parse_args(args)
     if options.tell:
-        for line in told(options.seeds):
+        for line in list_run_lines(options.seeds):
             print(line, flush=True)
         return 0
     return compare(options.pythons, options.seeds)
@@ -40,7 +40,7 @@ def main(args: Sequence[str]) -> int:
 # What every interpreter must tell alike.
 
 
-def told(seed_count: int) -> Iterator[str]:
+def list_run_lines(seed_count: int) -> Iterator[str]:
     """A line for each run, with the hash of its trace, and one for each block of characters."""
     from umi_sim.scenario.files import list_shipped
 
@@ -82,8 +82,8 @@ def characters() -> Iterator[str]:
                     [*split_terms(text)],
                 )
                 digest.update(ascii(made).encode() + show_value(text).encode())
-            said = sentences(f"WHO{char}Mr. {char} is IT"), sorted(read(f"WHO {char} IT").names)
-            digest.update(ascii(said).encode())
+            found = sentences(f"WHO{char}Mr. {char} is IT"), sorted(read(f"WHO {char} IT").names)
+            digest.update(ascii(found).encode())
         yield f"characters from {start:06x} {digest.hexdigest()}"
 
 

@@ -101,7 +101,7 @@ def kill_hosts(path: str, agent: str, kills: int) -> Counts:
 
 
 def kill_server(server: PrivateServer, kills: int) -> Counts:
-    """The host is told nothing, and goes on when the server is there again."""
+    """The host gets no notice, and goes on when the server is there again."""
     chance, path = random.Random(1), server.clear_database()
     child = Child(path, AGENTS[0], 0)
     for _ in range(kills):

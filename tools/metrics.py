@@ -3,7 +3,7 @@
     python tools/metrics.py          with the simulated model and embedder
     python tools/metrics.py --model https://HOST/v1#MODEL --embedder https://HOST/v1#MODEL:DIMS
 
-The key for an endpoint is read from UMI_LIVE_KEY. What the memory decides is told apart from what a model
+The key for an endpoint is read from UMI_LIVE_KEY. What the memory decides is separated from what a model
 answers: the first is measured with rewrites, verdicts and vectors that are as labelled. The status is 1 if a
 target is missed, and 2 if an endpoint does not answer. docs/metrics.md tells what the rows mean.
 """

@@ -86,8 +86,8 @@ def mixed(name: str, draw: Stream) -> Document:
     }
     found: Document = {"scenario": scenario}
     for section in SECTIONS:
-        said = [*(it.get(section, {}).items() for it in both)]
-        found[section] = {key: value for items in said for key, value in items if key not in LEFT_OUT}
+        sections = [*(it.get(section, {}).items() for it in both)]
+        found[section] = {key: value for items in sections for key, value in items if key not in LEFT_OUT}
         for key, values in MORE.get(section, {}).items():
             if draw.chance(1, 2):
                 found[section][key] = draw.pick(values)
@@ -102,11 +102,11 @@ def mixed(name: str, draw: Stream) -> Document:
 
 def weights(both: tuple[Document, Document]) -> dict[str, int]:
     """Of both together; of one that says nothing, every request is made."""
-    said = [it.get("workload", {}).get("weights") for it in both]
-    if None in said:
+    weights = [it.get("workload", {}).get("weights") for it in both]
+    if None in weights:
         return {}
-    names = dict.fromkeys(name for each in said for name in each)
-    return {name: min(100, sum(each.get(name, 0) for each in said)) for name in names}
+    names = dict.fromkeys(name for each in weights for name in each)
+    return {name: min(100, sum(each.get(name, 0) for each in weights)) for name in names}
 
 
 def lines(document: Document) -> Iterator[str]:

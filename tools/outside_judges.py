@@ -9,7 +9,7 @@ Those of at most SMALL operations, and those of the working tier, which has no c
 by trying every order (tools/outside/models.py). Of a run that our judge refuses, they must refuse the history
 and accept it without its last answers.
 
-A disagreement is explained if it is gone once they are told in which respect our contracts promise more than
+A disagreement is explained if it is gone once they know in which respect our contracts promise more than
 linearizability: LAWS, and docs/targets.md. Status 1 if one is not. The argument is a checkout of Porcupine,
 which is built with Go, or a program that was built of tools/outside/porcupine.go; without it, only the small
 histories are checked.
@@ -148,7 +148,7 @@ def put_together(items: Sequence[Item], chance: Stream) -> list[Item]:
 
 
 def exported(events: Sequence[HistoryEvent]) -> Events:
-    """Return the events as whoever reads the exported lines has them."""
+    """Return the events as a reader of the exported lines has them."""
     return [json.loads(line) for line in write_history(events, ".jsonl").splitlines()]
 
 
@@ -280,12 +280,12 @@ def porcupine(place: Path) -> Iterator[Checker]:
         ) as child:
             assert child.stdin is not None
             assert child.stdout is not None
-            given, answers = child.stdin, child.stdout
+            given, output = child.stdin, child.stdout
 
             def check(model: str, ops: Sequence[Operation], flags: Mapping[str, Json]) -> bool:
                 history = {"model": model, "flags": flags, "ops": [msgspec.to_builtins(op) for op in ops]}
                 print(json.dumps(history), file=given)
-                verdict = answers.readline().strip()
+                verdict = output.readline().strip()
                 if verdict == "Unknown":
                     raise NoVerdict
                 if verdict not in ("Ok", "Illegal"):
@@ -337,12 +337,12 @@ class Comparison(Owner):
         except NoVerdict:
             self.rows["(left out: Porcupine takes more than a minute)", ""]["histories"] += 1
             return
-        told = "accepted" if history.is_accepted else "refused"
-        told = told if law == "" else "UNEXPLAINED" if law is None else "explained"
-        self.rows[history.model, history.bug].update(["histories", told])
+        verdict = "accepted" if history.is_accepted else "refused"
+        verdict = verdict if law == "" else "UNEXPLAINED" if law is None else "explained"
+        self.rows[history.model, history.bug].update(["histories", verdict])
         self.small_count += is_small
         if law != "":
-            key = law or told, history.model, history.bug
+            key = law or verdict, history.model, history.bug
             self.disagreements[key].append(f"{history.number} {history.rule or 'accepted'}")
             self.write(history)
 
@@ -359,8 +359,8 @@ class Comparison(Owner):
         total = sum(self.rows.values(), Counter[str]())
         for (model, bug), row in [*sorted(self.rows.items()), (("all", ""), total)]:
             yield f"{f'{model} {bug}':50}" + "".join(f"{row[name]:12,}" for name in columns)
-        told = "were also checked in every order: those of the working tier, and small ones"
-        yield f"{self.small_count:,} {told}"
+        note = "were also checked in every order: those of the working tier, and small ones"
+        yield f"{self.small_count:,} {note}"
         for (law, model, bug), numbers in sorted(self.disagreements.items()):
             yield f"\n{law}: {model} {bug}: {len(numbers)}"
             yield f"  {', '.join(numbers)}"

@@ -61,8 +61,8 @@ def svg(width: int, height: int, title: str, parts: Iterator[str]) -> str:
     ))  # fmt: skip
 
 
-def text(x: int, y: int, told: str, kind: str = "", anchor: str = "start") -> str:
-    return f'<text x="{x}" y="{y}" class="{kind}" text-anchor="{anchor}">{escape(told)}</text>'
+def text(x: int, y: int, text: str, kind: str = "", anchor: str = "start") -> str:
+    return f'<text x="{x}" y="{y}" class="{kind}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def line(x: int, y: int, to_x: int, to_y: int, kind: str, *, is_arrow: bool = False) -> str:
@@ -103,7 +103,7 @@ def parts_of_all() -> Iterator[str]:
         "fault",
     )
     yield text(250, 272, "agents crash, pause, jump in time:", "soft")
-    yield text(250, 288, kinds_told("agent", "clock"), "fault")
+    yield text(250, 288, list_kinds("agent", "clock"), "fault")
     yield box(10, 330, 740, 60, "judge")
     yield text(24, 354, "judges", "head")
     count = sum(rule.is_checked for rule in RULES)
@@ -126,14 +126,14 @@ def messages() -> Iterator[str]:
         top = 60 + number * 66
         yield box(590, top, 150, 56)
         yield text(665, top + 22, name, "head", "middle")
-        yield text(665, top + 42, kinds_told(group), "fault", "middle")
+        yield text(665, top + 42, list_kinds(group), "fault", "middle")
         yield line(440, top + 20, 590, top + 20, "ask", is_arrow=True)
         yield line(590, top + 38, 440, top + 38, "answer", is_arrow=True)
     yield text(515, 74, "question", "soft", "middle")
     yield text(515, 112, "answer", "soft", "middle")
 
 
-def kinds_told(*groups: str) -> str:
+def list_kinds(*groups: str) -> str:
     return f"{sum(map(fault_count, groups))} kinds of faults"
 
 
@@ -250,9 +250,9 @@ def shrunk_example() -> tuple[SeedFile, list[Tried]]:
     run = ShrinkSearch.run
 
     def noted(
-        search: ShrinkSearch, candidate: Candidate, reach: Reach, told: dict[str, object]
+        search: ShrinkSearch, candidate: Candidate, reach: Reach, replies: dict[str, object]
     ) -> Verdict | None:
-        done = run(search, candidate, reach, told)  # type: ignore[arg-type]  # replies, as it is typed there
+        done = run(search, candidate, reach, replies)  # type: ignore[arg-type]  # replies, as it is typed there
         fails = done is not None and done.failure is not None and fingerprint.of(done.failure) == mark
         tried.append(Tried(len(candidate.items), fails))
         return done

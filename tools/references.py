@@ -101,20 +101,22 @@ def resolved(one: Example) -> Resolution:
 
 def is_right(one: Example, resolution: Resolution) -> bool:
     """Whether the expected phrases stand there in order, and the terms are gone."""
-    said = words(resolution.query)
+    own_words = words(resolution.query)
     at = 0
     for phrase in one.expected:
-        at = min((end for option in phrase.split("|") if (end := end_of(words(option), said, at))), default=0)
+        at = min(
+            (end for option in phrase.split("|") if (end := end_of(words(option), own_words, at))), default=0
+        )
         if not at:
             return False
-    left = read(resolution.query).terms
-    return resolution.outcome == "resolved" and not any(term in left for term in one.gone)
+    terms = read(resolution.query).terms
+    return resolution.outcome == "resolved" and not any(term in terms for term in one.gone)
 
 
-def end_of(phrase: tuple[str, ...], said: tuple[str, ...], start: int) -> int:
+def end_of(phrase: tuple[str, ...], own_words: tuple[str, ...], start: int) -> int:
     """Where a phrase ends, from a place on; 0 if it does not stand there."""
-    places = range(start, len(said) - len(phrase) + 1)
-    return next((at + len(phrase) for at in places if said[at : at + len(phrase)] == phrase), 0)
+    places = range(start, len(own_words) - len(phrase) + 1)
+    return next((at + len(phrase) for at in places if own_words[at : at + len(phrase)] == phrase), 0)
 
 
 def measured(some: Iterable[Example]) -> list[Row]:
@@ -137,8 +139,8 @@ def verdict(one: Example) -> str:
 
 def row(name: str, found: list[str]) -> Row:
     right, wrong, unchanged = (found.count(word) for word in ("right", "wrong", "unchanged"))
-    left, changed = found.count("left"), found.count("changed")
-    return Row(name, right + wrong + unchanged, right, wrong, unchanged, left + changed, left)
+    left_count, changed = found.count("left"), found.count("changed")
+    return Row(name, right + wrong + unchanged, right, wrong, unchanged, left_count + changed, left_count)
 
 
 # Questions with right and wrong rewrites.
@@ -185,12 +187,12 @@ def questions(text: str) -> list[Question]:
 
 
 def question(fields: dict[str, Any]) -> Question:
-    said = tuple(Turn(turn["role"], turn["text"]) for turn in fields["turns"])
-    means = tuple((term, words, len(said) - at) for term, words, at in fields.get("means", ()))
+    turns = tuple(Turn(turn["role"], turn["text"]) for turn in fields["turns"])
+    means = tuple((term, words, len(turns) - at) for term, words, at in fields.get("means", ()))
     wrong = tuple(rewrite for kind, rewrite in fields["wrong"] if kind == "entity" and fields["refers"])
     right = tuple(fields["right"])
     return Question(
-        fields["language"], shown_turns(said), fields["query"], fields["refers"], means, right, wrong
+        fields["language"], shown_turns(turns), fields["query"], fields["refers"], means, right, wrong
     )
 
 
@@ -272,9 +274,9 @@ def main(verbose: bool) -> int:
     for one in some if verbose else ():
         if (word := verdict(one)) not in ("right", "left"):
             resolution = resolved(one)
-            said = " / ".join(turn.text for turn in one.turns)
+            talk = " / ".join(turn.text for turn in one.turns)
             print(
-                f"\n{word} {resolution.outcome} {one.expected}\n  {said}\n  {one.query}\n  {resolution.query}"
+                f"\n{word} {resolution.outcome} {one.expected}\n  {talk}\n  {one.query}\n  {resolution.query}"
             )
     print_scores(verbose)
     return 0 if all(it.passes for it in rows) else 1

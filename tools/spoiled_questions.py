@@ -1,4 +1,4 @@
-"""What may a memory ask, and nobody sees it? In each run one step asks for something else than it should.
+"""Which wrong questions of a memory remain undetected? In each run one step asks for a wrong thing.
 
     .venv/bin/python tools/spoiled_questions.py [SCENARIO ...] [--runs N] [--first SEED]
 
@@ -86,11 +86,11 @@ class Spoiler(Owner):
         if not choices:
             return asked
         new = choices[self.how % len(choices)]
-        self.done = self.done or told(self.row, path, old, new)
+        self.done = self.done or describe_change(self.row, path, old, new)
         return changed(asked, path, new)
 
 
-def told(row: Row, path: Path, old: object, new: object) -> str:
+def describe_change(row: Row, path: Path, old: object, new: object) -> str:
     name = ".".join("#" if isinstance(step, int) else step for step in path)
     return f"{'.'.join(row)} {name}: {repr(old)[:SHOWN]} -> {repr(new)[:SHOWN]}"
 

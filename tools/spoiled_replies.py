@@ -3,7 +3,7 @@
     .venv/bin/python tools/spoiled_replies.py [SCENARIO ...] [--runs N] [--first SEED]
 
 By default 50 runs of each of SCENARIOS, some minutes. It prints how many runs failed, and of the others which
-field of which reply was changed, and into what. Not every field can be judged: of what nobody else knows any
+field of which reply was changed, and into what. Not every field can be judged: without another source, any
 value may be right. A run that raises is a mistake of the judge, which must take whatever a memory replies.
 What an error says is allowed is left as it is: those words are for people.
 """
@@ -141,7 +141,7 @@ def run_seed(scenario: str, seed: int) -> tuple[str, str]:
 
 
 def tell(
-    document: str | None, run_seed: Callable[[str, int], tuple[str, str]], first: int, runs: int
+    document: str | None, run: Callable[[str, int], tuple[str, str]], first: int, runs: int
 ) -> None:
     """Live so many runs of each scenario that is named; print what passed, and how many failed by what."""
     layout = argparse.RawDescriptionHelpFormatter
@@ -153,7 +153,7 @@ def tell(
     rules: Counter[str] = Counter()
     for name in options.names or SCENARIOS:
         for seed in range(options.first, options.first + options.runs):
-            rule, done = run_seed(name, seed)
+            rule, done = run(name, seed)
             if done:
                 rules[rule] += 1
             if done and rule in (PASSED, RAISED):

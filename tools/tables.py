@@ -114,8 +114,8 @@ def rooms() -> str:
 def first_sentence(package: str, folder: str) -> str:
     """Name a folder, with the first sentence that it says of itself."""
     source = (DOCS.parent / package / folder / "__init__.py").read_text()
-    docstring = (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
-    return f"{folder + '/':<15} {docstring}"
+    summary = (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
+    return f"{folder + '/':<15} {summary}"
 
 
 PAGES: dict[str, Callable[[], str]] = {

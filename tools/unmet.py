@@ -1,6 +1,6 @@
 """Unmet: the lines of umi_core that no run meets. What is wrong there no run can show.
 
-`python tools/unmet.py [SEEDS]` lives seeds 0 to SEEDS - 1, 3 if not said, of each scenario that ships, and
+`python tools/unmet.py [SEEDS]` runs seeds 0 to SEEDS - 1, 3 by default, of each scenario that ships, and
 prints a row per file with the lines that none of them met; last, how many of all lines were met. Minutes.
 """
 
@@ -16,8 +16,8 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 LEFT_OUT: Final = ("canary", "explore_", "long_life")  # a planted bug, another command, a life of minutes
 
 
-def run_worlds(seed_count: int) -> None:
-    """Imported here: what is imported before has lines that nobody counts."""
+def run_seeds(seed_count: int) -> None:
+    """Imported here: what is imported before has lines that are not counted."""
     from umi_sim.runs.runner import run_once
     from umi_sim.scenario.files import draw, find
 
@@ -30,17 +30,17 @@ def run_worlds(seed_count: int) -> None:
 def unmet(counted: Coverage) -> Iterator[tuple[str, int, int, str]]:
     """Of each file its name, how many lines it has, how many were not met, and which, as a text."""
     for path in sorted((ROOT / "umi_core").rglob("*.py")):
-        _, lines, _, missing, told = counted.analysis2(str(path))
-        yield path.relative_to(ROOT / "umi_core").as_posix(), len(lines), len(missing), told
+        _, lines, _, missing, numbers = counted.analysis2(str(path))
+        yield path.relative_to(ROOT / "umi_core").as_posix(), len(lines), len(missing), numbers
 
 
 def main(args: list[str]) -> int:
     counted = Coverage(source_pkgs=["umi_core"], config_file=False, data_file=None)
     counted.start()
-    run_worlds(int(args[0]) if args else SEED_COUNT)
+    run_seeds(int(args[0]) if args else SEED_COUNT)
     counted.stop()
     rows = list(unmet(counted))
-    print(*(f"{name:32} {told}" for name, _, count, told in rows if count), sep="\n")
+    print(*(f"{name:32} {numbers}" for name, _, count, numbers in rows if count), sep="\n")
     line_count = sum(count for _, count, _, _ in rows)
     met_count = line_count - sum(count for _, _, count, _ in rows)
     print(f"{met_count} of {line_count} lines met, {100 * met_count // line_count} %")

@@ -19,7 +19,7 @@ def relive(scope: Any, config: Any, steps: list[tuple[int, Any]], digest: bytes)
 
 
 if __name__ == "__main__":
-    lives = pickle.load(sys.stdin.buffer)  # of our own process, nobody else's
+    lives = pickle.load(sys.stdin.buffer)  # of our own process alone
     others = [number for number, life in enumerate(lives) if not relive(*life)]
     print(f"{len(lives)} lives again" + (f", others: {others[:5]}" if others else ""))
     sys.exit(1 if others or __debug__ else 0)

@@ -47,7 +47,7 @@ needs_axe = pytest.mark.skipif(not AXE, reason="name axe.min.js of the package a
 
 
 def barriers(page: "Page") -> Any:
-    """What keeps somebody from reading a page, as axe sees it.
+    """What keeps people from reading a page, as axe sees it.
 
     The script of axe is no part of the page: open it with `bypass_csp`, which sets its policy aside.
     """
@@ -61,11 +61,11 @@ class Opened:
     def __init__(self, browser: "Browser", **how: Any) -> None:
         self.context = browser.new_context(**how)
         self.page: Page = self.context.new_page()
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.asked: list[str] = []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.said.append(dialog.message))
+        self.page.on("console", lambda message: self.messages.append(message.text))
+        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.messages.append(dialog.message))
         self.page.on("request", lambda request: self.asked.append(request.url))
 
     def show(self, path: Path, address: str = "") -> "Page":
@@ -79,5 +79,5 @@ def opened(browser: "Browser") -> Iterator[Opened]:
     made = Opened(browser)
     yield made
     made.context.close()
-    assert made.said == []
+    assert made.messages == []
     assert [url for url in made.asked if not url.startswith(("file:", "data:"))] == []

@@ -79,10 +79,10 @@ def test_the_command_is_copied(browser: "Browser", canary_page: Path) -> None:
     page = opened.show(canary_page)
     page.keyboard.press("c")
     page.wait_for_function("document.querySelector('.command [role=status]').textContent !== ''")
-    told = page.locator(".command [role=status]").inner_text()
-    assert told in ("copied", "selected: copy it with your keyboard")
+    status = page.locator(".command [role=status]").inner_text()
+    assert status in ("copied", "selected: copy it with your keyboard")
     opened.context.close()
-    assert opened.said == []
+    assert opened.messages == []
 
 
 @pytest.mark.parametrize("width", [360, 800, 1900])
@@ -95,7 +95,7 @@ def test_no_window_is_too_narrow(browser: "Browser", canary_page: Path, width: i
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
     opened.context.close()
-    assert opened.said == []
+    assert opened.messages == []
 
 
 @needs_axe

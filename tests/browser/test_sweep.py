@@ -43,8 +43,8 @@ def test_failures_and_the_map_are_there(opened: Opened, tmp_path: Path) -> None:
     assert [each.get_attribute("href") for each in links.all()] == ["s-failures/a.html"]
     page.locator("#map summary").click()
     assert page.locator("#map tbody td").all_inner_texts() == ["\u2716", "12"]
-    told = page.locator("#map .broke").get_attribute("title")
-    assert told == "ttl-boundary judged 3 runs with model_slow, and broke"
+    title = page.locator("#map .broke").get_attribute("title")
+    assert title == "ttl-boundary judged 3 runs with model_slow, and broke"
     assert page.locator("#longest").inner_text().endswith("umi-sim run a --seed 1")
     assert page.locator("#marks tbody td").nth(1).inner_text() == "once-only"
 

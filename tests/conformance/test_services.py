@@ -181,7 +181,7 @@ class TiesTurned(SimStorage):
 
 
 class SearchesLag(SimStorage):
-    """Searches do not know what was told just now."""
+    """Searches do not know the newest commits."""
 
     def read(self, request_id: int, query: Query) -> ReadDone:
         self.horizon_ms = self._now_ms - 1

@@ -59,8 +59,8 @@ def test_each_input_of_the_action_is_used() -> None:
     inputs = re.findall(r"^  (\w+):$", text.partition("runs:")[0], re.M)
     assert sorted(inputs) == sorted(set(re.findall(r"\$\{\{ inputs\.(\w+) \}\}", text)))
     step = text.partition("- name: Run")[2].partition("run:")[0]
-    told = re.findall(r"^#     ([A-Z_]+)  ", SCRIPT.read_text(), re.M)
-    assert sorted(told) == sorted(re.findall(r"^        ([A-Z_]+):", step, re.M))
+    documented = re.findall(r"^#     ([A-Z_]+)  ", SCRIPT.read_text(), re.M)
+    assert sorted(documented) == sorted(re.findall(r"^        ([A-Z_]+):", step, re.M))
 
 
 def test_every_store_is_tested_and_one_failure_fails_the_job(project: Path) -> None:
@@ -95,11 +95,11 @@ def test_the_page_for_coding_agents_says_what_happens(project: Path) -> None:
     assert [words[:2] for words in commands].count(["umi-sim", "target"]) == 5
 
     def run(words: list[str], **filled: str) -> tuple[int, Any]:
-        told = [filled.get(word, word) for word in words]
-        told = [re.sub(r"^(30|60)$", "1", word) for word in told]
-        told[0] = {"umi-sim": "./umi-sim", "python": sys.executable}[told[0]]
+        command = [filled.get(word, word) for word in words]
+        command = [re.sub(r"^(30|60)$", "1", word) for word in command]
+        command[0] = {"umi-sim": "./umi-sim", "python": sys.executable}[command[0]]
         env = {"PYTHONPATH": f"{ROOT}:{project}", "PATH": os.environ["PATH"]}
-        done = subprocess.run(told, capture_output=True, text=True, cwd=project, env=env, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, cwd=project, env=env, check=False)
         return done.returncode, json.loads(done.stdout) if "--json" in words else done.stdout
 
     version, init, hunt, export, script, replay, again = commands

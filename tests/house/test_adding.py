@@ -57,7 +57,7 @@ def ran(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=surroundings, capture_output=True, text=True)
 
 
-def told(folder: Path, program: str) -> Any:
+def read_json_output(folder: Path, program: str) -> Any:
     """What it prints as JSON."""
     done = ran(folder, program)
     assert done.returncode == 0, done.stderr
@@ -120,9 +120,9 @@ print(json.dumps([run_once(draw(find(name), 3))[0].trace_hash for name in ("work
 def test_a_working_operation_is_added_as_the_page_says_and_moves_no_other(tmp_path: Path) -> None:
     paths = copy_with("A working operation", tmp_path)
     assert len(paths) == 3
-    assert told(tmp_path, TAKE) == {
+    assert read_json_output(tmp_path, TAKE) == {
         "asked": True, "failure": None, "kept": True, "schema": True, "rule": True,
-        "hashes": told(ROOT, HASHES),
+        "hashes": read_json_output(ROOT, HASHES),
     }  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def test_a_setting_that_is_added_moves_no_item(tmp_path: Path) -> None:
     path = tmp_path / "umi_core" / "config.py"
     first = "    core_bytes_max: int"
     path.write_text(path.read_text().replace(first, f"    echo_count_max: int = option(3, 1, 9)\n{first}"))
-    assert told(tmp_path, ITEMS) == told(ROOT, ITEMS)
+    assert read_json_output(tmp_path, ITEMS) == read_json_output(ROOT, ITEMS)
 
 
 PICTURE = """
@@ -174,7 +174,7 @@ print(json.dumps([
 @pytest.mark.slow
 def test_a_row_kind_is_added_as_the_page_says(tmp_path: Path) -> None:
     assert copy_with("A row kind", tmp_path) == ["umi_core/rows.py"]
-    assert told(tmp_path, PICTURE) == [True, True, False, False]
+    assert read_json_output(tmp_path, PICTURE) == [True, True, False, False]
 
 
 FAULT = """
@@ -210,12 +210,12 @@ print(json.dumps({
 def test_a_fault_kind_is_added_as_the_page_says(tmp_path: Path) -> None:
     paths = copy_with("A fault kind", tmp_path)
     assert paths == ["umi_sim/faults/embedder.py", "mutants/vectors.toml"]
-    assert told(tmp_path, FAULT) == {
+    assert read_json_output(tmp_path, FAULT) == {
         "module": "umi_sim.faults.embedder", "fired": ["embed_mirrored"], "kept": True, "args": ["index"],
         "schema": True, "page": "embed_mirrored: One vector of a batch comes back to front.", "needed": True,
         "drawn": True,
     }  # fmt: skip
-    others, before = told(tmp_path, OTHERS), told(ROOT, OTHERS)
+    others, before = read_json_output(tmp_path, OTHERS), read_json_output(ROOT, OTHERS)
     moved = [seed for seed in range(40) if others[seed] != before[seed]]
     assert [
         seed for seed in moved if others[seed]

@@ -70,12 +70,12 @@ def test_a_bug_that_its_first_seed_shows_no_more_is_listed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(bugs, "seeds_of", lambda mutant: iter((5, 6, 7)))
-    for showing, told in ((5, ""), (7, "stale, 3 seeds"), (8, "NOT FOUND")):
+    for showing, message in ((5, ""), (7, "stale, 3 seeds"), (8, "NOT FOUND")):
         monkeypatch.setattr(
             bugs, "hunt", lambda mutant, seed, showing=showing: hunted(1, "r" if seed == showing else "")
         )
-        assert bugs.main(["--stale", "load-merges"]) == (bugs.HARNESS if told else 0)
-        assert told in capsys.readouterr().out
+        assert bugs.main(["--stale", "load-merges"]) == (bugs.HARNESS if message else 0)
+        assert message in capsys.readouterr().out
 
 
 def test_bugs_with_settings_of_their_own_are_looked_for_without_them(
@@ -92,8 +92,8 @@ def test_bugs_with_settings_of_their_own_are_looked_for_without_them(
     monkeypatch.setattr(bugs, "hunt", hunt)
     assert bugs.main(["--ordinary", "70", *names]) == 0
     assert looked_for == [(structs.replace(MUTANTS[names[0]], settings={}), 70)]
-    told = "2 bugs, 1 of them with settings of their own; ordinary worlds show 1 of these"
-    assert told in capsys.readouterr().out
+    summary = "2 bugs, 1 of them with settings of their own; ordinary worlds show 1 of these"
+    assert summary in capsys.readouterr().out
 
 
 def test_what_was_found_is_kept_in_the_order_of_the_bugs(
@@ -109,10 +109,10 @@ def test_what_was_found_is_kept_in_the_order_of_the_bugs(
 
 def test_the_page_has_a_place_for_each_table() -> None:
     page = compare.PAGE.read_text()
-    told = {name: f"figures of {name}" for name in (compare.HEAD, *compare.SECTIONS)}
-    written = compare.filled(page, told)
-    assert [text for text in told.values() if text not in written] == []
-    assert compare.filled(written, told) == written
+    sections = {name: f"figures of {name}" for name in (compare.HEAD, *compare.SECTIONS)}
+    written = compare.filled(page, sections)
+    assert [text for text in sections.values() if text not in written] == []
+    assert compare.filled(written, sections) == written
     with pytest.raises(ValueError, match="needs <!-- wind: printed by"):
         compare.filled(page, {"wind": ""})
 
@@ -121,7 +121,7 @@ def test_each_program_of_the_bench_is_there() -> None:
     assert [it.program for it in compare.SECTIONS.values() if not (compare.HERE / it.program).exists()] == []
 
 
-def test_what_is_not_installed_is_said_to_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_not_installed_is_reported_as_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "OTHERS", ("hypothesis", "no-such-tool"))
     assert "Left out, because they are not installed: no-such-tool." in compare.head()
 

@@ -52,10 +52,10 @@ def test_the_site_has_every_page() -> None:
 
 def test_the_site_shows_a_link_into_the_source_as_what_it_names() -> None:
     page = SimpleNamespace(file=SimpleNamespace(src_uri="tutorials/a.md"))
-    told = (
+    text = (
         "[code](../../umi_core/ids.py#L), [page](../index.md#top), ![it](../pictures/a.svg), [it](../spec/)"
     )
-    assert site_links.on_page_markdown(told, page) == (
+    assert site_links.on_page_markdown(text, page) == (
         "code, [page](../index.md#top), ![it](../pictures/a.svg), it"
     )
 

@@ -20,14 +20,14 @@ def example(tmp_path: Path) -> Path:
 
 
 def test_the_example_passes_on_the_wheel(unzipped: Path, example: Path) -> None:
-    said = run_python([*PYTEST, "-v", "--umi-sim-seeds=0..1"], example, PYTHONPATH=str(unzipped))
+    output = run_python([*PYTEST, "-v", "--umi-sim-seeds=0..1"], example, PYTHONPATH=str(unzipped))
     for test in (
         "tests/test_notebook.py::TestNotebook::runTest PASSED",
         "tests/test_ttl_boundary.py::test_ttl_boundary_a_1 PASSED",
         "scenarios/notebook.toml::notebook[1] PASSED",
         "::seeds/ttl-boundary-60f2fc7c829b PASSED",
     ):
-        assert test in said
+        assert test in output
 
 
 def test_the_example_shows_a_bug_in_our_layout(unzipped: Path, example: Path) -> None:

@@ -201,7 +201,7 @@ def test_a_good_snippet_is_left_alone(path: str, text: str) -> None:
     assert found(path, text) == []
 
 
-def test_a_file_that_nobody_imports_is_found() -> None:
+def test_a_file_that_is_not_imported_is_found() -> None:
     files = {
         "pyproject.toml": '[project.entry-points.umi]\nfar = "umi_sim.testing.far:make"\n',
         "umi_sim/cli/root.py": "from umi_sim.runs.runner import run\nfrom umi_sim.world import world\n"

@@ -22,7 +22,7 @@ def test_each_run_is_a_line_with_its_trace() -> None:
 @pytest.mark.parametrize(
     ("theirs", "status"), [(["a 1", "b 2"], 0), (["a 1", "b 3"], 1), (["a 1"], 1), (["a 1", "b 2", "c 3"], 1)]
 )
-def test_another_line_a_line_less_and_a_line_more_are_told(
+def test_another_line_a_line_less_and_a_line_more_are_reported(
     theirs: list[str], status: int, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     printed = iter([["a 1", "b 2"], theirs, ["a 1", "b 2"]])

@@ -35,7 +35,9 @@ def test_each_world_is_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_store_of_your_own_is_tested_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_of_your_own_is_tested_as_in_the_tutorial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     page = "test-your-own-memory.md"
     store, adapter, *mended = examples(page, "python")
@@ -51,7 +53,7 @@ def test_a_store_of_your_own_is_tested_as_it_is_told(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.slow
-def test_an_agent_is_tested_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_is_tested_as_in_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = "test-your-agent.md"
     agent, fix, lines, test = examples(page, "python")
@@ -74,8 +76,8 @@ def test_an_agent_is_tested_as_it_is_told(tmp_path: Path, monkeypatch: pytest.Mo
 def compare_words(example: str) -> None:
     """Demand that the command says what is shown, wherever the lines end."""
     command, shown = example.split("\n", 1)
-    said = umi(*command.removeprefix("$ umi-sim ").split()).stdout
-    assert said.split() == shown.split()
+    output = umi(*command.removeprefix("$ umi-sim ").split()).stdout
+    assert output.split() == shown.split()
 
 
 def write_module(file: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,15 +106,15 @@ def test_adapters_of_the_page_about_stores_pass(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_first_bug_is_found_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_bug_is_found_as_in_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     finding, *_ = (text for text in examples("first-bug.md", "console") if "FAIL" in text)
     command, *lines = finding.splitlines()
-    said = umi(*command.removeprefix("$ umi-sim ").split()).stdout.splitlines()
-    assert said[: len(lines) - 1] == lines[:-1]
+    output = umi(*command.removeprefix("$ umi-sim ").split()).stdout.splitlines()
+    assert output[: len(lines) - 1] == lines[:-1]
     passing, *_ = (text for text in examples("first-bug.md", "console") if "PASS" in text)
     command, line = passing.splitlines()
-    said = umi(*command.removeprefix("$ umi-sim ").split()).stdout.splitlines()
+    output = umi(*command.removeprefix("$ umi-sim ").split()).stdout.splitlines()
     begins, ends = line.split("...")
-    assert said[0].startswith(begins)
-    assert said[0].endswith(ends)
+    assert output[0].startswith(begins)
+    assert output[0].endswith(ends)

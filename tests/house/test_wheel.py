@@ -52,8 +52,8 @@ def test_the_planted_bugs_that_pages_name_are_there() -> None:
 def test_the_wheel_carries_the_pages_about_adapters(
     unzipped: Path, tmp_path: Path, option: str, page: str
 ) -> None:
-    said = run_python(["-m", "umi_sim", "target", option], tmp_path, PYTHONPATH=str(unzipped))
-    assert said.strip() == (ROOT / page).read_text().strip()
+    output = run_python(["-m", "umi_sim", "target", option], tmp_path, PYTHONPATH=str(unzipped))
+    assert output.strip() == (ROOT / page).read_text().strip()
 
 
 def test_the_wheel_carries_nothing_of_the_workshop(unzipped: Path) -> None:
@@ -69,5 +69,5 @@ def test_the_wheel_carries_nothing_of_the_workshop(unzipped: Path) -> None:
 def test_the_wheel_runs_from_another_folder(unzipped: Path, tmp_path: Path) -> None:
     where = run_python(["-c", "import umi_sim; print(umi_sim.__file__)"], tmp_path, PYTHONPATH=str(unzipped))
     assert Path(where.strip()).is_relative_to(unzipped)
-    said = run_python(["-m", "umi_sim", "run", "--seed", "42"], tmp_path, PYTHONPATH=str(unzipped))
-    assert "PASS" in said
+    output = run_python(["-m", "umi_sim", "run", "--seed", "42"], tmp_path, PYTHONPATH=str(unzipped))
+    assert "PASS" in output

@@ -1,4 +1,4 @@
-"""Pairs of statements, told one after the other, and whether the later one ends the earlier one.
+"""Pairs of statements, remembered one after the other, and whether the later one ends the earlier one.
 
 FOUND is what a tester from outside found: the rules had 1 of 35 right. UNSEEN was labelled before any rule
 had met it, and was in view when the rules were written anew: 42 of 67 right before, all after. LATER was

@@ -1,4 +1,4 @@
-"""A local endpoint that speaks as OpenAI does, answers by rules, and fails as it is told to."""
+"""A local endpoint that speaks as OpenAI does, answers by rules, and fails on request."""
 
 import asyncio
 import json
@@ -98,8 +98,8 @@ async def serve_one(
         await reader.read()
     if not isinstance(status, int):
         return False
-    told = {**headers, "Content-Length": str(len(data))}
-    lines = [f"HTTP/1.1 {status} X", *(f"{name}: {value}" for name, value in told.items())]
+    all_headers = {**headers, "Content-Length": str(len(data))}
+    lines = [f"HTTP/1.1 {status} X", *(f"{name}: {value}" for name, value in all_headers.items())]
     writer.write("\r\n".join((*lines, "", "")).encode() + data)
     await writer.drain()
     return True

@@ -153,7 +153,7 @@ ROWS: Final = tuple(OwnStatements(*row) for row in (
     ("it", "Mio padre vive a Roma.", "Vivo a Siena.", "Dove vive mio padre?", "Roma", False),
 ))  # fmt: skip
 
-# What else the same person has said before; none of it answers any of the questions.
+# Earlier statements of the same person; none of it answers any of the questions.
 OTHERS: Final = {
     "en": ("I enjoy hiking in the mountains.", "My brother Paul plays the violin.", "I can speak Swedish.",
            "Remember to buy milk.", "I'm afraid of spiders.", "The meeting was boring."),

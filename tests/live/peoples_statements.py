@@ -16,8 +16,8 @@ class PeoplesTalk(Data):
     answers: dict[str, str]
 
 
-def talk(language: str, said: str, answers: dict[str, str]) -> PeoplesTalk:
-    return PeoplesTalk(language, tuple(said.strip().split("\n")), answers)
+def talk(language: str, text: str, answers: dict[str, str]) -> PeoplesTalk:
+    return PeoplesTalk(language, tuple(text.strip().split("\n")), answers)
 
 
 TALKS: Final = (

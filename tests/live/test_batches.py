@@ -36,12 +36,12 @@ def test_of_each_conversation_the_last_statement_holds(waits: bool) -> None:
     model = WaitingModel() if waits else None
     with open_blocking(":memory:", user="ann", agent="helper", model=model) as memory:
         counts = list[int]()
-        told = memory.remember_many(MOVES, report=counts.append)
+        result = memory.remember_many(MOVES, report=counts.append)
         assert [it.content for name in NAMES for it in memory.facts(name)] == [
             f"{name} lives in Town39." for name in NAMES
         ]
-        assert (told.remembered_count, told.repeated_count, told.failed) == (200, 0, {})
-        assert (told.new_fact_count, told.ended_fact_count, told.degraded) == (200, 195, {})
+        assert (result.remembered_count, result.repeated_count, result.failed) == (200, 0, {})
+        assert (result.new_fact_count, result.ended_fact_count, result.degraded) == (200, 195, {})
         assert counts == list(range(1, 201))
         again = memory.remember_many(MOVES)
         assert (again.remembered_count, again.repeated_count, again.new_fact_count) == (200, 200, 0)
@@ -52,8 +52,8 @@ def test_of_each_conversation_the_last_statement_holds(waits: bool) -> None:
 def test_a_statement_has_what_remember_takes_and_each_place_is_its_own() -> None:
     with open_blocking(":memory:", user="ann", agent="helper") as memory:
         at = BatchStatement("I like tea.", "c", "Bob", 1_700_000_000_000, {"lang": "en"}, "chat 1")
-        told = memory.remember_many([at, "I live in Rome.", "I live in Oslo.", "I live in Rome."])
-        assert (told.remembered_count, told.repeated_count, told.ended_fact_count) == (4, 0, 2)
+        result = memory.remember_many([at, "I live in Rome.", "I live in Oslo.", "I live in Rome."])
+        assert (result.remembered_count, result.repeated_count, result.ended_fact_count) == (4, 0, 2)
         [fact] = memory.facts("Bob")
         assert (fact.time_ms, fact.metadata, fact.content) == (
             1_700_000_000_000, (("lang", "en"),), "I like tea.",
@@ -63,9 +63,9 @@ def test_a_statement_has_what_remember_takes_and_each_place_is_its_own() -> None
 
 def test_what_fails_is_named_by_its_place_and_the_rest_is_remembered() -> None:
     with open_blocking(":memory:", user="ann", agent="helper") as memory:
-        told = memory.remember_many(["Ann likes tea.", " ", "Ann likes jam.", "\ud800"])
-        assert (told.remembered_count, list(told.failed)) == (2, [1, 3])
-        assert all(isinstance(it, RequestRefused) for it in told.failed.values())
+        result = memory.remember_many(["Ann likes tea.", " ", "Ann likes jam.", "\ud800"])
+        assert (result.remembered_count, list(result.failed)) == (2, [1, 3])
+        assert all(isinstance(it, RequestRefused) for it in result.failed.values())
         assert memory.count() == 2
         assert memory.remember_many([]).remembered_count == 0
 
@@ -76,13 +76,15 @@ def test_what_is_no_statement_is_named_and_one_text_is_no_batch() -> None:
             "Ann likes a.", 5, "Bob likes b.", BatchStatement(None), None, BatchStatement("x", metadata=[1]),  # type: ignore[arg-type]
         ]  # fmt: skip
         counts = list[int]()
-        told = memory.remember_many(wrong, report=counts.append)
-        assert (told.remembered_count, list(told.failed), counts[-1]) == (2, [1, 3, 4, 5], 6)
+        result = memory.remember_many(wrong, report=counts.append)
+        assert (result.remembered_count, list(result.failed), counts[-1]) == (2, [1, 3, 4, 5], 6)
         assert (
-            str(told.failed[1]) == "statement: 5 is not allowed, expected a text or BatchStatement, got int"
+            str(result.failed[1]) == "statement: 5 is not allowed, expected a text or BatchStatement, got int"
         )
-        assert str(told.failed[3]) == "text: None is not allowed, expected a text, got NoneType"
-        assert str(told.failed[5]).startswith("metadata: [1] is not allowed, expected a mapping from a text")
+        assert str(result.failed[3]) == "text: None is not allowed, expected a text, got NoneType"
+        assert str(result.failed[5]).startswith(
+            "metadata: [1] is not allowed, expected a mapping from a text"
+        )
         for one in ("Cy likes c.", BatchStatement("Cy likes c."), b"Cy", 5, None):
             with pytest.raises(
                 RequestRefused, match=r"^statements: .* expected a list, each of it a text or"
@@ -112,9 +114,9 @@ def test_a_database_that_fails_ends_the_batch_and_it_can_be_repeated(
                 broken.setattr(storage, "_carry_out", fill_up)
                 with pytest.raises(StoreError, match="the disk is full"):
                     await memory.remember_many(MOVES)
-            told = await memory.remember_many(MOVES)
-            assert (told.remembered_count, told.failed) == (200, {})
-            assert told.repeated_count >= 1
+            result = await memory.remember_many(MOVES)
+            assert (result.remembered_count, result.failed) == (200, {})
+            assert result.repeated_count >= 1
             found = [it.content for name in NAMES for it in await memory.facts(name)]
             assert found == [f"{name} lives in Town39." for name in NAMES]
 

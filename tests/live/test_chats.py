@@ -66,12 +66,12 @@ def pack(files: Mapping[str, str | bytes]) -> bytes:
 
 def test_a_conversation_is_imported_and_found(shell: Shell) -> None:
     file = write("chat.json", [NUTS, NOTED, {"role": "user", "content": ""}])
-    said = (
+    summary = (
         "openai: 2 messages in 1 conversation, 1 new fact\ncreated    1 text\nleft out   1 message: empty\n"
     )
-    assert shell("import", "--db", "a.db", file) == (0, said, "")
+    assert shell("import", "--db", "a.db", file) == (0, summary, "")
     assert "I am allergic to nuts." in shell("recall", "--db", "a.db", "nuts")[1]
-    again = said.replace("1 new fact", "0 new facts").replace("created  ", "unchanged")
+    again = summary.replace("1 new fact", "0 new facts").replace("created  ", "unchanged")
     assert shell("import", "--db", "a.db", "--from", "anthropic", file) == (0, again, "")
     with open_blocking("a.db", user="me", agent="agent") as memory:
         [uri] = resources(memory)
@@ -129,18 +129,18 @@ def test_facts_keep_the_time_of_their_messages(shell: Shell, key: str, value: ob
 
 def test_a_file_of_no_known_form_changes_nothing(shell: Shell) -> None:
     shell("remember", "--db", "a.db", "Ann likes tea.")
-    for value, told in (
+    for value, message in (
         ({"a": 1}, "of no known format"),
         ("Dear Ann", "of no known format"),
         ("", "of no known format"),
         ([1, 2], "nothing in it can be read: message 1: no JSON object"),
         ([], "nothing in it can be read: there are no messages in it"),
     ):
-        assert told in shell.refused("import", "--db", "a.db", write("odd", value))
-        assert told in shell.refused("import", "--db", "new.db", "odd")
+        assert message in shell.refused("import", "--db", "a.db", write("odd", value))
+        assert message in shell.refused("import", "--db", "new.db", "odd")
     write("claude.json", CLAUDE)
-    told = shell.refused("import", "--db", "a.db", "--from", "chatgpt", "claude.json")
-    assert "is no file of chatgpt; it looks like one of claude" in told
+    message = shell.refused("import", "--db", "a.db", "--from", "chatgpt", "claude.json")
+    assert "is no file of chatgpt; it looks like one of claude" in message
     assert "Invalid value for '--from'" in shell.refused(
         "import", "--db", "a.db", "--from", "x", "claude.json"
     )
@@ -182,9 +182,9 @@ def test_a_text_that_cannot_be_kept_is_named_and_the_others_are(
 
     monkeypatch.setattr(LiveMemory, "memorize", refuse_one)
     status, out, err = shell("import", "--db", "a.db", "--json", write("claude.json", CLAUDE))
-    told = json.loads(out)
-    assert (status, told["texts"], told["new_fact_count"], told["unread"]) == (1, {"created": 2}, 2, [])
-    assert (list(told["failed"]), told["conversation_count"]) == (["claude:u1"], 3)
+    report = json.loads(out)
+    assert (status, report["texts"], report["new_fact_count"], report["unread"]) == (1, {"created": 2}, 2, [])
+    assert (list(report["failed"]), report["conversation_count"]) == (["claude:u1"], 3)
     assert err.startswith("umi-live: 1 of 3 texts could not be kept:\n  claude:u1: ")
     monkeypatch.undo()
 
@@ -280,8 +280,8 @@ def test_a_long_pause_and_a_full_text_begin_another_one() -> None:
     long = "\x01" * 40_000 + "日 " * 60_000
     parts = documents({"id": "c1", "messages": [{"role": "user", "content": long}, NUTS]})
     assert all(len(it.text.encode()) <= TEXT_BYTES_MAX for it in parts)
-    told = "".join(it["content"] for part in parts for it in json.loads(part.text)["messages"])
-    assert told == long + NUTS["content"]
+    content = "".join(it["content"] for part in parts for it in json.loads(part.text)["messages"])
+    assert content == long + NUTS["content"]
 
 
 def test_conversations_have_names_of_their_own() -> None:
@@ -302,8 +302,8 @@ def test_messages_are_exported_and_read_back(shell: Shell) -> None:
         memory.memorize("Carol naps.", modality="conversation", uri="odd")
     lines = shell("export", "--db", "a.db", "--as", "messages", "--out", "messages.jsonl")
     assert lines == (0, "", "")
-    told = [json.loads(line) for line in Path("messages.jsonl").read_text().splitlines()]
-    assert {it["id"]: it["messages"] for it in told} == {
+    conversations = [json.loads(line) for line in Path("messages.jsonl").read_text().splitlines()]
+    assert {it["id"]: it["messages"] for it in conversations} == {
         "odd": [{"role": "user", "content": "Carol naps."}],
         **{f"claude:u{n}": [{"role": "user", "content": f"I like {food}.", "created_at": "2024-03-10T12:00Z"}]
            for n, food in enumerate(("tea", "milk", "figs"))},
@@ -318,8 +318,8 @@ def test_facts_are_exported_for_programs_and_for_people(shell: Shell) -> None:
         shell("remember", "--db", "a.db", text)
     Path("notes.txt").write_text("Bob is tall.")
     shell("memorize", "--db", "a.db", "--uri", "notes", "notes.txt")
-    told = [json.loads(line) for line in shell("export", "--db", "a.db", "--as", "facts")[1].splitlines()]
-    facts = {it["text"]: it for it in told}
+    exported = [json.loads(line) for line in shell("export", "--db", "a.db", "--as", "facts")[1].splitlines()]
+    facts = {it["text"]: it for it in exported}
     assert sorted(facts) == ["Ann lives in Berlin.", "Ann lives in Paris.", "Bob is tall.", "What a day!"]
     assert facts["Bob is tall."]["sources"] == ["notes"]
     assert facts["Ann lives in Paris."]["ended_by"] == facts["Ann lives in Berlin."]["id"]

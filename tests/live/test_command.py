@@ -53,8 +53,8 @@ class Shell:
         self.monkeypatch.setattr(sys, "argv", ["umi-live", *words])
         with pytest.raises(SystemExit) as ended:
             main()
-        said = self.capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
+        output = self.capsys.readouterr()
+        return int(ended.value.code or 0), output.out, output.err
 
     def refused(self, *words: str) -> str:
         """The one line of a command that changed nothing."""
@@ -108,17 +108,17 @@ def test_what_is_shown_is_json_as_well(shell: Shell) -> None:
         assert (status, err) == (0, "")
         return [json.loads(line) for line in out.splitlines()]
 
-    (told,) = rows("remember", "Ann lives in Paris.")
-    assert (told["change"], told["content"]) == ("created", "Ann lives in Paris.")
+    (row,) = rows("remember", "Ann lives in Paris.")
+    assert (row["change"], row["content"]) == ("created", "Ann lives in Paris.")
     assert [it["change"] for it in rows("remember", "Ann moved to Berlin.")] == ["created", "ended"]
     (hit,) = rows("recall", "Where does Ann live?")
     assert (hit["content"], hit["replaced"]) == (
         "Ann moved to Berlin.",
-        [[told["id"], "Ann lives in Paris."]],
+        [[row["id"], "Ann lives in Paris."]],
     )
     (fact,) = rows("facts", "Ann")
     before, after = rows("history", "Ann")
-    assert (before["id"], before["by"], after) == (told["id"], fact["id"], fact)
+    assert (before["id"], before["by"], after) == (row["id"], fact["id"], fact)
     assert {"path", "fact_count"} < rows("topics")[0].keys()
     assert rows("forget", fact["id"]) == [{"forgotten": [fact["id"]]}]
 
@@ -132,8 +132,8 @@ def test_stats_count_what_there_is(shell: Shell) -> None:
         memory.memorize("Cy plays chess.", uri="talk")
 
     def counts_of(user: str) -> dict[str, int]:
-        told = shell("stats", "--db", "a.db", "--user", user)[1].splitlines()
-        return {name: int(count) for count, name in (line.split(maxsplit=1) for line in told)}
+        lines = shell("stats", "--db", "a.db", "--user", user)[1].splitlines()
+        return {name: int(count) for count, name in (line.split(maxsplit=1) for line in lines)}
 
     counts = counts_of("me")
     assert {name: count for name, count in counts.items() if count} == {
@@ -159,8 +159,8 @@ def test_a_user_is_asked_for_as_me(shell: Shell) -> None:
     assert "Lisbon" in shell("recall", "--db", "a.db", "where do I live")[1].splitlines()[0]
     assert shell("facts", "--db", "a.db", "me")[1].endswith("user: I moved to Lisbon.\n")
     assert len(shell("history", "--db", "a.db", "I")[1].splitlines()) == 2
-    told = shell("remember", "--db", "a.db", "--speaker", "Bob", "I live in Oslo.")[1]
-    assert told == "created    Bob: I live in Oslo.\n"
+    output = shell("remember", "--db", "a.db", "--speaker", "Bob", "I live in Oslo.")[1]
+    assert output == "created    Bob: I live in Oslo.\n"
 
 
 def test_what_ended_is_shown_and_in_the_history(shell: Shell) -> None:
@@ -177,8 +177,8 @@ def test_what_ended_is_shown_and_in_the_history(shell: Shell) -> None:
     assert shell("facts", "--db", "agent.db", "Ann") == (0, out, "")
     past = shell("history", "--db", "agent.db", "Ann")[1].splitlines()
     assert [past[0], past[2]] == lines
-    key, day, said = past[1].split("  ", 2)
-    assert said == f"Ann: Ann lives in Paris.  (ended {day}, update by {lines[1].split()[0]})"
+    key, day, event = past[1].split("  ", 2)
+    assert event == f"Ann: Ann lives in Paris.  (ended {day}, update by {lines[1].split()[0]})"
     assert shell("forget", "--db", "agent.db", key) == (0, "forgotten  1\n", "")
     assert f"{key}: there is no fact of this id" in shell.refused("forget", "--db", "agent.db", key)
     with open_blocking("agent.db", user="me", agent="agent") as memory:
@@ -209,13 +209,13 @@ def test_an_export_is_imported_and_a_user_deleted(shell: Shell) -> None:
     status, out, _ = shell("export", "--db", "a.db", "--user", "ann")
     assert status == 0
     Path("ann.jsonl").write_text(out)
-    said = shell("import", "--db", "b.db", "ann.jsonl")
-    assert said == (0, f"{len(out.splitlines()) - 2} rows of user 'ann' and agent 'agent'\n", "")
+    result = shell("import", "--db", "b.db", "ann.jsonl")
+    assert result == (0, f"{len(out.splitlines()) - 2} rows of user 'ann' and agent 'agent'\n", "")
     assert shell("export", "--db", "b.db", "--user", "ann")[1] == out
     assert "already" in shell.refused("import", "--db", "b.db", "ann.jsonl")
     for name, value in (("user", "bob"), ("agent", "other")):
-        told = shell.refused("import", "--db", "c.db", f"--{name}", value, "ann.jsonl")
-        assert f"--{name}: the export is that of {name} " in told
+        message = shell.refused("import", "--db", "c.db", f"--{name}", value, "ann.jsonl")
+        assert f"--{name}: the export is that of {name} " in message
     assert shell("import", "--db", "c.db", "--user", "ann", "ann.jsonl")[0] == 0
     assert shell("delete-user", "--db", "b.db", "ann")[1].endswith("rows of user 'ann' are gone\n")
     assert shell("recall", "--db", "b.db", "--user", "ann", "tea") == (0, "", "")
@@ -236,8 +236,8 @@ def test_a_list_of_facts_is_no_export_to_import(shell: Shell) -> None:
     shell("remember", "--db", "a.db", "Ann likes tea.")
     shell("export", "--db", "a.db", "--as", "facts", "--out", "facts.jsonl")
     for more in ((), ("--from", "openai")):
-        told = shell.refused("import", "--db", "b.db", *more, "facts.jsonl")
-        assert "holds facts of `export --as facts`, which cannot be imported; one without --as can" in told
+        message = shell.refused("import", "--db", "b.db", *more, "facts.jsonl")
+        assert "holds facts of `export --as facts`, which cannot be imported; one without --as can" in message
 
 
 def test_a_time_behind_the_last_year_is_shown(shell: Shell) -> None:
@@ -360,12 +360,12 @@ def test_a_wrong_request_or_address_is_one_line(shell: Shell, monkeypatch: pytes
     )
     wrong = "http://127.0.0.1:9/v1#m"
     assert f"{wrong}: no connection" in shell.refused("remember", "--db", "agent.db", "--model", wrong, "tea")
-    for dims, told in (
+    for dims, message in (
         ("1", "expected a whole number from 2 to 4096"),
         ("x", "is no address of an embedder"),
     ):
         embedder = f"{wrong}:{dims}"
-        assert told in shell.refused("recall", "--db", "agent.db", "--embedder", embedder, "tea")
+        assert message in shell.refused("recall", "--db", "agent.db", "--embedder", embedder, "tea")
     assert "of no known format" in shell.refused("import", "--db", "agent.db", __file__)
     assert "no export of Umi" in shell.refused("import", "--db", "agent.db", "--from", "umi", __file__)
     Path("bytes").write_bytes(b"a\0\xff\xfe\x81")
@@ -415,8 +415,8 @@ def test_a_file_is_sealed_and_what_another_program_changes_is_reported(
     assert (status, out.startswith("sealed   commit 1, "), err) == (0, True, "")
     assert shell("seal", *db, *key) == (status, out, err)
     for words in (("recall", "tea"), ("doctor",), ("rewrite",), ("delete-user", "me"), ("facts", "Ann")):
-        said = shell.refused(words[0], *db, *words[1:])
-        assert said.endswith("agent.db: is sealed; open it with its key\n")
+        message = shell.refused(words[0], *db, *words[1:])
+        assert message.endswith("agent.db: is sealed; open it with its key\n")
     monkeypatch.setenv("UMI_LIVE_SEAL_KEY_FILE", "key")
     monkeypatch.setenv("UMI_LIVE_SEAL_ANCHOR", "anchor")
     assert shell("recall", *db, "tea")[1].endswith("Ann: Ann likes tea.\n")
@@ -427,8 +427,8 @@ def test_a_file_is_sealed_and_what_another_program_changes_is_reported(
     connection = apsw.Connection("agent.db")
     connection.execute("update row set time_ms = 1 where kind = 'entity'")
     connection.close()
-    said = shell.refused("recall", *db, "tea")
-    assert "of user 'me', agent 'agent' was changed by another program; restore the file from" in said
+    message = shell.refused("recall", *db, "tea")
+    assert "of user 'me', agent 'agent' was changed by another program; restore the file from" in message
     status, out, err = shell("doctor", *db)
     assert (status, out.count("\nchanged  entity fct_"), err) == (1, 2, "")
     assert shell("unseal", *db) == (0, "", "")
@@ -450,8 +450,8 @@ def test_a_request_that_is_out_of_time_is_one_line(shell: Shell, monkeypatch: py
     db = ("--db", "agent.db")
     shell("remember", *db, "I like jam.")
     monkeypatch.setattr("umi_live.memory.RuleModel", Slow)
-    told = shell.refused("remember", *db, "--timeout", "0.05", "I like tea.")
-    assert told == "umi-live: remember: not done within 0.05 seconds; nothing was changed\n"
+    message = shell.refused("remember", *db, "--timeout", "0.05", "I like tea.")
+    assert message == "umi-live: remember: not done within 0.05 seconds; nothing was changed\n"
     assert "0.0 is not in the range x>0" in shell.refused("recall", *db, "--timeout", "0", "tea")
 
 

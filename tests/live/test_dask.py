@@ -43,7 +43,7 @@ def kill_one_at_work(cluster: Any, killed: list[int]) -> None:
 def test_a_sweep_on_a_cluster_tells_the_same_also_when_a_worker_is_killed(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = []
+    results = []
     killed: list[int] = []
     for name, more in (("here", ()), ("there", ("--executor", "dask"))):
         (tmp_path / name).mkdir()
@@ -52,8 +52,8 @@ def test_a_sweep_on_a_cluster_tells_the_same_also_when_a_worker_is_killed(
         if more:
             Thread(target=kill_one_at_work, args=(cluster, killed), daemon=True).start()
         with dask.config.set({"scheduler-address": cluster.scheduler_address}):
-            told.append(umi(*SWEEP, *more))
-    here, there = told
+            results.append(umi(*SWEEP, *more))
+    here, there = results
     assert here.stdout.startswith("FAIL sweep of 1 scenario")
     assert (there.exit_code, there.stdout) == (here.exit_code, here.stdout)
     assert len(killed) == 1
@@ -78,9 +78,7 @@ def pid_after(seconds: float) -> int:
     return os.getpid()
 
 
-def test_a_cluster_that_is_not_there_is_told_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_cluster_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("bad.toml").write_text(BAD)
     near = {"scheduler-address": "tcp://127.0.0.1:1", "distributed.comm.timeouts.connect": "100ms"}

@@ -42,10 +42,10 @@ def traces(folder: Path) -> dict[str, int]:
 async def forget(memory: LiveMemory) -> None:
     """Forget current and ended facts; a new employer has ended one."""
     texts = (STORY, f"{CANARY} likes zyzzyvastew with rice.", f"{CANARY} works at Acme.")
-    told = [(await memory.remember(text)).value for text in texts]
-    assert told[-1].ended
+    results = [(await memory.remember(text)).value for text in texts]
+    assert results[-1].ended
     await memory.recall(CANARY)
-    for stored in [stored for it in told for stored in it.entities]:
+    for stored in [stored for it in results for stored in it.entities]:
         await memory.forget(stored.id)
 
 
@@ -55,7 +55,7 @@ async def forget_all_about(memory: LiveMemory) -> None:
     assert len(await memory.forget_all_about(memory.entity_id_of(CANARY))) == 2
 
 
-async def forget_what_was_told_again(memory: LiveMemory) -> None:
+async def forget_repeated_facts(memory: LiveMemory) -> None:
     """A fact that ended, is current again, and then is forgotten."""
     place = f"{CANARY} lives in Wolframpudding."
     for text in (place, f"{CANARY} lives in Rome.", place):
@@ -65,8 +65,8 @@ async def forget_what_was_told_again(memory: LiveMemory) -> None:
 
 
 async def forget_many(memory: LiveMemory) -> None:
-    told = [(await memory.remember(f"{CANARY} {n} likes zyzzyvastew {n}.")).value for n in range(20)]
-    ids = {stored.id for it in told for stored in it.entities}
+    results = [(await memory.remember(f"{CANARY} {n} likes zyzzyvastew {n}.")).value for n in range(20)]
+    ids = {stored.id for it in results for stored in it.entities}
     await asyncio.gather(*(memory.forget(entity_id) for entity_id in sorted(ids)))
 
 
@@ -128,13 +128,13 @@ async def delete_archival(memory: LiveMemory) -> None:
 
 async def forget_under_a_key(memory: LiveMemory) -> None:
     request = Remember(0, STORY, request_key="k1", speaker=CANARY)
-    told: Any = (await memory.ask(request, object)).value
-    for stored in told.entities:
+    result: Any = (await memory.ask(request, object)).value
+    for stored in result.entities:
         await memory.forget(stored.id, request_key=f"f{stored.id}"[:60])
 
 
 DELETIONS: Final[tuple[Work, ...]] = (
-    forget, forget_all_about, forget_what_was_told_again,
+    forget, forget_all_about, forget_repeated_facts,
     forget_many, forget_resource, forget_one_of_two_resources, clear, delete_agent, remove_block,
     replace_block, delete_block, delete_archival, forget_under_a_key,
 )  # fmt: skip
@@ -235,10 +235,10 @@ def test_a_reader_in_another_process_delays_it_to_the_next_commit(
     async def live() -> None:
         path = tmp_path / "agent.db"
         async with open_memory(path, user="ann", agent="helper") as memory:
-            told = (await memory.remember(STORY)).value
+            result = (await memory.remember(STORY)).value
             reader = apsw.Connection(str(path))
             reader.execute("begin; select count(*) from row").fetchall()
-            for stored in told.entities:
+            for stored in result.entities:
                 await memory.forget(stored.id)
             assert traces(tmp_path)
             reader.close()

@@ -12,11 +12,11 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(script: str, folder: Path, *args: str, said: str = "", **more: str) -> list[str]:
+def run(script: str, folder: Path, *args: str, words: str = "", **more: str) -> list[str]:
     """Return the lines that a program of `examples` prints."""
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / script), *args],
-        input=said,
+        input=words,
         capture_output=True,
         text=True,
         cwd=folder,
@@ -27,15 +27,15 @@ def run(script: str, folder: Path, *args: str, said: str = "", **more: str) -> l
 
 
 def test_a_chat_still_knows_in_the_next_process(tmp_path: Path) -> None:
-    assert run("first/chat.py", tmp_path, said="I like green tea.\n\n") == ["I know nothing of that yet."]
-    assert run("first/chat.py", tmp_path, said="What do I like?\n\n") == ["- I like green tea."]
+    assert run("first/chat.py", tmp_path, words="I like green tea.\n\n") == ["I know nothing of that yet."]
+    assert run("first/chat.py", tmp_path, words="What do I like?\n\n") == ["- I like green tea."]
 
 
-def test_a_model_that_is_not_there_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_a_missing_model_is_reported_and_nothing_is_lost(tmp_path: Path) -> None:
     absent_model = "http://127.0.0.1:9/v1#m"
-    said = run("first/chat.py", tmp_path, said="I like green tea.\n\n", CHAT_MODEL=absent_model)
-    assert said == ["(The model did not answer: no connection, or one that breaks off.)"]
-    assert run("first/chat.py", tmp_path, said="What do I like?\n\n") == ["- I like green tea."]
+    lines = run("first/chat.py", tmp_path, words="I like green tea.\n\n", CHAT_MODEL=absent_model)
+    assert lines == ["(The model did not answer: no connection, or one that breaks off.)"]
+    assert run("first/chat.py", tmp_path, words="What do I like?\n\n") == ["- I like green tea."]
 
 
 def test_documents_are_searched_down_to_their_texts_and_kept_once(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_the_first_programs_are_short() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "expected"),
     [
         ("hybrid", "Known:\n- Ann: I like green tea.\n1 message"),
         ("records", "what it told: ['forgotten', 'unchanged']\nleft: Tom: Tom likes chess."),
@@ -100,6 +100,8 @@ def test_the_first_programs_are_short() -> None:
         ("delegation", "I am patient.\nI am brief.\nNone\n<core_memory>"),
     ],
 )
-def test_an_agent_server_uses_it_in_three_ways_and_moves_over(name: str, said: str, tmp_path: Path) -> None:
+def test_an_agent_server_uses_it_in_three_ways_and_moves_over(
+    name: str, expected: str, tmp_path: Path
+) -> None:
     shown = "\n".join(run(f"kelpie/{name}.py", tmp_path, str(tmp_path / "agent.db")))
-    assert [part for part in said.split("...") if part not in shown] == []
+    assert [part for part in expected.split("...") if part not in shown] == []

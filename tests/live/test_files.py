@@ -100,7 +100,7 @@ def test_an_export_to_a_file_is_private_and_none_is_written_over(folder: Path) -
     assert runs[1].stderr == b"umi-live: all.jsonl: File exists\n"
 
 
-def test_a_recall_writes_nothing_also_of_a_user_who_is_not_there(
+def test_a_recall_writes_nothing_for_an_unknown_user_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -113,9 +113,9 @@ def test_a_recall_writes_nothing_also_of_a_user_who_is_not_there(
             monkeypatch.setattr(sys, "argv", words)
             with pytest.raises(SystemExit) as ended:
                 main()
-            said = capsys.readouterr()
-            assert (ended.value.code or 0, said.err) == (0, "")
-            assert found is ("likes" in said.out) or command == ("blocks",)
+            output = capsys.readouterr()
+            assert (ended.value.code or 0, output.err) == (0, "")
+            assert found is ("likes" in output.out) or command == ("blocks",)
         assert state(tmp_path) == before
 
 
@@ -126,9 +126,9 @@ def test_a_file_that_cannot_be_written_is_recalled_from_exported_and_checked(fol
     folder.chmod(0o555)
     before = state(folder)
     try:
-        for command, said in ((("recall", "tea"), "likes tea"), (("blocks",), ""), (("export",), "")):
+        for command, expected in ((("recall", "tea"), "likes tea"), (("blocks",), ""), (("export",), "")):
             done = shell(folder, command[0], "--db", "agent.db", *command[1:])
-            assert (done.returncode, done.stderr, said in done.stdout) == (0, "", True), done.stderr
+            assert (done.returncode, done.stderr, expected in done.stdout) == (0, "", True), done.stderr
         assert "damaged  nothing" in shell(folder, "doctor", "--db", "agent.db").stdout
         done = shell(folder, "remember", "--db", "agent.db", "Bob likes tea.")
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)

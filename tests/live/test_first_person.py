@@ -1,4 +1,4 @@
-"""Goal: what users say of themselves is about them, through every door, and nobody else's words are."""
+"""Goal: what users say of themselves is about them, through every door, and words of others are not."""
 
 import asyncio
 import json
@@ -27,8 +27,10 @@ WRONG = {
 
 
 def chat(*texts: str) -> str:
-    said = [({"role": "user", "content": text}, {"role": "assistant", "content": "I see."}) for text in texts]
-    return json.dumps([message for pair in said for message in pair])
+    exchanges = [
+        ({"role": "user", "content": text}, {"role": "assistant", "content": "I see."}) for text in texts
+    ]
+    return json.dumps([message for pair in exchanges for message in pair])
 
 
 async def tell(memory: LiveMemory, texts: Sequence[str]) -> tuple[str, ...]:
@@ -98,8 +100,8 @@ def test_a_user_is_called_by_the_id_if_that_can_be_a_name(user: str, name: str) 
 )
 def test_a_text_is_by_the_user_unless_its_lines_have_speakers(text: str, speaker: str | None) -> None:
     assert name_speaker(Remember(1, text), "ann") == Remember(1, text, speaker=speaker)
-    told = AddArchival(1, text, extract=True)
-    assert name_speaker(told, "ann") == AddArchival(1, text, extract=True, speaker=speaker)
+    request = AddArchival(1, text, extract=True)
+    assert name_speaker(request, "ann") == AddArchival(1, text, extract=True, speaker=speaker)
 
 
 def test_a_speaker_who_is_named_stays_and_questions_are_of_the_user() -> None:
@@ -204,13 +206,13 @@ def test_what_an_older_release_kept_without_a_name_is_found(
 # A model.
 
 
-def test_a_model_is_told_who_the_user_of_a_conversation_is() -> None:
+def test_a_prompt_names_the_user_of_a_conversation() -> None:
     text = "[0] 2024-03-09T16:00Z [user]: I nap.\n[1] [assistant]: I do not."
     asked = ask_memories("profile", text, tuple(CATEGORIES.items()))
-    told = tell_user("memories", asked, "ann")
-    assert inputs_of(told) == {**inputs_of(asked), "user": "ann"}
+    prompt = tell_user("memories", asked, "ann")
+    assert inputs_of(prompt) == {**inputs_of(asked), "user": "ann"}
     assert (
-        told.replace(f"\n\n{first_person.USER_RULES['memories']}", "").removesuffix('\nINPUT user = "ann"')
+        prompt.replace(f"\n\n{first_person.USER_RULES['memories']}", "").removesuffix('\nINPUT user = "ann"')
         == asked
     )
 
@@ -221,8 +223,8 @@ def test_a_model_is_told_who_the_user_of_a_conversation_is() -> None:
 def test_no_other_question_names_the_user(text: str) -> None:
     asked = ask_memories("profile", text, tuple(CATEGORIES.items()))
     assert tell_user("memories", asked, "ann") == asked
-    for said in ("[0] [user]: I nap.", "Many users nap.", "The user. Naps."):
-        assert tell_user("extract", ask_extract(said), "ann") == ask_extract(said)
+    for quoted in ("[0] [user]: I nap.", "Many users nap.", "The user. Naps."):
+        assert tell_user("extract", ask_extract(quoted), "ann") == ask_extract(quoted)
 
 
 def test_what_an_agent_writes_of_the_user_is_about_the_user() -> None:
@@ -238,7 +240,7 @@ def test_what_an_agent_writes_of_the_user_is_about_the_user() -> None:
     assert list(names_of(["The user is single.", "I got married."])) == ["I got married."]
 
 
-def test_a_model_is_told_whom_a_text_calls_the_user() -> None:
+def test_a_prompt_names_the_person_that_a_text_calls_the_user() -> None:
     asked = ask_extract("The user naps.", "ann")
     assert inputs_of(tell_user("extract", asked, "ann")) == {**inputs_of(asked), "user": "ann"}
     assert first_person.USER_RULES["extract"] in tell_user("extract", asked, "ann")
@@ -257,7 +259,7 @@ class ListeningModel(RuleModel):
         return RuleModel.ask_at_once(RuleModel(), task, prompt)
 
 
-def test_a_model_of_your_own_is_told_of_the_user_too() -> None:
+def test_a_prompt_of_a_custom_model_names_the_user() -> None:
     async def use() -> ListeningModel:
         model = ListeningModel()
         async with open_memory(":memory:", user="ann", agent="a", model=model) as memory:

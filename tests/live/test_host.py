@@ -1,4 +1,4 @@
-"""Goal: a host performs what a memory asks, whatever its services do, and ends when it is told to."""
+"""Goal: a host performs what a memory asks, whatever its services do, and ends on request."""
 
 import asyncio
 import enum
@@ -24,7 +24,7 @@ TOLD = '{"row_count": %d}'
 
 
 class Model(RuleModel):
-    """One that does as it is told, once for each question."""
+    """A model with a scripted reply, once for each question."""
 
     def __init__(self, what: str) -> None:
         self.what, self.asked = what, 0
@@ -48,8 +48,8 @@ def test_a_model_with_a_mistake_costs_no_text(what: str, caplog: pytest.LogCaptu
     async def live() -> None:
         model = Model(what)
         async with open_with(":memory:", model) as memory:
-            told = await memory.remember("Ann likes tea.")
-            assert [it.name for it in told.degraded] == ["extract:notes"]
+            result = await memory.remember("Ann likes tea.")
+            assert [it.name for it in result.degraded] == ["extract:notes"]
             assert model.asked == 2
             assert [hit.content for hit in await memory.recall("tea")] == ["Ann likes tea."]
 
@@ -57,7 +57,7 @@ def test_a_model_with_a_mistake_costs_no_text(what: str, caplog: pytest.LogCaptu
         asyncio.run(live())
 
 
-def test_a_store_with_a_mistake_ends_the_memory_and_whoever_waits_is_told(
+def test_a_store_with_a_mistake_ends_the_memory_and_each_waiting_request_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def live() -> None:
@@ -137,7 +137,9 @@ def test_a_close_that_is_cancelled_still_closes_the_services_and_the_file(tmp_pa
     assert Store.known == {}
 
 
-def test_a_listing_that_outlives_its_memory_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listing_that_outlives_its_memory_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("umi_live.reads.PAGE_ROW_COUNT_MAX", 1)
 
     async def live() -> None:
@@ -211,13 +213,13 @@ def test_an_answer_that_is_none_is_a_mistake_of_its_service(
     with open_blocking(
         ":memory:", user="ann", agent="helper", model=model, embedder=embedder, record=record
     ) as memory:
-        told = memory.remember("Ann likes tea.")
-    assert {it.name for it in told.degraded} == {"extract:notes", "embed:no_vectors"}
+        result = memory.remember("Ann likes tea.")
+    assert {it.name for it in result.degraded} == {"extract:notes", "embed:no_vectors"}
     assert "the model has a mistake, and counts as unavailable" in caplog.messages
     assert "the embedder has a mistake, and counts as unavailable" in caplog.messages
 
 
-def test_who_asks_in_another_way_than_the_class_it_comes_from_is_not_asked_at_once() -> None:
+def test_a_subclass_with_another_ask_is_not_called_concurrently() -> None:
     assert at_once(RuleModel(), "ask_at_once") is not None
     assert at_once(HashEmbedder(), "embed_at_once") is not None
     assert at_once(Model(""), "ask_at_once") is None
@@ -233,17 +235,17 @@ def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) ->
     newer = lines[0].replace('"row": "', '"row": "AAAA')
     entity = next(line for line in lines if '"entity"' in line)
     of_another = [line.replace('"id": "fct_', '"id": "fct_0') if line == entity else line for line in lines]
-    for damaged, told in (
+    for damaged, message in (
         (lines[:-1], "cut off"), (lines[1:], "cut off"), (["{}", *lines[1:]], "no row"),
         (["x", *lines], "no JSON"), ([newer, *lines[1:]], "cannot be read"),
         (of_another, "was changed: the line of entity fct_0.* holds entity fct_"),
         (["[" * 100_000, *lines], "no JSON"),
         ([lines[0], *lines[:-1], TOLD % len(lines)], "has a row twice"),
     ):  # fmt: skip
-        with pytest.raises(LiveError, match=told):
+        with pytest.raises(LiveError, match=message):
             read_export([head, *damaged])
-    for wrong, told in (('"user"', "user"), ('"agent"', "agent"), ('"umi"', "no export of Umi")):
-        with pytest.raises(LiveError, match=told):
+    for wrong, message in (('"user"', "user"), ('"agent"', "agent"), ('"umi"', "no export of Umi")):
+        with pytest.raises(LiveError, match=message):
             read_export([head.replace(wrong, '"whose"'), *lines])
     with pytest.raises(LiveError, match="an older release wrote the export: import it there"):
         read_export([head.replace('"version": 2', '"version": 1'), *lines])
@@ -263,7 +265,7 @@ def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) ->
         assert "Name: Ann" in memory.render()
 
 
-def test_a_user_is_deleted_down_to_the_last_byte_and_nobody_else(tmp_path: Path) -> None:
+def test_one_user_is_deleted_down_to_the_last_byte_and_no_other(tmp_path: Path) -> None:
     path = tmp_path / "agent.db"
     for user, agent in (("ann", "helper"), ("ann", "coach"), ("bob", "helper")):
         with open_blocking(path, user=user, agent=agent) as memory:

@@ -42,8 +42,8 @@ class HostileInput(Data):
     token: str | None = ANN
 
     def __str__(self) -> str:
-        told = f"{self.method} {self.path} {self.headers} {self.body!r}"
-        return told if len(told) < 80 else f"{told[:60]}... {len(told)}"
+        text = f"{self.method} {self.path} {self.headers} {self.body!r}"
+        return text if len(text) < 80 else f"{text[:60]}... {len(text)}"
 
 
 # Tables, whose products are the inputs.
@@ -132,8 +132,8 @@ def list_inputs() -> Iterator[HostileInput]:
         (b"mcp-name", b"facts"),
     ]
     yield HostileInput("POST", f"{AGENT}/mcp", 400, message, MCP_HEADERS + modern)
-    for told in AUTHORIZATIONS:
-        headers = [] if told is None else [(b"authorization", told)]
+    for authorization in AUTHORIZATIONS:
+        headers = [] if authorization is None else [(b"authorization", authorization)]
         yield HostileInput("GET", f"{AGENT}/blocks", 401, b"", headers, None)
         yield HostileInput("POST", f"{AGENT}/mcp", 401, b"{}", headers + MCP_HEADERS, None)
     for path, status in PATHS:

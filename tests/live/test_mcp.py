@@ -20,7 +20,7 @@ from umi_live.mcp import server_of
 ROOT = Path(__file__).resolve().parents[2]
 
 
-async def told(client: Client, tool: str, **arguments: Any) -> Any:
+async def call_tool(client: Client, tool: str, **arguments: Any) -> Any:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
     assert result.structured_content is not None
@@ -32,21 +32,21 @@ async def converse(client: Client) -> None:
         "remember", "recall", "search", "memorize", "facts", "history", "topics", "facts_in",
         "forget", "forget_all_about", "blocks", "set_block",
     ]  # fmt: skip
-    (stored,) = await told(client, "remember", text="I like green tea.", speaker="Ann")
+    (stored,) = await call_tool(client, "remember", text="I like green tea.", speaker="Ann")
     assert (stored["change"], stored["content"]) == ("created", "I like green tea.")
-    (hit,) = await told(client, "recall", query="What does Ann like?")
+    (hit,) = await call_tool(client, "recall", query="What does Ann like?")
     assert (hit["name"], hit["content"], hit["id"]) == ("Ann", "I like green tea.", stored["id"])
-    assert "Name: Ann" in await told(client, "set_block", kind="human", text="Name: Ann")
-    assert "Name: Ann" in await told(client, "blocks")
-    assert await told(client, "forget", fact_id=hit["id"]) is True
-    assert await told(client, "recall", query="What does Ann like?") == []
-    await told(client, "remember", text="Did you get a dog? Yes, a beagle called Rex.")
-    (hit,) = await told(client, "recall", query="dog")
+    assert "Name: Ann" in await call_tool(client, "set_block", kind="human", text="Name: Ann")
+    assert "Name: Ann" in await call_tool(client, "blocks")
+    assert await call_tool(client, "forget", fact_id=hit["id"]) is True
+    assert await call_tool(client, "recall", query="What does Ann like?") == []
+    await call_tool(client, "remember", text="Did you get a dog? Yes, a beagle called Rex.")
+    (hit,) = await call_tool(client, "recall", query="dog")
     assert (hit["content"], hit["then"]) == ("Did you get a dog?", "Yes, a beagle called Rex.")
     text = "Our office is in Oslo. The rent is due on Mondays."
-    assert await told(client, "memorize", text=text, uri="notes") == "created, 2 facts read"
-    assert await told(client, "memorize", text=text, uri="notes") == "unchanged, 0 facts read"
-    assert "The rent is due on Mondays." in await told(client, "search", query="When is the rent due?")
+    assert await call_tool(client, "memorize", text=text, uri="notes") == "created, 2 facts read"
+    assert await call_tool(client, "memorize", text=text, uri="notes") == "unchanged, 0 facts read"
+    assert "The rent is due on Mondays." in await call_tool(client, "search", query="When is the rent due?")
     wrong = await client.call_tool("remember", {"text": " "})
     assert wrong.is_error
     assert "text is empty" in str(wrong.content)
@@ -65,7 +65,7 @@ def test_an_argument_that_a_tool_does_not_know_is_refused(tmp_path: Path) -> Non
     async def live() -> None:
         memory = open_memory(tmp_path / "agent.db", user="ann", agent="helper")
         async with memory, Client(server_of(memory)) as client:
-            await told(client, "remember", text="Ann likes gin.")
+            await call_tool(client, "remember", text="Ann likes gin.")
             for tool in (await client.list_tools()).tools:
                 assert tool.input_schema["additionalProperties"] is False
             for name, given in (("recall", {"query": "gin"}), ("remember", {"text": "Bob likes gin."})):
@@ -77,20 +77,20 @@ def test_an_argument_that_a_tool_does_not_know_is_refused(tmp_path: Path) -> Non
     asyncio.run(live())
 
 
-def test_a_client_is_told_what_is_in_which_category(tmp_path: Path) -> None:
+def test_a_client_sees_what_is_in_which_category(tmp_path: Path) -> None:
     async def live() -> None:
         categories = {"food": "What people eat.", "people": ""}
         path = tmp_path / "agent.db"
         memory = open_memory(path, user="ann", agent="helper", categories=categories)
         async with memory, Client(server_of(memory)) as client:
             await memory.create_entity("Ann likes tea", "profile", categories=["food"])
-            assert await told(client, "topics") == [
+            assert await call_tool(client, "topics") == [
                 {"path": "food", "facts": 1, "about": "What people eat."},
                 {"path": "people", "facts": 0, "about": ""},
             ]
-            (fact,) = await told(client, "facts_in", path="food")
+            (fact,) = await call_tool(client, "facts_in", path="food")
             assert fact["content"] == "Ann likes tea"
-            (hit,) = await told(client, "recall", query="tea")
+            (hit,) = await call_tool(client, "recall", query="tea")
             assert hit["topics"] == "food"
             wrong = await client.call_tool("facts_in", {"path": "drinks"})
             assert wrong.is_error
@@ -99,15 +99,17 @@ def test_a_client_is_told_what_is_in_which_category(tmp_path: Path) -> None:
     asyncio.run(live())
 
 
-def test_a_client_is_told_what_has_ended(tmp_path: Path) -> None:
+def test_a_client_sees_what_has_ended(tmp_path: Path) -> None:
     async def live() -> None:
         memory = open_memory(tmp_path / "agent.db", user="ann", agent="helper")
         async with memory, Client(server_of(memory)) as client:
-            (old, *_) = await told(client, "remember", text="I live in Paris.", speaker="Ann")
-            new, *others = await told(client, "remember", text="I live in Berlin.", speaker="Ann")
+            (old, *_) = await call_tool(client, "remember", text="I live in Paris.", speaker="Ann")
+            new, *others = await call_tool(client, "remember", text="I live in Berlin.", speaker="Ann")
             assert {**old, "change": "ended"} in others
-            assert [it["content"] for it in await told(client, "facts", name="Ann")] == ["I live in Berlin."]
-            past, current = await told(client, "history", name="Ann")
+            assert [it["content"] for it in await call_tool(client, "facts", name="Ann")] == [
+                "I live in Berlin."
+            ]
+            past, current = await call_tool(client, "history", name="Ann")
             assert (past["id"], past["ended_by"], past["content"]) == (
                 old["id"],
                 new["id"],
@@ -115,8 +117,8 @@ def test_a_client_is_told_what_has_ended(tmp_path: Path) -> None:
             )
             assert past["time_ms"] < current["time_ms"] <= past["ended_ms"]
             assert (current["id"], "ended_ms" in current) == (new["id"], False)
-            assert await told(client, "forget_all_about", name="Ann") == 2
-            assert await told(client, "history", name="Ann") == []
+            assert await call_tool(client, "forget_all_about", name="Ann") == 2
+            assert await call_tool(client, "history", name="Ann") == []
 
     asyncio.run(live())
 
@@ -172,7 +174,7 @@ def test_the_method_behind_a_tool_refuses_it_too(tmp_path: Path) -> None:
     asyncio.run(live())
 
 
-def test_a_client_is_told_what_it_needs_to_know(tmp_path: Path) -> None:
+def test_a_client_sees_what_it_needs_to_know(tmp_path: Path) -> None:
     """Version, allowed values and hints, as the protocol defines them."""
 
     async def live() -> None:

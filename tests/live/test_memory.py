@@ -58,10 +58,10 @@ def test_every_exported_name_can_be_imported() -> None:
     assert [name for name in umi_live.__all__ if not hasattr(umi_live, name)] == []
 
 
-def test_what_was_told_is_found_after_the_memory_was_closed(tmp_path: Path) -> None:
-    told = inside(tmp_path / "agent.db", lambda memory: memory.remember("Ann likes green tea."))
-    assert [stored.change for stored in told.value.entities] == ["created"]
-    assert told.degraded == ()
+def test_a_fact_is_found_after_the_memory_was_closed(tmp_path: Path) -> None:
+    result = inside(tmp_path / "agent.db", lambda memory: memory.remember("Ann likes green tea."))
+    assert [stored.change for stored in result.value.entities] == ["created"]
+    assert result.degraded == ()
     hits = inside(tmp_path / "agent.db", lambda memory: memory.recall("What does Ann like?"))
     assert [(hit.name, hit.content) for hit in hits] == [("Ann", "Ann likes green tea.")]
     assert hits.degraded == ()
@@ -110,7 +110,7 @@ def test_an_archive_that_is_cleared_begins_anew_and_nothing_else_does(tmp_path: 
     inside(tmp_path / "agent.db", use)
 
 
-def test_a_text_that_is_forgotten_leaves_what_another_one_told(tmp_path: Path) -> None:
+def test_a_text_that_is_forgotten_leaves_facts_of_another_one(tmp_path: Path) -> None:
     async def use(memory: LiveMemory) -> None:
         both, one = "Ann works at Acme. Bob works at Beta.", "Bob works at Beta."
         resource = (await memory.memorize(both, uri="a")).value.resource_id
@@ -160,10 +160,10 @@ def test_what_changed_last_is_listed_first(tmp_path: Path) -> None:
 def test_a_new_employer_takes_the_place_of_the_old_one_and_history_keeps_both(tmp_path: Path) -> None:
     async def use(memory: LiveMemory) -> None:
         before = (await memory.remember("Ann works at Acme.")).value.entities[0].id
-        told = (await memory.remember("Ann works at Globex.")).value
-        now = told.entities[0].id
+        result = (await memory.remember("Ann works at Globex.")).value
+        now = result.entities[0].id
         ann = memory.entity_id_of("Ann")
-        assert before in told.ended
+        assert before in result.ended
         assert [it.content for it in await memory.facts(ann)] == ["Ann works at Globex."]
         assert await memory.facts("ANN") == await memory.facts(ann)
         past, current = await memory.history(ann)
@@ -186,8 +186,8 @@ def test_facts_come_in_the_order_in_which_they_happened(tmp_path: Path) -> None:
         for text, year in (("Ann owns a boat.", 2019), ("Ann owns a car.", 2017)):
             happened_ms = int(datetime(year, 1, 1, tzinfo=UTC).timestamp() * 1_000)
             await memory.memorize(text, happened_ms=happened_ms)
-        told = [it.content for it in await memory.facts("Ann")]
-        assert told == ["Ann owns a car.", "Ann owns a boat.", "Ann likes tea."]
+        contents = [it.content for it in await memory.facts("Ann")]
+        assert contents == ["Ann owns a car.", "Ann owns a boat.", "Ann likes tea."]
         assert [fact_of(it) for it in await memory.history("Ann")] == list(await memory.facts("Ann"))
         await memory.memorize("Ann lives in Rome.", happened_ms=1_000)
         await memory.memorize("Ann lives in Oslo.", happened_ms=9_000)
@@ -237,10 +237,10 @@ def test_what_is_said_again_today_is_true_today(tmp_path: Path) -> None:
 
 def test_facts_of_one_text_come_in_its_order(tmp_path: Path) -> None:
     """Between two facts about Ann there are others; those of a later time stay behind."""
-    told = "Ann likes tea. Bob has a cat. Ann lives in Rome. Bob has a dog. Bob has a bird. Ann owns a boat."
+    text = "Ann likes tea. Bob has a cat. Ann lives in Rome. Bob has a dog. Bob has a bird. Ann owns a boat."
 
     async def use(memory: LiveMemory) -> None:
-        await memory.memorize(told, happened_ms=5_000)
+        await memory.memorize(text, happened_ms=5_000)
         await memory.memorize("Ann has a horse. Ann plays chess.", happened_ms=6_000)
         facts = await memory.facts("Ann")
         contents = ["Ann likes tea.", "Ann lives in Rome.", "Ann owns a boat.", "Ann has a horse."]
@@ -264,9 +264,9 @@ def test_all_about_a_name_is_forgotten_and_nothing_else(tmp_path: Path) -> None:
             await memory.remember(text)
         ann, bob = [memory.entity_id_of(name) for name in ("Ann", "Bob")]
         assert ann == memory.entity_id_of(" ANN ")
-        told = [it.id for it in await memory.history(ann)]
-        assert len(told) == 3
-        assert await memory.forget_all_about(ann) == tuple(told)
+        ids = [it.id for it in await memory.history(ann)]
+        assert len(ids) == 3
+        assert await memory.forget_all_about(ann) == tuple(ids)
         assert (await memory.history(ann), await memory.forget_all_about(ann)) == ((), ())
         assert [it.content for it in await memory.facts(bob)] == ["Bob likes tea."]
         assert [hit for hit in await memory.recall("Where does Ann live?") if hit.name == "Ann"] == []
@@ -275,15 +275,15 @@ def test_all_about_a_name_is_forgotten_and_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [150, pytest.param(1_200, marks=pytest.mark.slow)])
-def test_what_was_told_is_found_however_much_was_told_since(tmp_path: Path, count: int) -> None:
+def test_a_fact_is_found_however_much_was_remembered_since(tmp_path: Path, count: int) -> None:
     """Many at a time, as quick as that is; each of them is about Ann."""
 
     async def use(memory: LiveMemory) -> None:
         await memory.remember("I am allergic to peanuts.", speaker="Ann")
         texts = [f"I bought lamp number {n} at the old market." for n in range(count)]
         for at in range(0, count, 50):
-            told = [memory.remember(text, speaker="Ann") for text in texts[at : at + 50]]
-            assert not any(it.degraded for it in await asyncio.gather(*told))
+            requests = [memory.remember(text, speaker="Ann") for text in texts[at : at + 50]]
+            assert not any(it.degraded for it in await asyncio.gather(*requests))
         hits = await memory.recall("peanuts")
         assert [(hit.name, hit.content) for hit in hits][:1] == [("Ann", "I am allergic to peanuts.")]
         facts = await memory.facts(memory.entity_id_of("Ann"))
@@ -299,9 +299,11 @@ class Updating(RuleModel):
         if task != "evolve":
             return super().ask_at_once(task, prompt)
         given = inputs_of(prompt)
-        said = {it["ref"]: it["content"] for it in (*given["new"], *given["old"])}
+        contents = {it["ref"]: it["content"] for it in (*given["new"], *given["old"])}
         pairs = [
-            it for it in given["pairs"] if ("Berlin" in said[it["new"]], "Paris" in said[it["old"]]) == (1, 1)
+            it
+            for it in given["pairs"]
+            if ("Berlin" in contents[it["new"]], "Paris" in contents[it["old"]]) == (1, 1)
         ]
         return json.dumps([{**it, "type": "update", "confidence": 1, "reason": ""} for it in pairs])
 
@@ -337,16 +339,16 @@ def test_a_document_becomes_facts_by_category_and_a_summary(tmp_path: Path) -> N
 
     async def use(memory: LiveMemory) -> None:
         types = ("profile", "behavior", "skill")
-        told = await memory.memorize(text, uri="notes/1", memory_types=types)
-        assert [stored.change for stored in told.value.entities] == ["created"] * 3
-        assert (told.value.pending, told.degraded) == ((), ())
+        result = await memory.memorize(text, uri="notes/1", memory_types=types)
+        assert [stored.change for stored in result.value.entities] == ["created"] * 3
+        assert (result.value.pending, result.degraded) == ((), ())
         for category, fact in (
             ("preferences", "Ann likes tea."), ("facts", "Ann works at Acme."), ("skills", "Ann can sail."),
         ):  # fmt: skip
             assert fact in (await memory.summarise(category)).value.summary
         assert (await memory.memorize(text, uri="notes/1", memory_types=types)).value.change == "unchanged"
-        said = await memory.memorize("[user]: I like tea.\n[assistant]: Good.", modality="conversation")
-        assert (said.value.pending, said.degraded) == ((), ())
+        talk = await memory.memorize("[user]: I like tea.\n[assistant]: Good.", modality="conversation")
+        assert (talk.value.pending, talk.degraded) == ((), ())
         resources = await memory.ask(List(0, "resource"), Listed)
         assert {it.text for it in resources.value.rows if isinstance(it, Resource)} > {text}
 
@@ -356,10 +358,10 @@ def test_a_document_becomes_facts_by_category_and_a_summary(tmp_path: Path) -> N
 def test_the_end_of_a_session_leaves_a_reflection_for_the_next_process(tmp_path: Path) -> None:
     async def talk(memory: LiveMemory) -> None:
         session = (await memory.ask(CreateSession(0), SessionCreated)).value.session_id
-        told = await memory.memorize("Ann likes tea. It rains.", session_id=session)
+        result = await memory.memorize("Ann likes tea. It rains.", session_id=session)
         ended = await memory.end_session(session)
         assert (ended.value.change, ended.value.text, ended.degraded) == ("created", "Ann likes tea.", ())
-        assert [key for key, _ in ended.value.sources] == [told.value.resource_id]
+        assert [key for key, _ in ended.value.sources] == [result.value.resource_id]
         assert (await memory.end_session(session)).value.change == "unchanged"
 
     async def find(memory: LiveMemory) -> None:
@@ -465,10 +467,10 @@ WRONG: Final[tuple[tuple[Callable[[Any], object], str], ...]] = (
 
 def test_a_value_of_a_wrong_type_is_refused_by_its_name(tmp_path: Path) -> None:
     with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
-        for call, told in WRONG:
+        for call, message in WRONG:
             with pytest.raises(RequestRefused) as refused:
                 call(memory)
-            assert told in str(refused.value)
+            assert message in str(refused.value)
         assert sum(memory.stats().values()) == memory.stats()["categories"]
         memory.remember("Ann likes gin.", event_time_ms=5)
         for given in ([0, 9], (0, 9), [None, 9]):
@@ -502,10 +504,10 @@ def test_what_no_memory_can_be_opened_with_is_refused_and_makes_no_file(
         ({"user": 5}, "user: 5 is not allowed, expected a text, got int"),
         ({"config": {}}, "config: {} is not allowed, expected Config or none, got dict"),
     )
-    for options, told in wrong:
+    for options, message in wrong:
         with pytest.raises(RequestRefused) as refused:
             open_blocking("x.db", **{"user": "ann", "agent": "helper", **options})
-        assert told in str(refused.value)
+        assert message in str(refused.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -521,7 +523,7 @@ def test_one_scope_has_one_live_memory_and_two_scopes_are_apart(tmp_path: Path) 
         assert len(await memory.recall("tea")) == 1
 
     inside(path, use)
-    inside(path, use)  # whoever has closed holds nothing any more
+    inside(path, use)  # a closed memory holds nothing any more
 
 
 def test_a_memory_that_is_not_open_says_so(tmp_path: Path) -> None:
@@ -541,14 +543,14 @@ def test_a_service_without_one_of_its_methods_is_refused_before_it_is_asked() ->
         async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
             return "[]"
 
-    told = r"model: [\w.<>]+Half has no name, close; it needs name, ask, close$"
-    with pytest.raises(LiveError, match=told):
+    message = r"model: [\w.<>]+Half has no name, close; it needs name, ask, close$"
+    with pytest.raises(LiveError, match=message):
         open_memory(":memory:", user="ann", agent="helper", model=Half())  # type: ignore[arg-type]
     with pytest.raises(LiveError, match="Half has no name, dims, embed, close"):
         open_memory(":memory:", user="ann", agent="helper", embedder=Half())  # type: ignore[arg-type]
 
 
-def test_claims_that_cannot_be_kept_are_told(tmp_path: Path) -> None:
+def test_claims_that_cannot_be_held_are_reported(tmp_path: Path) -> None:
     (tmp_path / "agent.db-live").mkdir()
     with pytest.raises(StoreError, match=r"agent\.db-live: cannot be opened for claims: Is a directory"):
         inside(tmp_path / "agent.db", lambda memory: memory.count())
@@ -561,7 +563,7 @@ def test_claims_that_cannot_be_kept_are_told(tmp_path: Path) -> None:
         (b"SQLi", "is no"),
     ],
 )
-def test_a_file_of_somebody_else_is_refused_and_not_touched(
+def test_a_file_of_another_program_is_refused_and_not_touched(
     tmp_path: Path, content: bytes, sentence: str
 ) -> None:
     path = tmp_path / "agent.db"
@@ -577,7 +579,7 @@ def test_a_loop_goes_on_while_a_file_is_opened(tmp_path: Path, monkeypatch: pyte
         memory = open_memory(tmp_path / "agent.db", user="ann", agent="helper")
         opening = asyncio.create_task(memory.__aenter__())
         await asyncio.to_thread(begun.wait)
-        with pytest.raises(Closed):  # and whoever is told to wait no longer leaves nothing open
+        with pytest.raises(Closed):  # and a close that waits no longer leaves nothing open
             await memory.count()
         opening.cancel()
         goes_on.set()
@@ -600,14 +602,14 @@ def test_a_loop_goes_on_while_a_file_is_opened(tmp_path: Path, monkeypatch: pyte
 
 def test_thirty_requests_at_once_are_all_answered_and_more_than_fit_wait(tmp_path: Path) -> None:
     async def use(memory: LiveMemory) -> None:
-        told = [memory.remember(f"Fact {n} is told.", extract=False) for n in range(100)]
-        assert [result.degraded for result in await asyncio.gather(*told)] == [()] * 100
+        requests = [memory.remember(f"Fact {n} is told.", extract=False) for n in range(100)]
+        assert [result.degraded for result in await asyncio.gather(*requests)] == [()] * 100
         assert await memory.count() == 100
 
     inside(tmp_path / "agent.db", use)
 
 
-def test_who_is_cancelled_leaves_before_or_after(tmp_path: Path) -> None:
+def test_a_cancelled_request_takes_effect_completely_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "agent.db"
 
     async def use(memory: LiveMemory) -> None:
@@ -684,5 +686,5 @@ def test_words_that_count_from_a_day_have_its_date(tmp_path: Path) -> None:
         assert [it.content for it in memory.facts("Bob")] == ["Bob left Acme a year ago (2023)."]
         memory.memorize("Eve came last Friday.", happened_ms=at_ms)
         memory.memorize("Kim came last Friday.")
-        told = [it.content for it in memory.entities() if "Friday" in it.content]
-        assert sorted(told) == ["Eve came last Friday (2024-02-23).", "Kim came last Friday."]
+        contents = [it.content for it in memory.entities() if "Friday" in it.content]
+        assert sorted(contents) == ["Eve came last Friday (2024-02-23).", "Kim came last Friday."]

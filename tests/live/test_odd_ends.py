@@ -85,8 +85,8 @@ def test_whatever_a_service_raises_its_question_has_an_answer(
             asyncio.timeout(20),
             open_memory(":memory:", user="ann", agent="helper", embedder=embedder) as memory,
         ):
-            told = await memory.remember("Ann likes tea.")
-            assert [(it.name, it.reason) for it in told.degraded] == [("embed:no_vectors", "unavailable")]
+            result = await memory.remember("Ann likes tea.")
+            assert [(it.name, it.reason) for it in result.degraded] == [("embed:no_vectors", "unavailable")]
 
     asyncio.run(use())
 
@@ -144,8 +144,8 @@ def test_an_interrupted_call_is_withdrawn_though_the_model_is_silent(tmp_path: P
         assert process.stdout is not None
         assert process.stdout.readline() == "asked\n"
         process.send_signal(signal.SIGINT)
-        told, errors = process.communicate(timeout=20)  # less than the time that a model has
-    assert told == "closed\n"
+        output, errors = process.communicate(timeout=20)  # less than the time that a model has
+    assert output == "closed\n"
     assert errors.endswith("KeyboardInterrupt\n")
 
 

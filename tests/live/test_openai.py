@@ -104,7 +104,7 @@ def test_an_endpoint_that_is_not_there_is_unavailable() -> None:
     ["", "127.0.0.1", "ftp://host/v1#m", "http://host/v1", "http://[::1#m", "http:///v1#m",
      "http://host:99999/v1#m", "https://host/v1#m:", "https://host/v1#m:" + 5_000 * "9"],
 )  # fmt: skip
-def test_an_address_that_is_none_is_told(url: str) -> None:
+def test_a_malformed_address_is_reported(url: str) -> None:
     with pytest.raises(LiveError, match="is no address of"):
         open_memory(":memory:", user="ann", agent="helper", embedder=url)
     if not url.endswith(("#m:", "999")):
@@ -134,7 +134,7 @@ def best(rows: Any, query: Any) -> Any:
     return np.argsort(-(rows @ query) / np.linalg.norm(rows, axis=1))[:10]
 
 
-async def told(path: Path, count: int, fails: Any, timeout_ms: int) -> tuple[int, dict[str, int]]:
+async def count_lost_facts(path: Path, count: int, fails: Any, timeout_ms: int) -> tuple[int, dict[str, int]]:
     """How many of so many facts are lost, and what was named as degraded."""
     degraded: dict[str, int] = {}
     config = Config(model_timeout_ms=timeout_ms)
@@ -160,14 +160,14 @@ def test_a_bad_endpoint_loses_nothing_and_everything_degraded_is_named(tmp_path:
     def fails() -> str:
         return next(names) if chance.randrange(3) == 0 else ""
 
-    lost, degraded = asyncio.run(told(tmp_path / "agent.db", 100, fails, timeout_ms=300))
+    lost, degraded = asyncio.run(count_lost_facts(tmp_path / "agent.db", 100, fails, timeout_ms=300))
     assert lost == 0
     assert set(degraded) >= {"extract:notes", "embed:no_vectors"}
 
 
 def test_a_sound_endpoint_degrades_nothing(tmp_path: Path) -> None:
     # Nothing hangs here, so a busy machine may take its time.
-    assert asyncio.run(told(tmp_path / "agent.db", 5, lambda: "", timeout_ms=60_000)) == (0, {})
+    assert asyncio.run(count_lost_facts(tmp_path / "agent.db", 5, lambda: "", timeout_ms=60_000)) == (0, {})
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ def test_the_answer_is_found_and_first(statement: str, question: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "left"),
+    ("question", "remaining"),
     [
         ("Où est-ce que j'habite ?", "habite"),
         ("Wo wohne ich?", "wohne"),
@@ -57,8 +57,8 @@ def test_the_answer_is_found_and_first(statement: str, question: str) -> None:
         ("Was ist das?", ""),
     ],
 )
-def test_a_question_without_its_small_words(question: str, left: str) -> None:
-    assert drop_small_words(question) == left
+def test_a_question_without_its_small_words(question: str, remaining: str) -> None:
+    assert drop_small_words(question) == remaining
 
 
 def test_a_question_for_one_thing_is_not_asked_for_another() -> None:

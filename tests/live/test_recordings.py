@@ -1,4 +1,4 @@
-"""Goal: what a live memory went through is lived again, and a bug that it met becomes a small file."""
+"""Goal: the recording of a live memory is replayed, and a bug in it becomes a small file."""
 
 import asyncio
 import random
@@ -57,7 +57,7 @@ def record(path: Path, count: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_recording_of_hundreds_of_requests_is_lived_twice_with_one_trace(tmp_path: Path) -> None:
+def test_a_recording_of_hundreds_of_requests_is_replayed_twice_with_one_trace(tmp_path: Path) -> None:
     path = tmp_path / "live.jsonl"
     record(path, 400)
     assert is_recording(str(path))
@@ -107,13 +107,13 @@ def test_a_recording_in_other_words_breaks_the_same_rule(
 
     monkeypatch.setattr(working, "drop", forgets_to_count)
     record(path, 100)
-    said = CliRunner().invoke(redact, [str(path), str(shared)])
-    assert (said.exit_code, "space-accounting, as before" in said.output) == (0, True), said.output
+    result = CliRunner().invoke(redact, [str(path), str(shared)])
+    assert (result.exit_code, "space-accounting, as before" in result.output) == (0, True), result.output
     assert replay_recording(str(shared)).head.startswith("FAIL space-accounting of recording ")
     assert "name a new file" in CliRunner().invoke(redact, [str(path), str(shared)]).output
 
 
-def test_a_life_that_goes_on_is_told_in_other_words_with_what_was_known_before(tmp_path: Path) -> None:
+def test_a_recording_that_goes_on_is_redacted_with_what_was_known_before(tmp_path: Path) -> None:
     """Rows that the recording did not write are found under the ids that follow from their new names."""
     path, lives = tmp_path / "agent.db", [tmp_path / f"{n}.jsonl" for n in range(2)]
     with open_blocking(path, user="ann", agent="helper") as memory:
@@ -128,9 +128,9 @@ def test_a_life_that_goes_on_is_told_in_other_words_with_what_was_known_before(t
     head, steps = recorded.read(lives[0])
     new_head, new_steps = redact_recording(head, steps, b"secret" * 8)
     recorded.write(lives[1], new_head, new_steps)
-    told = [str(recorded.read(it)).casefold() for it in lives]
+    texts = [str(recorded.read(it)).casefold() for it in lives]
     for word in ("zanzibar", "marzipan", "pistachio", "ötzi", "acme", "'ann'", kept.id):
-        assert (word in told[0], word in told[1]) == (True, False), word
+        assert (word in texts[0], word in texts[1]) == (True, False), word
     replies = [kinds_of(*recorded.read(it)) for it in lives]
     assert replies[0] == replies[1]
     assert recorded.run_recording(new_head, new_steps).differs_at is None

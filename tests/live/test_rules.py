@@ -252,12 +252,12 @@ def test_only_what_is_no_longer_true_is_ended_in_a_memory(old: str, new: str, is
         is_right = bool(memory.remember(new).value.ended) == is_ended
         assert is_right is (f"{old} > {new}" not in WRONG)
     with open_blocking(":memory:", user="ann", agent="helper") as memory:  # and so in one text
-        told = memory.remember(f"{old} {new}").value
-        assert len(told.ended) == int(is_ended is is_right)
+        result = memory.remember(f"{old} {new}").value
+        assert len(result.ended) == int(is_ended is is_right)
 
 
 @pytest.mark.parametrize(("year", "is_ended"), [("2010", True), ("2011", False), ("", False)])
-def test_only_a_change_of_the_year_in_which_it_is_told_is_news(year: str, is_ended: bool) -> None:
+def test_only_a_change_of_the_year_in_which_it_is_stated_is_news(year: str, is_ended: bool) -> None:
     before = claims_of("Alice", "Alice lives in Paris.")
     assert ends(claims_of("Alice", "Alice moved to Rome in May 2010.", year), before) is is_ended
     # What has happened stays true, wherever she lives now.
@@ -282,8 +282,8 @@ def test_a_change_ends_the_old_fact_of_a_memory_and_keeps_the_rest(tmp_path: Pat
         old = "Alice works at Acme Corp as an engineer."
         for text in (old, "Alice likes tea.", "Alice now likes coffee."):
             assert (await memory.remember(text)).value.ended == ()
-        told = (await memory.remember("Alice left Acme, now at StartupX.")).value
-        (ended,) = told.ended
+        result = (await memory.remember("Alice left Acme, now at StartupX.")).value
+        (ended,) = result.ended
         assert [it.content for it in await memory.facts(memory.entity_id_of("Alice"))] == [
             "Alice likes tea.", "Alice now likes coffee.", "Alice left Acme, now at StartupX.",
         ]  # fmt: skip
@@ -296,8 +296,8 @@ def test_a_change_ends_the_old_fact_of_a_memory_and_keeps_the_rest(tmp_path: Pat
 
 def test_an_assistant_that_tells_its_name_is_in_its_persona(tmp_path: Path) -> None:
     async def use(memory: LiveMemory) -> None:
-        told = (await memory.remember("My name is Umi and I help with memory management.")).value
-        assert [(it.block, it.promote) for it in told.routing] == [("persona", True)]
+        result = (await memory.remember("My name is Umi and I help with memory management.")).value
+        assert [(it.block, it.promote) for it in result.routing] == [("persona", True)]
         assert "memory management" in await memory.render()
 
     inside(tmp_path / "agent.db", use)
@@ -311,8 +311,8 @@ TALK: Final = (
 
 def test_what_no_rule_reads_is_a_fact_without_a_name_and_what_says_nothing_is_none(tmp_path: Path) -> None:
     async def use(memory: LiveMemory) -> None:
-        told = await memory.remember(TALK, speaker="Ann")
-        assert told.degraded == ()
+        result = await memory.remember(TALK, speaker="Ann")
+        assert result.degraded == ()
         listed = await memory.ask(List(0, "entity"), Listed)
         facts = [it for it in listed.value.rows if isinstance(it, Entity)]
         assert {(it.content, len(it.about)) for it in facts} == {
@@ -337,11 +337,11 @@ def test_more_than_an_answer_may_have_is_kept_and_counted(
     text = " ".join(f"{listed[n % names]} likes tea{n}." for n in range(count))
 
     async def use(memory: LiveMemory) -> None:
-        told = await memory.remember(text)
-        assert [(it.name, it.count) for it in told.degraded] == [(PASSED_OVER, passed_over)] * bool(
+        result = await memory.remember(text)
+        assert [(it.name, it.count) for it in result.degraded] == [(PASSED_OVER, passed_over)] * bool(
             passed_over
         )
-        facts = [await memory.entity(it.id) for it in told.value.entities]
+        facts = [await memory.entity(it.id) for it in result.value.entities]
         found = [it for it in facts if isinstance(it, Entity)]
         assert sum(bool(it.about) for it in found) == named
         lines = [line for it in found for line in it.content.split("\n")]
@@ -354,8 +354,8 @@ def test_a_sentence_that_is_longer_than_a_fact_becomes_several(tmp_path: Path) -
     long = "Alice likes " + "tea and cake and " * 90 + "x" * 1_200
 
     async def use(memory: LiveMemory) -> None:
-        for told in (await memory.remember(long), await memory.memorize(f"Bob works. {long}")):
-            assert told.degraded == ()
+        for result in (await memory.remember(long), await memory.memorize(f"Bob works. {long}")):
+            assert result.degraded == ()
         found = await memory.facts(memory.entity_id_of("Alice"))
         facts = sorted((it.content for it in found), key=long.find)
         assert "".join(facts).replace(" ", "") == long.replace(" ", "")
@@ -383,17 +383,17 @@ FOUND: Final = {
 }
 
 
-def facts_of(told: Any, memory: Any) -> set[tuple[str, str]]:
-    rows = [memory.entity(it.id) for it in told.value.entities]
+def facts_of(result: Any, memory: Any) -> set[tuple[str, str]]:
+    rows = [memory.entity(it.id) for it in result.value.entities]
     return {(it.content, it.name if it.about else "") for it in rows}
 
 
 @pytest.mark.parametrize("modality", ["text", "message", "document"])
 @pytest.mark.parametrize("memory_type", MEMORY_TYPES)
-def test_a_text_that_is_memorized_tells_facts_of_each_memory_type(modality: str, memory_type: str) -> None:
+def test_a_memorized_text_yields_facts_of_each_memory_type(modality: str, memory_type: str) -> None:
     with open_blocking(":memory:", user="ann", agent="helper") as memory:
-        told = memory.memorize(NOTES, modality=modality, memory_types=(memory_type,))
-        assert (facts_of(told, memory), told.degraded) == (FOUND[memory_type], ())
+        result = memory.memorize(NOTES, modality=modality, memory_types=(memory_type,))
+        assert (facts_of(result, memory), result.degraded) == (FOUND[memory_type], ())
 
 
 def test_a_text_with_roles_that_is_no_talk_is_read_whole() -> None:
@@ -414,7 +414,7 @@ def test_by_default_nothing_that_a_text_says_is_left_out() -> None:
         assert facts_of(memory.memorize(NOTES), memory) == FOUND["profile"] | FOUND["event"]
 
 
-def test_a_conversation_that_is_memorized_is_told_by_those_who_speak() -> None:
+def test_facts_of_a_memorized_conversation_are_about_its_speakers() -> None:
     with open_blocking(":memory:", user="ann", agent="helper") as memory:
         assert facts_of(memory.memorize(CHAT, modality="conversation"), memory) == {
             ("My name is Ann.", "Ann"), ("I like tea.", "Ann"), ("Rain fell on Tuesday.", ""),
@@ -443,11 +443,11 @@ class Dense(RuleModel):
 def test_a_text_of_many_facts_is_stored_whole(model: RuleModel | None, count: int) -> None:
     lines = [f"Lamp {n} costs {n} euro." for n in range(count)]
     with open_blocking(":memory:", user="ann", agent="helper", model=model) as memory:
-        told = memory.memorize("\n".join(lines), modality="document")
-        not_compared = [(it.name, it.count) for it in told.degraded]
+        result = memory.memorize("\n".join(lines), modality="document")
+        not_compared = [(it.name, it.count) for it in result.degraded]
         assert not_compared == ([("compare:partial", count - 1_000)] if count > 1_000 else [])
-        assert (told.value.pending, len(told.value.entities)) == ((), count)
-        assert {content for content, _ in facts_of(told, memory)} == set(lines)
+        assert (result.value.pending, len(result.value.entities)) == ((), count)
+        assert {content for content, _ in facts_of(result, memory)} == set(lines)
 
 
 TAKEN_BACK: Final = (
@@ -457,14 +457,14 @@ TAKEN_BACK: Final = (
 
 @pytest.mark.parametrize(("first", "second"), TAKEN_BACK)
 @pytest.mark.parametrize("is_chat", [False, True])
-def test_what_a_text_takes_back_itself_is_over_and_told_again_nothing_changes(
+def test_what_a_text_takes_back_itself_is_over_and_the_same_text_again_changes_nothing(
     first: str, second: str, is_chat: bool
 ) -> None:
     text, chat = f"{first} {second}", f"[user]: {first}\n[assistant]: Nice!\n[user]: {second}"
     with open_blocking(":memory:", user="ann", agent="helper") as memory:
         for n in range(2):
-            told = memory.memorize(chat, uri=f"chat/{n}") if is_chat else memory.remember(text)
-            old, new = told.value.entities
+            result = memory.memorize(chat, uri=f"chat/{n}") if is_chat else memory.remember(text)
+            old, new = result.value.entities
             (current,), (before,) = (memory.list(kind).value.rows for kind in ("entity", "ended"))
             assert isinstance(current, Entity)
             assert isinstance(before, Ended)

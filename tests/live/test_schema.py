@@ -35,7 +35,7 @@ def test_a_new_file_is_of_this_version_and_is_opened_again(tmp_path: Path) -> No
         connection.close()
 
 
-def test_a_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     before = made(path, "create table customer (name text)")
     with pytest.raises(StoreError, match=r"not a memory of Umi; name another file$"):

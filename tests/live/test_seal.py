@@ -28,7 +28,7 @@ from msgspec import structs
 
 from tests.live.test_command import surroundings
 from tests.live.test_erasure import forget_many, forget_resource, replace_block, traces
-from tests.live.test_sqlite import TwoEnds, keyed, told
+from tests.live.test_sqlite import TwoEnds, keyed, make_commit
 from tests.live.test_upgrade import HOLDER
 from tests.live.test_upgrade import old_file as old_file
 from umi_core.limits import RECEIPT_MS_MAX
@@ -241,19 +241,19 @@ EDITS: Final = {**NINE, **MORE}
 
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_is_reported_and_nothing_is_changed(name: str, path: Path, options: SealOptions) -> None:
-    change, said = EDITS[name]
+    change, message = EDITS[name]
     before = path.read_bytes()
     change(path)
     edited = path.read_bytes()
     assert edited != before
     for is_read_only in (False, True):
-        with pytest.raises(FileTampered, match=said) as raised:
+        with pytest.raises(FileTampered, match=message) as raised:
             open_sealed(path, options, is_read_only=is_read_only)
         assert "\n" not in str(raised.value)
     if name != "snapshot_rollback":
         with pytest.raises(FileTampered):
             open_sealed(path)  # without the anchor
-    assert any(re.search(said, line) for line in changes_of(path, options))
+    assert any(re.search(message, line) for line in changes_of(path, options))
     assert path.read_bytes() == edited
 
 
@@ -294,10 +294,10 @@ INDEXES: Final[Mapping[str, tuple[Edit, str]]] = {
 @pytest.mark.parametrize("name", INDEXES)
 def test_a_changed_index_is_found_by_doctor(name: str, path: Path) -> None:
     assert changes_of(path) == []
-    change, said = INDEXES[name]
+    change, message = INDEXES[name]
     change(path)
     [line] = changes_of(path)
-    assert re.search(said, line)
+    assert re.search(message, line)
 
 
 # While the file is open.
@@ -353,7 +353,7 @@ def test_a_commit_over_a_row_that_was_changed_meanwhile_fails_alone(path: Path) 
     sound = keyed(Scope("bob", "helper"), "fct_1", "tea", "k1")
     over = Commit((Write(Address(ANN, "entity", row_id), None),), ())
     expecting = structs.replace(
-        told(ANN, "fct_2", "tea"), expects=(Expect(Address(ANN, "entity", row_id), 1),)
+        make_commit(ANN, "fct_2", "tea"), expects=(Expect(Address(ANN, "entity", row_id), 1),)
     )
     for commit in (sound, over, expecting):
         store.commits.append((commit, answers.append))
@@ -373,7 +373,7 @@ def test_a_commit_into_a_file_whose_seal_was_changed_meanwhile_fails(statement: 
     change(path)
     rows = storage.connection.execute("select count(*) from row").get
     with pytest.raises(FileTampered):
-        storage.commit(told(ANN, "fct_1", "tea"), 1)
+        storage.commit(make_commit(ANN, "fct_1", "tea"), 1)
     assert storage.connection.execute("select count(*) from row").get == rows
     storage.close()
 
@@ -424,7 +424,7 @@ def test_thousands_of_random_commits_leave_a_sound_file(tmp_path: Path) -> None:
     storage, now_ms, bodies = (
         open_sealed(path, options),
         1,
-        [told(ANN, "x", text).writes[0].body for text in FACTS],
+        [make_commit(ANN, "x", text).writes[0].body for text in FACTS],
     )
     for number in range(2_000):
         scope, now_ms = (
@@ -565,7 +565,7 @@ def test_each_mismatch_of_key_and_file_is_one_clear_error(path: Path, tmp_path: 
     asyncio.run(live(plain, "Ann likes tea.", seal=None))
     before = path.read_bytes(), plain.read_bytes()
     for read_only in (False, True):
-        for file, given, said in (
+        for file, given, message in (
             (path, {"seal": None}, "agent.db: is sealed; open it with its key"),
             (path, {"seal": KEY[::-1]}, "agent.db: this is not its key, or its seal was changed"),
             (path, {"seal": b"short"}, "a seal needs a key of at least 32 bytes, and this one has 5"),
@@ -575,7 +575,7 @@ def test_each_mismatch_of_key_and_file_is_one_clear_error(path: Path, tmp_path: 
             (path, {"seal_anchor": tmp_path}, ": Is a directory"),
             (plain, {}, "plain.db: is not sealed; `umi-live seal` seals it"),
         ):
-            with pytest.raises(StoreError, match=re.escape(said) + "$"):
+            with pytest.raises(StoreError, match=re.escape(message) + "$"):
                 asyncio.run(live(file, read_only=read_only, **given))
     assert before == (path.read_bytes(), plain.read_bytes())
 
@@ -613,7 +613,7 @@ def test_a_file_that_is_sealed_meanwhile_takes_no_commit_without_the_key(tmp_pat
     storage = SqliteStorage(str(path))
     seal_file(str(path), SealOptions(KEY))
     with pytest.raises(StoreError, match="is sealed; open it with its key"):
-        storage.commit(told(ANN, "fct_1", "tea"), 1)
+        storage.commit(make_commit(ANN, "fct_1", "tea"), 1)
     storage.close()
     assert changes_of(path) == []
 
@@ -629,9 +629,9 @@ def test_a_seal_comes_off_and_on_again(path: Path, options: SealOptions) -> None
     connection.close()
     with pytest.raises(StoreError, match=r"is not sealed$"):
         unseal_file(str(path))
-    for given, said in ((SealOptions(KEY), "is not sealed; `umi-live seal` seals it"), (options, NO_SEAL)):
+    for given, message in ((SealOptions(KEY), "is not sealed; `umi-live seal` seals it"), (options, NO_SEAL)):
         for is_read_only in (False, True):
-            with pytest.raises(StoreError, match=said):
+            with pytest.raises(StoreError, match=message):
                 open_sealed(path, given, is_read_only=is_read_only)
     with pytest.raises(
         FileTampered, match="of a file that is not there any more; restore that file, or name"
@@ -670,7 +670,7 @@ def test_an_acknowledged_commit_is_in_the_anchor(tmp_path: Path) -> None:
     path, options = tmp_path / "agent.db", SealOptions(KEY, str(tmp_path / "anchor"))
     storage = open_sealed(path, options)
     for number in range(2, 6):
-        storage.commit(told(ANN, "fct_1", f"tea {number}"), 1)
+        storage.commit(make_commit(ANN, "fct_1", f"tea {number}"), 1)
         assert newest(options) == number
     storage.adopt(ANN, "hash:2")
     assert newest(options) == 6
@@ -695,13 +695,13 @@ def test_a_file_may_be_ahead_of_its_anchor_and_never_behind(
         dying.setattr(seal, "advance_anchor", die)
         storage = open_sealed(path, options)
         with pytest.raises(KeyboardInterrupt):
-            storage.commit(told(ANN, "fct_1", "tea"), 1)
+            storage.commit(make_commit(ANN, "fct_1", "tea"), 1)
         storage.connection.close()
     assert newest(options) == number
     open_sealed(path, options).close()
     assert changes_of(path, options) == []
     storage = open_sealed(path, options)
-    storage.commit(told(ANN, "fct_2", "tea"), 1)
+    storage.commit(make_commit(ANN, "fct_2", "tea"), 1)
     storage.close()
     assert newest(options) == number + 2
 
@@ -728,10 +728,10 @@ def test_a_line_of_an_anchor_that_was_cut_off_leaves_the_other(path: Path, optio
     assert len(data) == 2 * LINE_BYTES
     lines = [data[:LINE_BYTES], data[LINE_BYTES:]]
     at = [f" {number:020} ".encode() in line for line in lines].index(True)
-    for place, left in ((at, number - 1), (1 - at, number)):
+    for place, number_left in ((at, number - 1), (1 - at, number)):
         cut = [b"\xff" * LINE_BYTES if each == place else line for each, line in enumerate(lines)]
         anchor.write_bytes(b"".join(cut))
-        assert newest(options) == left
+        assert newest(options) == number_left
         open_sealed(path, options).close()
     for broken in (
         b"",
@@ -754,7 +754,7 @@ def test_an_anchor_belongs_to_one_file(path: Path, options: SealOptions, tmp_pat
     storage = open_sealed(path, options)
     shutil.copy(tmp_path / "other", path.with_name("anchor"))
     with pytest.raises(FileTampered, match="anchor: is the anchor of another file"):
-        storage.commit(told(ANN, "fct_1", "tea"), 1)
+        storage.commit(make_commit(ANN, "fct_1", "tea"), 1)
     storage.close()
 
 
@@ -765,7 +765,7 @@ def test_a_file_that_is_opened_while_another_process_commits_is_sound(
     other = open_sealed(path, options)
 
     def commit_and_read(options: SealOptions) -> AnchorLine | None:
-        other.commit(told(ANN, "fct_1", "tea"), 1)
+        other.commit(make_commit(ANN, "fct_1", "tea"), 1)
         return read_anchor(options)
 
     monkeypatch.setattr(seal, "read_anchor", commit_and_read)
@@ -781,7 +781,7 @@ def test_another_history_of_as_many_commits_is_noticed(
     shutil.copy(path, copy)
     for file, given, content in ((copy, SealOptions(KEY), "tea"), (path, options, "jam")):
         storage = open_sealed(file, given)
-        storage.commit(told(ANN, "fct_1", content), 1)
+        storage.commit(make_commit(ANN, "fct_1", content), 1)
         storage.close()
     shutil.copy(copy, path)
     with pytest.raises(FileTampered, match=r"its commit \d+ is another one than in its anchor"):
@@ -796,7 +796,7 @@ def test_a_file_that_is_gone_is_not_begun_anew_beside_its_anchor(path: Path, opt
 
 
 def test_a_file_that_died_before_it_was_sealed_is_sealed_at_the_next_start(tmp_path: Path) -> None:
-    """With its anchor written or not; one with rows is not, as these may be anybody's."""
+    """With its anchor written or not; one with rows is not, as their author is unknown."""
     path, options = tmp_path / "agent.db", SealOptions(KEY, str(tmp_path / "anchor"))
     open_connection(str(path)).close()
     create_anchor(options, AnchorLine(bytes(16), 0, bytes(16)))

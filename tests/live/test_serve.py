@@ -65,8 +65,8 @@ async def value_of(answering: Coroutine[Any, Any, httpx.Response], status: int =
 def test_a_user_remembers_recalls_and_forgets(tmp_path: Path) -> None:
     async def live() -> None:
         async with asking(tmp_path / "a.db") as ask:
-            told = await value_of(ask("POST", "/remember", TEA, headers={"idempotency-key": "k"}))
-            (fact,) = told["facts"]
+            reply = await value_of(ask("POST", "/remember", TEA, headers={"idempotency-key": "k"}))
+            (fact,) = reply["facts"]
             assert (fact["change"], fact["name"], fact["content"]) == ("created", "Ann", TEA["text"])
             again = await ask("POST", "/remember", TEA, headers={"idempotency-key": "k"})
             assert (again.json()["repeated"], again.headers["x-idempotency-replayed"]) == (True, "true")
@@ -117,13 +117,13 @@ def test_a_filter_over_http_filters(tmp_path: Path) -> None:
                 ({"time_range": ["2024-05-01", "2024-05-01"]}, ["Ann"]),
                 ({"time_range": ["2024-05-02T00:00:00Z", None]}, ["Bob"]),
             ):
-                told = await value_of(ask("POST", "/recall", {"query": "gin", **more}))
-                assert sorted(it["name"] for it in told["hits"]) == expected, more
+                reply = await value_of(ask("POST", "/recall", {"query": "gin", **more}))
+                assert sorted(it["name"] for it in reply["hits"]) == expected, more
             for wrong in ([0, 1], ["2024-05-01"], {"start": None}, ["soon", None], [None, True]):
-                told = await value_of(ask("POST", "/recall", {"query": "gin", "time_range": wrong}), 400)
-                assert "[start, end], each a time of RFC 3339 or null" in told["detail"]
-            told = await value_of(ask("POST", "/recall", {"query": "gin", "turns": [{"role": "user"}]}), 400)
-            assert '{"role": ..., "content": ...}' in told["detail"]
+                reply = await value_of(ask("POST", "/recall", {"query": "gin", "time_range": wrong}), 400)
+                assert "[start, end], each a time of RFC 3339 or null" in reply["detail"]
+            reply = await value_of(ask("POST", "/recall", {"query": "gin", "turns": [{"role": "user"}]}), 400)
+            assert '{"role": ..., "content": ...}' in reply["detail"]
 
     run(live)
 
@@ -132,13 +132,13 @@ def test_a_field_without_a_meaning_is_refused_on_every_route(tmp_path: Path) -> 
     async def live() -> None:
         async with asking(tmp_path / "a.db") as ask:
             for method, path, body in CALLS:
-                told = await value_of(ask(method, f"/{path}".rstrip("/"), {**(body or {}), "whre": 1}), 400)
-                assert told["detail"].startswith("no such field of the body: whre; "), path
+                reply = await value_of(ask(method, f"/{path}".rstrip("/"), {**(body or {}), "whre": 1}), 400)
+                assert reply["detail"].startswith("no such field of the body: whre; "), path
                 for name in body or ():
-                    assert name in told["detail"]
+                    assert name in reply["detail"]
                 query = f"{'&' if '?' in path else '?'}nonsense=1"
-                told = await value_of(ask(method, f"/{path}".rstrip("/") + query, body), 400)
-                assert told["detail"].startswith("no such parameter of the query: nonsense; "), path
+                reply = await value_of(ask(method, f"/{path}".rstrip("/") + query, body), 400)
+                assert reply["detail"].startswith("no such parameter of the query: nonsense; "), path
             late = await value_of(ask("POST", "/remember", {**TEA, "event_time_ms": 1_700_000_000_000}), 400)
             assert "event_time_ms; known are text, speaker, importance_ppm, event_time, " in late["detail"]
             typo = await value_of(ask("POST", "/remember", {**TEA, "\x7f\u20ac": 2}), 400)
@@ -188,21 +188,21 @@ def test_every_route_replies_as_the_description_says(tmp_path: Path) -> None:
             for method, path, body in CALLS:
                 value = await value_of(ask(method, f"/{path}".rstrip("/").replace("BLOCK", block), body))
                 block = block or (value["id"] if path == "blocks" else "")
-                where, told = described(description, method, path)
+                where, operation = described(description, method, path)
                 met.add((where, method.lower()))
-                schema = told["responses"]["200"]["content"]["application/json"]["schema"]
+                schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
                 Draft202012Validator.check_schema(schema)
                 Draft202012Validator(schema).validate(value)
                 if body is not None:
-                    sent = told["requestBody"]["content"]["application/json"]["schema"]
+                    sent = operation["requestBody"]["content"]["application/json"]["schema"]
                     Draft202012Validator(sent).validate(body)
-            shown = [told for it in description["paths"].values() for told in it.values()]
+            shown = [operation for it in description["paths"].values() for operation in it.values()]
             for route in ROUTES.values():
-                (told,) = [it for it in shown if it["summary"] == route.tells]
-                sent = told.get("requestBody", {"content": {"application/json": {"schema": {}}}})
+                (operation,) = [it for it in shown if it["summary"] == route.tells]
+                sent = operation.get("requestBody", {"content": {"application/json": {"schema": {}}}})
                 fields = sent["content"]["application/json"]["schema"].get("properties", {})
                 assert set(fields) == {*route.needed, *route.body}
-                queries = {it["name"] for it in told["parameters"] if it["in"] == "query"}
+                queries = {it["name"] for it in operation["parameters"] if it["in"] == "query"}
                 assert queries == set(route.query)
             assert met == {(path, method) for path, it in description["paths"].items() for method in it}
             assert set(description["components"]["responses"]) == {str(it) for it in STATUSES}
@@ -227,9 +227,9 @@ def test_every_field_of_the_description_has_a_meaning(tmp_path: Path) -> None:
                     assert (wrong.status_code, "no such" in wrong.text) == (400, False), field
                     count += 1
                 for field in route.needed:
-                    left = {name: value for name, value in body.items() if name != field}
-                    told = await value_of(ask(method, f"/{path}", left), 400)
-                    assert told["detail"] == f"missing, or not of its form: {field}"
+                    remaining = {name: value for name, value in body.items() if name != field}
+                    reply = await value_of(ask(method, f"/{path}", remaining), 400)
+                    assert reply["detail"] == f"missing, or not of its form: {field}"
             assert count == sum(len(it.needed) + len(it.body) for it in ROUTES.values())
 
     run(live)
@@ -238,7 +238,7 @@ def test_every_field_of_the_description_has_a_meaning(tmp_path: Path) -> None:
 def test_the_docs_have_each_limit_and_each_status() -> None:
     page = (ROOT / "docs" / "hosting.md").read_text().split("## A server")[1].split("\n## ")[0]
     statuses = dict(re.findall(r"^\| (\d{3}) \| (.*) \|$", page, re.MULTILINE))
-    assert statuses == {str(status): told for status, told in STATUSES.items()}
+    assert statuses == {str(status): meaning for status, meaning in STATUSES.items()}
     limits = re.findall(r"^\| `--([a-z-]+)`.*? \| (\d+) \|", page, re.MULTILINE)
     wanted = [(it.name.replace("_", "-"), f"{it.default:g}") for it in list_fields(ServeLimits)]
     assert [(name, f"{float(value):g}") for name, value in limits] == wanted
@@ -255,7 +255,7 @@ def test_no_user_meets_what_another_one_has(tmp_path: Path) -> None:
             other = structs.replace(ask, token=BOB)
             ids = {}
             for client, secret in ((ask, "marzipan"), (other, "bergamot")):
-                told = await value_of(client("POST", "/remember", {"text": f"Tom likes {secret}."}))
+                reply = await value_of(client("POST", "/remember", {"text": f"Tom likes {secret}."}))
                 await value_of(client("POST", "/blocks", {"label": "human", "value": secret}))
                 await value_of(
                     client("POST", "/messages", {"messages": [{"role": "user", "content": secret}]})
@@ -263,7 +263,7 @@ def test_no_user_meets_what_another_one_has(tmp_path: Path) -> None:
                 await value_of(
                     client("POST", "/archival", {"content": f"Tom has {secret}.", "extract": True})
                 )
-                ids[secret] = told["facts"][0]["id"]
+                ids[secret] = reply["facts"][0]["id"]
             assert (await value_of(other("DELETE", f"/facts/{ids['marzipan']}")))["existed"] is (
                 ids["marzipan"] == ids["bergamot"]
             )
@@ -289,14 +289,14 @@ def test_a_foreign_agent_is_refused_whether_it_exists_or_not(tmp_path: Path) -> 
         async with asking(tmp_path / "a.db") as ask:
             model = structs.replace(ask, token=MODEL_OF_ANN, base="/v1/agents/other")
             await value_of(model("POST", "/remember", TEA))
-            told = [
+            replies = [
                 (await structs.replace(ask, base=f"/v1/agents/{agent}")(method, path, body)).content
                 for agent in ("other", "none")
                 for method, path, body in (("GET", "/blocks", None), ("POST", "/remember", TEA),
                                            ("POST", "/mcp", {}), ("GET", "/no", None))
             ]  # fmt: skip
-            assert dict.fromkeys(told) == {told[0]: None}
-            assert json.loads(told[0])["error"] == "Forbidden"
+            assert dict.fromkeys(replies) == {replies[0]: None}
+            assert json.loads(replies[0])["error"] == "Forbidden"
             for body in ({**TEA, "user": "bob"}, {**TEA, "user": "zoe"}, {**TEA, "user": "ann"}):
                 assert (await value_of(ask("POST", "/remember", body), 403))["error"] == "Forbidden"
             assert (await ask("GET", "/blocks?user=bob")).status_code == 403
@@ -330,8 +330,8 @@ def test_no_model_writes_the_system_block_by_any_door(tmp_path: Path) -> None:
                 arguments = {"kind": name, "text": "evil", "label": "System", "author": "user"}
                 message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
                            "params": {"name": "set_block", "arguments": arguments}}  # fmt: skip
-                told = await value_of(ask("POST", "/mcp", message, headers=MCP))
-                assert told["result"]["isError"] is True
+                reply = await value_of(ask("POST", "/mcp", message, headers=MCP))
+                assert reply["result"]["isError"] is True
             assert (await ask("GET", "/blocks")).content == before
 
     run(live)
@@ -349,11 +349,11 @@ def test_an_agent_speaks_mcp_over_http_for_the_user_of_its_token(mode: str, tmp_
                 return Client(streamable_http_client(f"http://x{AGENT}/mcp", http_client=http), mode=mode)
 
             async with connect(ANN) as ann, connect(BOB) as bob:
-                told = await asyncio.gather(
+                results = await asyncio.gather(
                     ann.call_tool("remember", {"text": "Tom likes marzipan."}),
                     bob.call_tool("remember", {"text": "Tom likes bergamot."}),
                 )
-                assert not any(it.is_error for it in told)
+                assert not any(it.is_error for it in results)
                 for client, own, foreign in ((ann, "marzipan", "bergamot"), (bob, "bergamot", "marzipan")):
                     found = str((await client.call_tool("recall", {"query": "Tom"})).structured_content)
                     assert (own in found, foreign in found) == (True, False)
@@ -363,7 +363,9 @@ def test_an_agent_speaks_mcp_over_http_for_the_user_of_its_token(mode: str, tmp_
     run(live)
 
 
-def test_a_client_is_not_told_where_the_file_lies(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_path_of_the_file_is_not_shown_to_a_client(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Neither over HTTP nor by a tool; the log has it, and the file is used again once it can be."""
 
     async def live() -> None:
@@ -377,9 +379,9 @@ def test_a_client_is_not_told_where_the_file_lies(tmp_path: Path, caplog: pytest
                 "params": {"name": "blocks", "arguments": {}},
             }
             for where, body in (("/remember", TEA), ("/mcp", call)):
-                told = await value_of(ask("POST", where, body), 503)
-                assert told["error"] == "StoreError"
-                assert "a.db" not in str(told)
+                reply = await value_of(ask("POST", where, body), 503)
+                assert reply["error"] == "StoreError"
+                assert "a.db" not in str(reply)
             assert str(path) in caplog.text
             path.unlink()
             await value_of(ask("POST", "/remember", TEA))
@@ -398,9 +400,9 @@ def test_a_request_that_is_out_of_time_ends_without_a_change(tmp_path: Path) -> 
             async with ask.server.pool.use("ann", "helper") as memory:
                 await memory.count()  # so that it is open
             key = {"idempotency-key": "k"}
-            told = await value_of(ask("POST", "/remember", TEA, headers=key), 503)
+            reply = await value_of(ask("POST", "/remember", TEA, headers=key), 503)
             sentence = "not done within 0.05 seconds; nothing was changed"
-            assert told == {"error": "TimedOut", "detail": f"remember: {sentence}"}
+            assert reply == {"error": "TimedOut", "detail": f"remember: {sentence}"}
             tool = await value_of(ask("POST", "/mcp", call_remember("Tom likes jam."), headers=MCP))
             assert (tool["result"]["isError"], sentence in str(tool["result"]["content"])) == (True, True)
             model.let_go.set()
@@ -424,8 +426,8 @@ def test_a_request_whose_commit_takes_too_long_may_be_done_and_is_once(tmp_path:
             assert memory.store is not None
             key = {"idempotency-key": "k"}
             with holding_commits(memory.store):
-                told = await value_of(ask("POST", "/remember", TEA, headers=key), 504)
-                assert "it may be done yet: ask again with the same idempotency-key" in told["detail"]
+                reply = await value_of(ask("POST", "/remember", TEA, headers=key), 504)
+                assert "it may be done yet: ask again with the same idempotency-key" in reply["detail"]
             with holding_commits(memory.store):
                 tool = await value_of(ask("POST", "/mcp", call_remember("Tom likes jam."), headers=MCP))
                 assert "it may be done yet: look for it before you ask again" in str(tool["result"])
@@ -509,8 +511,8 @@ def test_a_bug_is_logged_and_tells_nothing(
                 raise ZeroDivisionError("secret")
 
             monkeypatch.setattr("umi_live.memory.LiveMemory.drive", fail)
-            told = await value_of(ask("POST", "/remember", TEA), 500)
-            assert told == {"error": "Bug", "detail": "a bug; the log of the server has it"}
+            reply = await value_of(ask("POST", "/remember", TEA), 500)
+            assert reply == {"error": "Bug", "detail": "a bug; the log of the server has it"}
             assert "ZeroDivisionError: secret" in caplog.text
 
     run(live)
@@ -593,7 +595,7 @@ HASH: Final = "0" * 64
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "has no token"), ("[", "is no TOML"), ("\x00", "is no TOML"),
         ('x = { user = "ann" }', "is no SHA-256"),
@@ -606,11 +608,11 @@ HASH: Final = "0" * 64
         (f'"{HASH}" = {{ user = "a", author = "root" }}', "expected user or model"),
     ],
 )  # fmt: skip
-def test_a_wrong_file_of_tokens_is_refused(text: str, told: str, tmp_path: Path) -> None:
+def test_a_wrong_file_of_tokens_is_refused(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "tokens.toml"
     path.write_text(text)
     path.chmod(0o600)
-    with pytest.raises(LiveError, match=told):
+    with pytest.raises(LiveError, match=message):
         TokenFile(str(path))
 
 
@@ -642,7 +644,7 @@ def test_a_file_of_tokens_that_changes_is_read_again(
     assert find() == [True, False]  # it was looked at just now
     now_s += 1
     assert find() == [True, True]
-    for wrong, told in (("[", "is no TOML"), (None, "No such file"), ("mode", "run `chmod 600")):
+    for wrong, message in (("[", "is no TOML"), (None, "No such file"), ("mode", "run `chmod 600")):
         caplog.clear()
         path.unlink(missing_ok=True)
         if wrong is not None:
@@ -653,7 +655,7 @@ def test_a_file_of_tokens_that_changes_is_read_again(
             assert find() == [True, True]
         [line] = caplog.messages
         assert line.startswith("the tokens were not read again, and the earlier ones stay valid: ")
-        assert (str(path) in line, told in line, line.count("\n")) == (True, True, 0)
+        assert (str(path) in line, message in line, line.count("\n")) == (True, True, 0)
     path.write_text(of_both.replace(of_ann, ""))
     path.chmod(0o600)
     tokens.refresh()  # at once
@@ -672,8 +674,8 @@ def command(
     monkeypatch.setattr(sys, "argv", ["umi-live", *words])
     with pytest.raises(SystemExit) as ended:
         main()
-    said = capsys.readouterr()
-    return int(ended.value.code or 0), said.out, said.err
+    output = capsys.readouterr()
+    return int(ended.value.code or 0), output.out, output.err
 
 
 def test_what_cannot_be_served_is_one_line_and_status_2(
@@ -681,14 +683,14 @@ def test_what_cannot_be_served_is_one_line_and_status_2(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     serve = ("serve", "--db", "a.db", "--port", "0")
-    for words, told in (
+    for words, message in (
         ((*serve, "--host", "0.0.0.0"), "is not this machine alone"),
         ((*serve, "--tokens", "none"), "none: No such"),
         ((*serve, "--user", ""), "expected 1 to 128 bytes"), ((*serve, "--rate", "0"), "--rate"),
         ((*serve, "--host", "no such host"), "no such host:0: "), (("token", ""), "expected 1 to 128 bytes"),
     ):  # fmt: skip
         status, out, err = command(monkeypatch, capsys, *words)
-        assert (status, out, err.count("\n"), told in err) == (2, "", 1, True), err
+        assert (status, out, err.count("\n"), message in err) == (2, "", 1, True), err
     status, out, err = command(monkeypatch, capsys, "token", "ann", "--agent", "a", "--author", "user")
     assert (status, len(out.splitlines()), 'author = "user"' in out, err) == (0, 2, True, "")
     status, out, err = command(monkeypatch, capsys, "token", "ann", "--tokens", "t.toml")
@@ -759,7 +761,7 @@ def test_a_token_that_is_revoked_is_soon_accepted_no_more(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_server_that_is_told_to_end_finishes_what_it_has_begun(tmp_path: Path) -> None:
+def test_a_server_that_is_asked_to_end_finishes_what_it_has_begun(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "umi_live", "serve", "--db", str(tmp_path / "a.db"), "--port", "0"]
 
     async def live() -> None:

@@ -124,8 +124,8 @@ def test_a_server_and_its_tools_recall_what_is_shared(tmp_path: Path) -> None:
                 await owner.share(["helper"])
                 [hit] = (await ask("POST", "/recall", body)).json()["hits"]
                 assert (hit["agent"], hit["content"]) == ("planner", "Eve likes tea.")
-                told = await ask("POST", "/share", {"agents": ["planner", "x"]})
-                assert told.json() == {"agents": ["planner", "x"]}
+                response = await ask("POST", "/share", {"agents": ["planner", "x"]})
+                assert response.json() == {"agents": ["planner", "x"]}
                 assert (await ask("POST", "/share", {})).json() == {"agents": ["planner", "x"]}
                 assert (await ask("POST", "/share", {"agents": "x"})).status_code == 400
             async with open_memory(path, user="ann", agent="helper") as memory:

@@ -73,28 +73,28 @@ def files_in(folder: Path) -> Callable[[], TwoEnds]:
     return lambda: TwoEnds(str(folder / f"{next(names)}.db"))
 
 
-def test_a_scope_that_somebody_else_deletes_and_makes_again_is_searched_anew(tmp_path: Path) -> None:
+def test_a_scope_that_another_process_deletes_and_makes_again_is_searched_anew(tmp_path: Path) -> None:
     """By another process, as it were: nothing that was kept in memory may be shown of it."""
     path, scopes = str(tmp_path / "agent.db"), [Scope(user, "helper") for user in ("ann", "bob")]
     ours, theirs = SqliteStorage(path), SqliteStorage(path)
     for scope in scopes:
-        theirs.commit(told(scope, "ent_1", "green tea"), 1)
+        theirs.commit(make_commit(scope, "ent_1", "green tea"), 1)
         assert found(ours, scope) == ["ent_1"]
     delete_rows_of_user(theirs, "bob")
-    theirs.commit(told(Scope("eve", "helper"), "ent_2", "green tea"), 1)
-    theirs.commit(told(scopes[1], "ent_3", "green tea"), 1)
+    theirs.commit(make_commit(Scope("eve", "helper"), "ent_2", "green tea"), 1)
+    theirs.commit(make_commit(scopes[1], "ent_3", "green tea"), 1)
     assert [found(ours, scope) for scope in scopes] == [["ent_1"], ["ent_3"]]
     ours.close()
     theirs.close()
 
 
-def told(scope: Scope, row_id: str, content: str) -> Commit:
+def make_commit(scope: Scope, row_id: str, content: str) -> Commit:
     body = Entity(row_id, "note", "note", content, 1, 0, 0, "facts", 1, 1)
     return Commit((Write(Address(scope, "entity", row_id), body),), ())
 
 
 def keyed(scope: Scope, row_id: str, content: str, key: str) -> Commit:
-    return structs.replace(told(scope, row_id, content), key=key)
+    return structs.replace(make_commit(scope, row_id, content), key=key)
 
 
 def receipt_count(storage: SqliteStorage) -> Any:
@@ -149,7 +149,7 @@ def test_a_batch_sees_what_the_batches_of_its_group_have_written() -> None:
 def test_a_row_that_is_damaged_is_read_without_its_body_and_the_others_whole() -> None:
     storage, scope = SqliteStorage(":memory:"), Scope("ann", "helper")
     for row_id in ("ent_1", "ent_2"):
-        storage.commit(told(scope, row_id, "green tea"), 1)
+        storage.commit(make_commit(scope, row_id, "green tea"), 1)
     storage.connection.execute("update row set body = x'00' where id = 'ent_1'")
     rows = storage.read(0, ByWords(scope, "tea", (), 10, 1)).rows
     assert [(row.address.id, row.body is None) for row in rows] == [("ent_1", True), ("ent_2", False)]
@@ -158,7 +158,7 @@ def test_a_row_that_is_damaged_is_read_without_its_body_and_the_others_whole() -
 def test_conditions_that_no_column_answers_are_decided_row_by_row() -> None:
     storage, scope = SqliteStorage(":memory:"), Scope("ann", "helper")
     for row_id, content in (("ent_1", "green tea"), ("ent_2", "black tea")):
-        storage.commit(told(scope, row_id, content), 1)
+        storage.commit(make_commit(scope, row_id, content), 1)
     where = (Condition("content", "eq", "black tea"),)
     assert storage.read(0, CountRows(scope, ("entity",), where)).count == 1
     for query in (ByWords(scope, "tea", where, 10, 1), ByFilter(scope, ("entity",), where)):
@@ -182,22 +182,22 @@ def test_scores_by_words_are_those_of_every_row_for_questions_of_any_length() ->
     """Of five words three are as many as a name is worth; 300 words are counted in more than a byte."""
     chance, storage, scope = random.Random(1), SqliteStorage(":memory:"), Scope("ann", "helper")
     known = [f"word{n}" for n in range(320)]
-    told = {}
+    bodies = {}
     for n in range(60):
         name, content = (
             chance.sample(known[:8], chance.randrange(1, 3)),
             chance.sample(known[:8], 3) if n else known,
         )
-        told[f"ent_{n}"] = body = Entity(
+        bodies[f"ent_{n}"] = body = Entity(
             f"ent_{n}", "note", " ".join(name), " ".join(content), 1, 0, 0, "facts", 1, 1
         )
         storage.commit(Commit((Write(Address(scope, "entity", body.id), body),), ()), 1)
     storage.commit(Commit((Write(Address(scope, "entity", "ent_7"), None),), ()), 1)
-    del told["ent_7"]
+    del bodies["ent_7"]
     for count in (1, 2, 3, 4, 5, 6, 254, 255, 300):
         question = " ".join(known[:count])
-        texts = [(body.name, body.content) for body in told.values()]
-        scores = dict(zip(told, score_rows(question, texts), strict=True))
+        texts = [(body.name, body.content) for body in bodies.values()]
+        scores = dict(zip(bodies, score_rows(question, texts), strict=True))
         best = sorted((-score, it) for it, score in scores.items() if score)[:20]
         rows = storage.read(0, ByWords(scope, question, (), 20, 1)).rows
         assert [(-(row.score_ppm or 0), row.address.id) for row in rows] == best
@@ -205,13 +205,13 @@ def test_scores_by_words_are_those_of_every_row_for_questions_of_any_length() ->
 
 def test_a_word_counts_as_often_as_it_stands_also_if_no_row_has_it_twice() -> None:
     storage, scope = SqliteStorage(":memory:"), Scope("ann", "helper")
-    told = [("Ann", "tea milk jam"), ("Bob", "tea tea tea"), ("Eve", "jam jam jam jam jam"), ("Tom", "milk")]
-    for name, content in told:
+    rows = [("Ann", "tea milk jam"), ("Bob", "tea tea tea"), ("Eve", "jam jam jam jam jam"), ("Tom", "milk")]
+    for name, content in rows:
         body = Entity(f"ent_{name}", "note", name, content, 1, 0, 0, "facts", 1, 1)
         storage.commit(Commit((Write(Address(scope, "entity", body.id), body),), ()), 1)
     for question in ("tea", "jam", "milk", "none"):
         found = storage.read(0, ByWords(scope, question, (), 20, 1)).rows
-        scores = {f"ent_{told[at][0]}": it for at, it in enumerate(score_rows(question, told)) if it}
+        scores = {f"ent_{rows[at][0]}": it for at, it in enumerate(score_rows(question, rows)) if it}
         assert {row.address.id: row.score_ppm for row in found} == scores
 
 

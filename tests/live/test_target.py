@@ -51,7 +51,7 @@ def test_a_planted_bug_is_found(module: dict[str, Any], monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("steps", range(8))
 def test_a_close_that_is_cancelled_gives_up_the_scope(module: dict[str, Any], steps: int) -> None:
-    """Seed 182: cancelled before anything was closed, it kept the scope, and nobody could open it again."""
+    """Seed 182: cancelled before anything was closed, it kept the scope, which could not be opened again."""
     user = {"user": "a"}
     delete = Item("cancel", (ContractOp("delete_all", user),), number=steps)
     items = (Item("op", (ContractOp("list", user),)), delete, Item("op", (ContractOp("count", user),)))

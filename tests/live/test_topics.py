@@ -33,10 +33,10 @@ class Namer(RuleModel):
 def test_facts_are_found_by_the_path_of_their_group(tmp_path: Path) -> None:
     async def live() -> None:
         async with opened(tmp_path, FOOD, config=GROUPS, model=Namer()) as memory:
-            said = ("likes green tea", "drinks green tea", "buys green tea", "hums")
+            contents = ("likes green tea", "drinks green tea", "buys green tea", "hums")
             ids = [
                 (await memory.create_entity(it, "profile", categories=["Food and drink"])).value.id
-                for it in said
+                for it in contents
             ]
             await memory.evolve_category("Food and drink")
             path = "Food and drink/hot_cold_tea"
@@ -46,8 +46,8 @@ def test_facts_are_found_by_the_path_of_their_group(tmp_path: Path) -> None:
                 Topic("people", 0, "Who they are."),
             )
             found = [it.content for it in await memory.facts_in(path)]
-            assert sorted(found) == sorted(said[:3])
-            assert [it.content for it in await memory.facts_in("food and  DRINK")] == list(said)
+            assert sorted(found) == sorted(contents[:3])
+            assert [it.content for it in await memory.facts_in("food and  DRINK")] == list(contents)
             assert await memory.facts_in("people") == ()
             paths = await memory.paths_of([ids[0], ids[3], "fct_none"])
             assert paths == {ids[0]: (path,), ids[3]: ("Food and drink",), "fct_none": ()}
@@ -84,12 +84,12 @@ def test_with_another_list_what_was_there_stays(tmp_path: Path) -> None:
 def test_a_list_that_cannot_be_is_refused(tmp_path: Path) -> None:
     many = {str(n): "" for n in range(CATEGORY_COUNT_MAX + 1)}
     none, wrong = dict[str, str](), {"a/b": ""}
-    for categories, told in (
+    for categories, message in (
         (none, "0 is not allowed, expected 1 to 32"),
         (many, "33 is"),
         (wrong, "a/b is"),
     ):
-        with pytest.raises(LiveError, match=told):
+        with pytest.raises(LiveError, match=message):
             opened(tmp_path, categories)
 
 
@@ -112,6 +112,6 @@ def test_rules_choose_the_category_that_has_words_of_the_sentence(
         "text": "Ann likes green tea.", "memory_type": "profile",
         "categories": [{"name": name, "about": "of and the"} for name in listed],
     }  # fmt: skip
-    told = re.findall("<category>(.*?)</category>", memories(given))
-    assert told == ([] if category is None else [category])
+    categories = re.findall("<category>(.*?)</category>", memories(given))
+    assert categories == ([] if category is None else [category])
     assert json.dumps(given)

@@ -20,10 +20,10 @@ from umi_live import open_memory
 
 async def live(path, agent, count):
     async with open_memory(path, user="ann", agent=agent) as memory:
-        told = [memory.remember(f"Fact {n} is told.", extract=False) for n in range(count)]
-        degraded = [it for result in await asyncio.gather(*told) for it in result.degraded]
+        requests = [memory.remember(f"Fact {n} is told.", extract=False) for n in range(count)]
+        degraded = [it for result in await asyncio.gather(*requests) for it in result.degraded]
         conflicts = {name: n for name, n in memory.host.memory.state.counters.items() if "conflict" in name}
-        print(len(told), degraded, conflicts)
+        print(len(requests), degraded, conflicts)
 
 asyncio.run(live(sys.argv[1], sys.argv[2], int(sys.argv[3])))
 """
@@ -41,8 +41,8 @@ def test_two_processes_on_one_file_answer_everything(tmp_path: Path) -> None:
         )
         for agent in ("one", "two")
     ]
-    said = [child.communicate()[0] for child in children]
-    assert said == [f"{COUNT} [] {{}}\n"] * 2
+    outputs = [child.communicate()[0] for child in children]
+    assert outputs == [f"{COUNT} [] {{}}\n"] * 2
     for agent in ("one", "two"):
         assert asyncio.run(counted(path, agent)) == COUNT
 

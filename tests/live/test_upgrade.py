@@ -222,7 +222,7 @@ def test_an_update_of_a_whole_text_has_ended_its_lines_and_later_ones_were_added
         alice = memory.entity_id_of("Alice")
         history = await memory.history(alice)
         past = {it.fact.content: it for it in history if isinstance(it, Ended)}
-        opera, berlin = await memory.facts(alice)  # what was liked happened before it was told
+        opera, berlin = await memory.facts(alice)  # the event was before the statement
         assert [berlin.content, opera.content] == ["Alice lives in Berlin.", "Alice likes opera."]
         assert set(past) == {NUTS, MIA, PARIS}
         assert {(it.by, it.how, it.at_ms) for it in past.values()} == {
@@ -266,12 +266,12 @@ def test_a_note_stays_one_statement_and_equal_ones_are_one(old_file: Path) -> No
     inside(old_file, use)
 
 
-def test_a_fact_is_its_sources_as_far_as_the_file_said(old_file: Path) -> None:
+def test_a_fact_has_its_sources_as_far_as_the_file_has_them(old_file: Path) -> None:
     async def use(memory: LiveMemory) -> None:
         uris = {it.id: it.uri for it in await bodies(memory, "resource")}
         erin = {it.content: it for it in await memory.facts(memory.entity_id_of("Erin"))}
-        told = {text: ({uris[key] for key in it.sources}, it.is_direct) for text, it in erin.items()}
-        assert told == {
+        sources = {text: ({uris[key] for key in it.sources}, it.is_direct) for text, it in erin.items()}
+        assert sources == {
             "Erin likes tea.": ({"a", "b"}, False),
             "Erin works at Acme.": ({"a"}, True),
             "Erin has a canoe.": ({"c2"}, False),
@@ -279,8 +279,8 @@ def test_a_fact_is_its_sources_as_far_as_the_file_said(old_file: Path) -> None:
         for key, uri in uris.items():
             if uri in ("a", "c2"):
                 await memory.forget_resource(key)
-        left = [it.content for it in await memory.facts(memory.entity_id_of("Erin"))]
-        assert sorted(left) == ["Erin likes tea.", "Erin works at Acme."]
+        remaining = [it.content for it in await memory.facts(memory.entity_id_of("Erin"))]
+        assert sorted(remaining) == ["Erin likes tea.", "Erin works at Acme."]
         heidi = await memory.facts(memory.entity_id_of("Heidi"))
         assert [it.sources for it in heidi] == [("arc_000000000001",)] * 2
 
@@ -332,8 +332,8 @@ def test_what_was_there_before_works_as_before(old_file: Path) -> None:
             await memory.summarise(category.name)
             await memory.evolve_category(category.name)
         alice = memory.entity_id_of("Alice")
-        told = [fact_of(it) for it in await memory.history(alice)]
-        assert len(await memory.forget_all_about(alice)) == len(told) > 4
+        facts = [fact_of(it) for it in await memory.history(alice)]
+        assert len(await memory.forget_all_about(alice)) == len(facts) > 4
         where = filter_of({"name__eq": "Alice"})
         assert (await memory.list("entity", where=where)).value.rows == ()
         await memory.clear()
@@ -376,7 +376,7 @@ def test_a_row_that_is_damaged_stays_and_all_others_are_upgraded(old_file: Path)
 
 
 def test_rows_of_still_older_releases_have_the_defaults_of_what_came_later(old_file: Path) -> None:
-    """The first entities had no memory type, no sources, and no lines that only those told."""
+    """The first entities had no memory type, no sources, and none of the lines about those."""
     erin = id_of_old_entity(ANN, "person", "Erin")
     connection = apsw.Connection(str(old_file))
     place = "kind = 'entity' and id = ?"
@@ -390,7 +390,7 @@ def test_rows_of_still_older_releases_have_the_defaults_of_what_came_later(old_f
 
     async def use(memory: LiveMemory) -> None:
         facts = await memory.facts(entity_id(ANN, "Erin"))
-        told = [(it.is_direct, it.sources, it.memory_type) for it in facts]
-        assert told == [(True, (), None)] * 3
+        rows = [(it.is_direct, it.sources, it.memory_type) for it in facts]
+        assert rows == [(True, (), None)] * 3
 
     inside(old_file, use)

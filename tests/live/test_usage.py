@@ -35,13 +35,13 @@ class CountingModel(RuleModel):
 @asynccontextmanager
 async def endpoint(*answers: Any) -> AsyncIterator[tuple[str, list[Any]]]:
     """Serve these answers, one after the other, and give the address and what was asked."""
-    asked, left = list[Any](), list(answers)
+    asked, pending = list[Any](), list(answers)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         length = int(head.lower().split("content-length: ")[1].split("\r\n")[0])
         asked.append((head, json.loads(await reader.readexactly(length))))
-        status, answer = answer if isinstance(answer := left.pop(0), tuple) else (200, answer)
+        status, answer = answer if isinstance(answer := pending.pop(0), tuple) else (200, answer)
         body = json.dumps(answer).encode()
         writer.write(
             f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
@@ -72,17 +72,17 @@ def test_a_result_has_what_its_request_used_and_the_memory_has_the_sum(tmp_path:
         memory = open_memory(tmp_path / "a.db", user="ann", agent="bot", model=CountingModel())
         assert memory.usage == NO_USAGE
         async with memory:
-            told = (await memory.remember(TOLD)).usage
+            usage = (await memory.remember(TOLD)).usage
             asked = (await memory.recall("What is Ann allergic to?")).usage
             block = (await memory.set_block("scratch", "x")).usage
-            assert told.call_count >= 1
-            assert told.output_tokens == 5 * told.call_count
-            assert told.cost_usd == 0.25 * told.call_count
+            assert usage.call_count >= 1
+            assert usage.output_tokens == 5 * usage.call_count
+            assert usage.cost_usd == 0.25 * usage.call_count
             assert block == NO_USAGE
-            assert memory.usage == told + asked
+            assert memory.usage == usage + asked
         async with memory:
             await memory.remember("Cy likes tea.")
-        assert memory.usage.call_count > (told + asked).call_count
+        assert memory.usage.call_count > (usage + asked).call_count
 
     asyncio.run(use())
 
@@ -161,23 +161,23 @@ def test_parameters_go_into_each_request_and_none_leaves_one_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "message"),
     [
         ({"stream": True}, "stream is the memory's own"),
         ({"seed": {1}}, "no JSON"),
         ({"top_p": float("nan")}, "no JSON"),
     ],
 )
-def test_wrong_parameters_are_refused(parameters: Any, told: str) -> None:
-    with pytest.raises(LiveError, match=told):
+def test_wrong_parameters_are_refused(parameters: Any, message: str) -> None:
+    with pytest.raises(LiveError, match=message):
         ChatModel("http://h/v1#m", parameters=parameters)
 
 
 def test_anthropic_is_asked_as_its_api_wants(tmp_path: Path) -> None:
     async def use() -> None:
-        said = blocks({"type": "thinking", "thinking": "Hm."}, text("ye"), text("s"), input_tokens=7,
+        answer = blocks({"type": "thinking", "thinking": "Hm."}, text("ye"), text("s"), input_tokens=7,
                       cache_read_input_tokens=100, output_tokens=3)  # fmt: skip
-        async with endpoint(said) as (url, asked):
+        async with endpoint(answer) as (url, asked):
             memory = open_memory(
                 tmp_path / "a.db", user="ann", agent="bot", model=f"anthropic+{url}", key="secret"
             )

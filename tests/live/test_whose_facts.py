@@ -11,21 +11,21 @@ from umi_live import open_memory
 
 
 @pytest.mark.parametrize("user", ["ann", "me", "Max Frei"])  # the length of a name changes scores
-@pytest.mark.parametrize("told", TALKS, ids=lambda it: f"{it.language}: {it.statements[0]}")
-def test_the_first_hit_is_about_the_person_whom_a_question_is_about(told: PeoplesTalk, user: str) -> None:
+@pytest.mark.parametrize("talk", TALKS, ids=lambda it: f"{it.language}: {it.statements[0]}")
+def test_the_first_hit_is_about_the_person_in_the_question(talk: PeoplesTalk, user: str) -> None:
     async def use() -> dict[str, str]:
         async with open_memory(":memory:", user=user, agent="a") as memory:
-            for statement in told.statements:
+            for statement in talk.statements:
                 await memory.remember(statement)
-            found = {question: await memory.recall(question) for question in told.answers}
+            found = {question: await memory.recall(question) for question in talk.answers}
             return {question: hits[0].content if hits else "" for question, hits in found.items()}
 
     first = asyncio.run(use())
-    assert {question: it for question, it in first.items() if told.answers[question] not in it} == {}
+    assert {question: it for question, it in first.items() if talk.answers[question] not in it} == {}
 
 
 def test_the_questions_are_many_and_half_of_them_are_about_others() -> None:
-    questions = [question for told in TALKS for question in told.answers]
+    questions = [question for talk in TALKS for question in talk.answers]
     assert len(questions) == 80
 
 

@@ -226,13 +226,13 @@ def is_receipt_of(asked: Commit, answer: Committed) -> bool:
     """
     own = [write.body for write in asked.writes if isinstance(write.body, Receipt)]
     if own:
-        told = answer.receipt
-        if not isinstance(told, Receipt) or told.key != own[0].key:
+        receipt = answer.receipt
+        if not isinstance(receipt, Receipt) or receipt.key != own[0].key:
             return False
-        is_same_request = told.request_digest == own[0].request_digest
-        if is_same_request and type(told.value) is not type(own[0].value):
+        is_same_request = receipt.request_digest == own[0].request_digest
+        if is_same_request and type(receipt.value) is not type(own[0].value):
             return False
-        if told.plan_digest != own[0].plan_digest:
+        if receipt.plan_digest != own[0].plan_digest:
             return True
     put = [write.address for write in asked.writes if write.body is not None]
     return all(it in [address for address, version in answer.versions if version > 0] for it in put)

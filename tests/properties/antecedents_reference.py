@@ -171,7 +171,7 @@ def is_passed_over(term: str, noun: str, wanted: str, run: Sequence[str], asked:
     is_same = any(word in SAME for word in term.split())
     if (chooses or is_same) and any(letters(FIRST_NAME_ROWS, word) for word in run):
         return True
-    if (chooses or term in ACTING) and is_said_of_another(wanted, run, asked, chooses):
+    if (chooses or term in ACTING) and is_about_another(wanted, run, asked, chooses):
         return True
     if noun or not shares(wanted, "nMF") or shares(wanted, "lt"):
         return False
@@ -195,15 +195,15 @@ def is_offered(run: Sequence[str], asked: Asked) -> bool:
     return not found or any(bare(word, asked.language) in stems for word in run)
 
 
-def is_said_of_another(wanted: str, run: Sequence[str], asked: Asked, chooses: bool) -> bool:
+def is_about_another(wanted: str, run: Sequence[str], asked: Asked, chooses: bool) -> bool:
     """Return True if a turn says before a word of the query who or what does or is so, and not these."""
-    said = [bare(it, asked.language) for it in asked.words if it not in STOP_WORDS and it not in SMALL]
+    own_words = [bare(it, asked.language) for it in asked.words if it not in STOP_WORDS and it not in SMALL]
     these, others = [bare(word, asked.language) for word in run], False
     for line in asked.lines():
         for at, it in enumerate(line):
             behind_article = at > 0 and line[at - 1].text in SHOWING
             big_noun = asked.language == "de" and it.is_big and not it.begins
-            if behind_article or big_noun or bare(it.text, asked.language) not in said:
+            if behind_article or big_noun or bare(it.text, asked.language) not in own_words:
                 continue
             if any(bare(each.text, asked.language) in these for each in line[:at]):
                 return False
@@ -288,8 +288,8 @@ def shares(some: str, others: str) -> bool:
 
 
 def is_known_elsewhere(wanted: str, run: Sequence[str], asked: Asked) -> bool:
-    said = [it.text for text in turns_since(run, asked) for it in spoken_words(text) if it.is_big]
-    kinds = [asked.kinds_of(word) for word in said]
+    names = [it.text for text in turns_since(run, asked) for it in spoken_words(text) if it.is_big]
+    kinds = [asked.kinds_of(word) for word in names]
     return any(shares(wanted, it) and all(each in "mfs" for each in it) for it in kinds)
 
 
@@ -298,7 +298,7 @@ def kinds_of(word: str, texts: Sequence[str], language: str) -> str:
         return "tn"
     if word in "/".join((DAYS, TAGE, DIAS, JOURS)).split("/") and word != "may":
         return "t"
-    every, told = list(uses(word, texts)), list(uses(word, texts[:-1]))
+    every, earlier = list(uses(word, texts)), list(uses(word, texts[:-1]))
     shown = [found for line, at in every if (found := gender_at(line, at)) is not None]
     if noun := letters(PERSON_NOUN_ROWS, word):
         noun += ("nMF" if word in MIXED else "") + ("l" if word in PLACE_NOUNS else "")
@@ -310,11 +310,11 @@ def kinds_of(word: str, texts: Sequence[str], language: str) -> str:
     given = letters(FIRST_NAME_ROWS, word) or letters(FIRST_NAME_ROWS, word.removesuffix("s"))
     if given and all(line[at].is_big for line, at in every):
         return given
-    if is_name(told or every, language):
-        return kinds_of_name(word, told, language)
+    if is_name(earlier or every, language):
+        return kinds_of_name(word, earlier, language)
     own = "".join(shown) if shown else "MF"
     kinds = own + "n"
-    near = [it.text for use in told for it in nearest(*use) if (it.text, language) != ("a", "en")]
+    near = [it.text for use in earlier for it in nearest(*use) if (it.text, language) != ("a", "en")]
     if word in PLACE_NOUNS or any(it in BEFORE_PLACE_NOUN for it in near):
         kinds += "l"
     if word.endswith(PLURALS.get(language, ("",))) and set(own) != {"M"}:
@@ -324,12 +324,12 @@ def kinds_of(word: str, texts: Sequence[str], language: str) -> str:
     return kinds
 
 
-def kinds_of_name(word: str, told: Sequence[tuple[list[Spoken], int]], language: str) -> str:
-    before = [list(nearest(*use)) for use in told]
+def kinds_of_name(word: str, uses_at: Sequence[tuple[list[Spoken], int]], language: str) -> str:
+    before = [list(nearest(*use)) for use in uses_at]
     first = [its[0].text for its in before if its]
     persons = "".join(letters(PERSON_NOUN_ROWS, it) for it in first if it not in MIXED)
     persons += "".join(letters(FIRST_NAME_ROWS, it) for it in first)
-    for line, at in told:
+    for line, at in uses_at:
         if at > 0 and line[at - 1].text in NAMING:
             nouns = [letters(PERSON_NOUN_ROWS, it.text) for it in line[:at]]
             persons += ([it for it in nouns if it] or [""])[-1]
@@ -385,7 +385,7 @@ def is_name(found: Sequence[tuple[list[Spoken], int]], language: str) -> bool:
     return found != [] and not is_noun and all(line[at].is_big for line, at in found)
 
 
-def is_said(noun: str, asked: Asked) -> bool:
+def is_mentioned(noun: str, asked: Asked) -> bool:
     """Return True if the turns have a noun."""
     if is_chinese(noun) and any(noun in text for text in asked.texts):
         return True
@@ -412,8 +412,8 @@ def is_named(noun: str, run: Sequence[str], asked: Asked) -> bool:
 
 
 def kinds_in_chinese(text: str, texts: Sequence[str]) -> str:
-    said = "\n".join(texts)
-    parts = [part for _, row in CHINESE_PERSON_ROWS for part in row.split() if part + text in said]
+    joined = "\n".join(texts)
+    parts = [part for _, row in CHINESE_PERSON_ROWS for part in row.split() if part + text in joined]
     before = [it for part in parts if len(set(it := letters(CHINESE_PERSON_ROWS, part))) == 1]
     if before:
         return "".join(before)
@@ -428,7 +428,7 @@ def kinds_in_chinese(text: str, texts: Sequence[str]) -> str:
     found = "".join(sure) or ("mf" if "mf" in every or begins or is_doubled or is_big else "")
     if len(text) > 4 or any(char in text for char in CHINESE_ANIMALS):
         found += "nlS"
-    if any(text[:at] + each + text[at:] in said for at in range(1, len(text)) for each in "和跟与、"):
+    if any(text[:at] + each + text[at:] in joined for at in range(1, len(text)) for each in "和跟与、"):
         found += "mfs"
     elif any(char in text for char in "和跟与、们"):
         found += "s"

@@ -13,7 +13,7 @@ from tests.properties.text_reference import (
     byte_count,
     cut,
     fold_name,
-    list_untold,
+    list_uncovered,
     replace_surrogates,
     sentences,
     tidy,
@@ -86,21 +86,21 @@ def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted
         if listed is None:
             return None
         payload = {"entities": listed}
-    told, dropped = read_elements(
+    read, dropped = read_elements(
         payload["entities"],
         EXTRACT_ENTITY_COUNT_MAX,
         lambda element: mention_of(element, text, confidence_min_ppm),
     )
-    stated = [it for mention in told for it in statements(mention)]
+    stated = [it for mention in read for it in statements(mention)]
     known = merge_mentions(stated)
     links, _ = read_elements(
         payload.get("relations"), EXTRACT_LINK_COUNT_MAX, lambda element: link_of(element, known)
     )
     mentions = merge_mentions([*stated, *(it for pair in links for it in pair)])
     is_partial = any(reason in FAULTS for _, reason in dropped)
-    rest, told_count = list_untold(text, list_told_texts(mentions)) if mentions else [], len(mentions)
+    rest, mention_count = list_uncovered(text, list_stated_texts(mentions)) if mentions else [], len(mentions)
     mentions += notes_of(rest) if mentions else whole_notes(text)
-    return Extracted(tuple(mentions), tuple(dropped), is_partial, len(rest), told_count)
+    return Extracted(tuple(mentions), tuple(dropped), is_partial, len(rest), mention_count)
 
 
 def read_elements(
@@ -120,8 +120,8 @@ def read_elements(
 
 def is_pronoun(name: str) -> bool:
     """Return whether a name consists of pronouns only, such as "him" or "she herself"."""
-    said = words(name)
-    return bool(said) and all(word in NAME_PRONOUNS for word in said)
+    parts = words(name)
+    return bool(parts) and all(word in NAME_PRONOUNS for word in parts)
 
 
 def mention_of(element: Any, text: str, confidence_min_ppm: int) -> ExpectedMention | str:
@@ -143,16 +143,16 @@ def mention_of(element: Any, text: str, confidence_min_ppm: int) -> ExpectedMent
 
 def nameless(element: dict[str, Any]) -> ExpectedMention | None:
     """Return the note that an element without a name is; None if it is none."""
-    said, kind = element.get("content"), element.get("type")
+    content, kind = element.get("content"), element.get("type")
     if (
-        not isinstance(said, str)
-        or said.strip() == ""
+        not isinstance(content, str)
+        or content.strip() == ""
         or not isinstance(kind, str)
         or fold_name(kind) != "note"
     ):
         return None
     sure_ppm = confidence_ppm(element.get("confidence"))
-    note = whole_note(cut(said, EXTRACT_CONTENT_BYTES_MAX))
+    note = whole_note(cut(content, EXTRACT_CONTENT_BYTES_MAX))
     return note if sure_ppm is None else structs.replace(note, confidence_ppm=sure_ppm)
 
 
@@ -203,7 +203,7 @@ def about_all(group: list[ExpectedMention]) -> list[ExpectedMention]:
     named = [it for kind in ENTITY_TYPES for it in group if it.named and it.type == kind]
     if not named:
         return [unite_mentions(group)]
-    inside = [it for it in named if is_said(it)]
+    inside = [it for it in named if has_its_name(it)]
     outside = {fold_name(it.name): None for it in named if it not in inside}
     notes = [it for it in group if not it.named]
     if not outside:
@@ -214,10 +214,10 @@ def about_all(group: list[ExpectedMention]) -> list[ExpectedMention]:
     ]
 
 
-def is_said(mention: ExpectedMention) -> bool:
+def has_its_name(mention: ExpectedMention) -> bool:
     """Return whether the content has all words of the name, of which there are some."""
-    parts, said = words(mention.name), words(mention.content)
-    return len(parts) > 0 and all(part in said for part in parts)
+    parts, content_words = words(mention.name), words(mention.content)
+    return len(parts) > 0 and all(part in content_words for part in parts)
 
 
 def unite_mentions(group: list[ExpectedMention]) -> ExpectedMention:
@@ -258,15 +258,15 @@ def link_of(element: Any, mentions: list[ExpectedMention]) -> list[ExpectedMenti
     kind, sure_ppm = ends.get("type"), confidence_ppm(ends.get("confidence"))
     # works_at from Ann to Acme -> "Ann works at Acme", once under each name; merging makes one fact of it.
     words_of = without_controls(tidy(kind.replace("_", " "))) if isinstance(kind, str) else ""
-    said = f"{source.name} {cut(words_of, LINK_TYPE_BYTES_MAX).strip() or 'relates to'} {target.name}"
+    content = f"{source.name} {cut(words_of, LINK_TYPE_BYTES_MAX).strip() or 'relates to'} {target.name}"
     sure_ppm = UNSAID_PPM if sure_ppm is None else sure_ppm
-    return [ExpectedMention(it.name, it.type, said, sure_ppm) for it in (source, target)]
+    return [ExpectedMention(it.name, it.type, content, sure_ppm) for it in (source, target)]
 
 
 def has_both(mention: ExpectedMention, source: str, target: str) -> bool:
     """Return whether a statement has all words of both names, in its own names or in what it says."""
-    said = words(" ".join((*mention.names, mention.content)))
-    return all(word in said for word in (*words(source), *words(target)))
+    own_words = words(" ".join((*mention.names, mention.content)))
+    return all(word in own_words for word in (*words(source), *words(target)))
 
 
 def end_of(name: Any, mentions: list[ExpectedMention]) -> ExpectedMention | None:
@@ -276,7 +276,7 @@ def end_of(name: Any, mentions: list[ExpectedMention]) -> ExpectedMention | None
     return next((structs.replace(it, name=each) for each, it in found), None)
 
 
-def list_told_texts(mentions: list[ExpectedMention]) -> list[str]:
+def list_stated_texts(mentions: list[ExpectedMention]) -> list[str]:
     return [text for it in mentions for text in (*it.names, it.content)]
 
 
@@ -350,10 +350,10 @@ def in_rows(text: str) -> list[ExpectedFact]:
     """Return the facts of a reply that has them in JSON."""
     rows = rows_of(text, ArrayWith(("content",)), ("content",))
     rows = payload_of(text, ArrayOf(str)) if rows is None else rows
-    told = [row if isinstance(row, dict) else {"content": row} for row in rows or ()]
+    row_dicts = [row if isinstance(row, dict) else {"content": row} for row in rows or ()]
     return [
         ExpectedFact(name_of(row.get("name")), row["content"].strip(), categories_of(row.get("categories")))
-        for row in told
+        for row in row_dicts
         if isinstance(row.get("content"), str) and " " in row["content"].strip()
     ]
 
@@ -421,8 +421,8 @@ class Marked:
         found, rest = list[ExpectedFact](), self.text
         while M in rest:
             rest = rest[rest.index(M) + 1 :]
-            told, rest = self.block(rest)
-            found += [told] if told and told.content else []
+            fact, rest = self.block(rest)
+            found += [fact] if fact and fact.content else []
         return found
 
     def block(self, rest: str) -> tuple[ExpectedFact | None, str]:
@@ -482,12 +482,12 @@ class Marked:
         )
         numbers = [int("".join(str(ord(digit) - 0xDE00) for digit in part)) for part in parts[1::2]]
         gone = self.pairs(numbers)
-        said = [resolve_references(parts[0])]
+        pieces = [resolve_references(parts[0])]
         for number, after in zip(numbers, parts[2::2], strict=True):
             kind, name, text = self.pieces[number]
             keeps = kind == "literal" or (name and number not in gone and kind != "alone")
-            said += [text if keeps else " " if kind == "alone" else "", resolve_references(after)]
-        return "".join(said).strip()
+            pieces += [text if keeps else " " if kind == "alone" else "", resolve_references(after)]
+        return "".join(pieces).strip()
 
     def pairs(self, numbers: list[int]) -> dict[int, None]:
         """Return the numbers of tags that are opened and closed among these."""
@@ -511,16 +511,16 @@ def once(found: list[ExpectedFact]) -> tuple[tuple[ExpectedFact, ...], int]:
     """Return the facts, equal ones once and without the example of the prompt, and how many are too many."""
     kept: dict[tuple[str, str], ExpectedFact] = {}
     beyond_count = 0
-    for told in found:
-        content = cut(told.content, EXTRACT_CONTENT_BYTES_MAX)
-        key = fold_name(told.name), fold_name(content)
-        if fold_name(told.content) == EXAMPLE:
+    for mention in found:
+        content = cut(mention.content, EXTRACT_CONTENT_BYTES_MAX)
+        key = fold_name(mention.name), fold_name(content)
+        if fold_name(mention.content) == EXAMPLE:
             continue
         if key in kept:
-            united = distinct_texts((*kept[key].categories, *told.categories))
+            united = distinct_texts((*kept[key].categories, *mention.categories))
             kept[key] = structs.replace(kept[key], categories=united)
         elif len(kept) < EXTRACT_ENTITY_COUNT_MAX:
-            kept[key] = ExpectedFact(told.name, content, told.categories)
+            kept[key] = ExpectedFact(mention.name, content, mention.categories)
         else:
             beyond_count += 1
     return tuple(kept.values()), beyond_count
@@ -534,12 +534,12 @@ NOT_ALONE: Final = "je j m moi mon ma mes nous notre nos".split()  # French, and
 
 
 def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Extracted | None:
-    """Return the mentions, and with them what the speaker said of themselves that no mention tells."""
+    """Return the mentions, and statements of the speaker about themselves that are in no mention."""
     if found is None or speaker is None:
         return found
-    # Without the notes, which were made of the very sentences that the speaker may have said.
+    # Without the notes, which were made of the very sentences that may be the speaker's.
     mentions = list(found.mentions[: found.told_count])
-    lost = list_untold(text, list_told_texts(mentions))
+    lost = list_uncovered(text, list_stated_texts(mentions))
     own = [
         it
         for it in lost
@@ -550,6 +550,6 @@ def with_speaker(found: Extracted | None, text: str, speaker: str | None) -> Ext
         return found
     known = end_of(speaker, mentions)
     name = tidy(speaker) if known is None else known.name
-    told = [*mentions, *(ExpectedMention(name, "person", it, UNSAID_PPM) for it in own)]
+    all_mentions = [*mentions, *(ExpectedMention(name, "person", it, UNSAID_PPM) for it in own)]
     notes = notes_of([it for it in lost if it not in own])
-    return structs.replace(found, mentions=(*told, *notes), uncovered_count=len(lost))
+    return structs.replace(found, mentions=(*all_mentions, *notes), uncovered_count=len(lost))

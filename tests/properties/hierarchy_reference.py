@@ -52,8 +52,8 @@ LINE_ENDS: Final = "\r\n"
 def lines_of(text: str, modality: str) -> list[str]:
     """Return the lines in which a text is read."""
     if modality == "conversation":
-        told = read_conversation(text)
-        return text.split("\n") if told is None else told or [""]
+        lines = read_conversation(text)
+        return text.split("\n") if lines is None else lines or [""]
     if modality == "document":
         text = text.replace("\r\n", "\n")
         return re.split("[\r\n\f]", text)
@@ -74,8 +74,8 @@ def read_conversation(text: str) -> list[str] | None:
     messages = messages_in(text)
     if messages is None:
         return None
-    said = [(it, body) for it in messages if (body := said_in(it))]
-    lines = (message_line(n, it, body) for n, (it, body) in enumerate(said))
+    spoken = [(it, body) for it in messages if (body := read_text(it))]
+    lines = (message_line(n, it, body) for n, (it, body) in enumerate(spoken))
     return [" ".join(re.split(f"[{LINE_ENDS}]+", line)) for line in lines]
 
 
@@ -128,7 +128,7 @@ def is_alone(value: dict[str, Any]) -> bool:
     return has_role and any(name in value for name in ("content", "parts", "text", "data"))
 
 
-def said_in(message: Any) -> str | None:
+def read_text(message: Any) -> str | None:
     """Return what a message says, which may be nothing; None if that cannot be read."""
     if not isinstance(message, dict):
         return None
@@ -161,7 +161,7 @@ def pieces_of(content: Any) -> list[tuple[str, bool]]:
 def mute_messages(text: str) -> tuple[list[int], int]:
     """Return the numbers of the messages that cannot be read, and the count of all messages."""
     messages = messages_in(text) or []
-    return [n for n, it in enumerate(messages) if said_in(it) is None], len(messages)
+    return [n for n, it in enumerate(messages) if read_text(it) is None], len(messages)
 
 
 def places(numbers: list[int]) -> str:
@@ -300,12 +300,12 @@ class Described(NamedTuple):
 
 def read_description(reply: str) -> Described | None:
     """Return text and caption; None if the reply says nothing."""
-    told = replace_surrogates(reply)
-    if byte_count(told) > REPLY_BYTES_MAX:
+    clean = replace_surrogates(reply)
+    if byte_count(clean) > REPLY_BYTES_MAX:
         return None
     tags = ("content", "caption")
-    tagged, titled = (tagged_text(it, told, tags) for it in tags)
-    text = (told if tagged is None else tagged).strip()
+    tagged, titled = (tagged_text(it, clean, tags) for it in tags)
+    text = (clean if tagged is None else tagged).strip()
     if text == "":
         return None
     lines = [line.strip() for line in (titled or "").split("\n") if line.strip()]
@@ -440,10 +440,11 @@ def groups_of(
 
 
 def new_groups(vectors: Mapping[str, Vector], rules: Rules) -> list[ExpectedGroup]:
-    left, found = dict(vectors), list[ExpectedGroup]()
-    while left and len(found) < NEW:
+    remaining, found = dict(vectors), list[ExpectedGroup]()
+    while remaining and len(found) < NEW:
         near = {
-            key: tuple(it for it in left if vector_ppm(left[key], left[it]) >= rules.near_ppm) for key in left
+            key: tuple(it for it in remaining if vector_ppm(remaining[key], remaining[it]) >= rules.near_ppm)
+            for key in remaining
         }
         # The vector with most others near it is the middle of
         # the next group; of equal ones that with the least id.
@@ -452,7 +453,7 @@ def new_groups(vectors: Mapping[str, Vector], rules: Rules) -> list[ExpectedGrou
             break
         middle = min(key for key, it in near.items() if len(it) == most)
         found.append(ExpectedGroup(None, near[middle]))
-        left = {key: it for key, it in left.items() if key not in near[middle]}
+        remaining = {key: it for key, it in remaining.items() if key not in near[middle]}
     return found
 
 

@@ -115,8 +115,11 @@ def speakers(draw: Draw) -> tuple[str, str, tuple[Turn, ...]]:
     The words for a person in an earlier turn and in the rewrite often mean the same, or nearly so.
     """
     query, thing = persons(draw), draw.pick(THINGS)
-    said, meant = draw.pick(tuple(PERSONS)), draw.pick(tuple(PERSONS))
-    theirs, mine = PERSONS[said], PERSONS[draw.pick(SAID_BY_OTHERS[said]) if draw.chance(7, 8) else meant]
+    pronoun, meant = draw.pick(tuple(PERSONS)), draw.pick(tuple(PERSONS))
+    theirs, mine = (
+        PERSONS[pronoun],
+        PERSONS[draw.pick(SAID_BY_OTHERS[pronoun]) if draw.chance(7, 8) else meant],
+    )
     text = draw.pick(("", "so ")) + f"{draw.pick(theirs)} {draw.pick((thing, thing, draw.pick(THINGS)))}"
     before = Turn(draw.pick(("user", "assistant", "tool")), text), Turn("user", persons(draw))
     rewrite = persons(draw) if draw.chance(1, 4) else f"{query} {draw.pick(mine)} {thing}"

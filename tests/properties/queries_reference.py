@@ -9,8 +9,8 @@ from tests.properties.antecedents_reference import (
     Asked,
     are_several,
     is_chinese,
+    is_mentioned,
     is_named,
-    is_said,
     letters,
     may_mean,
 )
@@ -82,7 +82,7 @@ from umi_core.language.tables import (
 from umi_core.messages.results import Resolution
 from umi_core.values import Turn
 
-# References: the words of a query that mean something said earlier, as M13.2 to M13.4 find them.
+# References: the words of a query that refer to an earlier turn, as M13.2 to M13.4 find them.
 #
 # What did he say about that?        he, that
 # fix it like before, before noon    it, like before, before
@@ -289,7 +289,7 @@ def known_nouns(turns: Sequence[Turn]) -> frozenset[str]:
     """Return the words that may be taken up with an article after these turns."""
     if not turns:
         return frozenset()
-    said = {*GENERAL}
+    seen = {*GENERAL}
     for turn in turns:
         line = spoken_words(turn.text)
         for place, it in enumerate(line):
@@ -297,14 +297,14 @@ def known_nouns(turns: Sequence[Turn]) -> frozenset[str]:
             # `the dog` alone tells no more than the question does, `the dog, Rex` does.
             is_bare = any(before in row for row in ARTICLES.values()) and before not in OTHERS
             if not is_bare or (place + 1 < len(line) and line[place + 1].is_big):
-                said.add(it.text)
-        said |= titled_in(turn.text)
+                seen.add(it.text)
+        seen |= titled_in(turn.text)
     small = {word for marks in MARKS.values() for word in marks}
-    return frozenset(word for word in said if word not in STOP_WORDS | UNIQUE | small)
+    return frozenset(word for word in seen if word not in STOP_WORDS | UNIQUE | small)
 
 
 def titled_in(text: str) -> set[str]:
-    """Return Chinese nouns of persons of which more is told: `刘医生`."""
+    """Return Chinese nouns of persons with more words: `刘医生`."""
     nouns = [noun for _, row in CHINESE_PERSON_ROWS for noun in row.split() if len(noun) == 2]
     found, at = set[str](), 1
     while at < len(text):
@@ -426,7 +426,7 @@ def nouns_behind(spoken: list[Spoken], place: int, end: int, term: Term) -> list
 
 # Persons in a rewrite, as in its query (M13.8).
 #
-# After `I left my charger` the speaker of that may ask `Is my charger there?`; anybody else asks for
+# After `I left my charger` the speaker of that may ask `Is my charger there?`; every other speaker asks for
 # `your charger`.
 
 
@@ -434,18 +434,18 @@ Said = tuple[str, str]  # the words for a person, and the word that follows
 
 
 def is_another_person(rewrite: str, query: str, turns: Sequence[Turn], language: str = "") -> bool:
-    asked, told = list(said_in(query, language)), list(said_in(rewrite, language))
+    asked, named = list(list_persons(query, language)), list(list_persons(rewrite, language))
     # The persons of the query must come again, in their order; others may stand between them.
     waiting = [person for person, _ in asked]
-    for person, _ in told:
+    for person, _ in named:
         if waiting and waiting[0] == person:
             waiting.pop(0)
     if waiting:
         return True
-    known = asked + [said for turn in turns for said in seen_by_asker(turn, language)]
+    known = asked + [term for turn in turns for term in seen_by_asker(turn, language)]
     return any(
-        count(told, person) > count(asked, person) and (person, follower) not in known
-        for person, follower in told
+        count(named, person) > count(asked, person) and (person, follower) not in known
+        for person, follower in named
     )
 
 
@@ -454,7 +454,7 @@ def person_of(word: str) -> str:
     return next((person for person, row in PERSON_ROWS if word in row.split()), "")
 
 
-def said_in(text: str, language: str) -> Iterator[Said]:
+def list_persons(text: str, language: str) -> Iterator[Said]:
     line = words(text)
     for place, word in enumerate(line):
         if (person := person_of(word)) and word not in LIGHT_WORDS.get(language, ()):
@@ -462,7 +462,7 @@ def said_in(text: str, language: str) -> Iterator[Said]:
 
 
 def seen_by_asker(turn: Turn, language: str) -> Iterator[Said]:
-    for person, follower in said_in(turn.text, language):
+    for person, follower in list_persons(turn.text, language):
         if turn.role == "user":
             yield person, follower
         else:
@@ -470,7 +470,7 @@ def seen_by_asker(turn: Turn, language: str) -> Iterator[Said]:
 
 
 def count(some: list[Said], person: str) -> int:
-    return len([said for said in some if said[0] == person])
+    return len([term for term in some if term[0] == person])
 
 
 # Replies about a query: the gate of rewrites, other ways to ask, and when either is asked for.
@@ -561,7 +561,7 @@ def why_refused(
     rewrite: str, query: str, asked: References, given: References, turns: Sequence[Turn]
 ) -> str | None:
     """Return the first reason against a rewrite; None if there is none."""
-    # The order of the reasons below is that of M13.8: the first one is told.
+    # The order of the reasons below is that of M13.8: the first one is reported.
     light = light_words(asked)
     added = [word for word in given.others if word not in light]
     asked_words = [it.text for it in spoken_words(query)]
@@ -572,8 +572,8 @@ def why_refused(
         return "too_long"
     if any(is_missing(word, rewrite, given, asked) for word in list_required_words(given, asked)):
         return "dropped_words"
-    left = left_open(asked, given)
-    if any(left.count(term) > asked.terms.count(term) for term in left):
+    open_terms = left_open(asked, given)
+    if any(open_terms.count(term) > asked.terms.count(term) for term in open_terms):
         return "new_reference"
     in_turns = [it for turn in turns for it in spoken_words(turn.text)]
     big_in_turns = [it.text for it in in_turns if it.is_big]
@@ -583,9 +583,9 @@ def why_refused(
     free = [word for word in added if word not in JOINING and not person_of(word)]
     if not all(stands(word, exact, small, given.big, asked.spoken) for word in free):
         return "foreign_word"
-    said = [word for word in asked_words if word not in STOP_WORDS]
-    small_said = [word for word in small_in_query if word not in STOP_WORDS]
-    if all(stands(word, said, small_said, given.big, asked.spoken) for word in added):
+    query_terms = [word for word in asked_words if word not in STOP_WORDS]
+    small_terms = [word for word in small_in_query if word not in STOP_WORDS]
+    if all(stands(word, query_terms, small_terms, given.big, asked.spoken) for word in added):
         return "nothing_added"
     if is_another_person(rewrite, query, turns, asked.spoken):
         return "changed_person"
@@ -626,10 +626,10 @@ def left_open(asked: References, given: References, with_bound: bool = False) ->
 
 
 def resolved_terms(asked: References, given: References) -> list[str]:
-    left, gone = left_open(asked, given, True), list[str]()
+    open_terms, gone = left_open(asked, given, True), list[str]()
     for term in asked.terms:
-        if term in left:
-            left.remove(term)
+        if term in open_terms:
+            open_terms.remove(term)
         else:
             gone.append(term)
     return gone
@@ -670,8 +670,8 @@ def is_misfit(rewrite: str, asked: References, given: References, turns: Sequenc
                 return False
             # `When does the Requiem perform the choir?`
             (one, thing), (two, person) = pairs
-            told = asked_about(rewrite, asked, turns)
-            is_turned = has_person(person, told) and not has_person(thing, told)
+            subject = asked_about(rewrite, asked, turns)
+            is_turned = has_person(person, subject) and not has_person(thing, subject)
             if not (is_turned and may(one, person, True) and may(two, thing, False)):
                 return False
     return True
@@ -714,7 +714,7 @@ def may_stand(
     noun = term.split(" ")[-1] if term.split(" ")[-1] in asked.definite else ""
     if noun == "" and term in BEFORE_NOUN:
         noun = asked.nouns[0] if asked.nouns else ""
-    if noun != "" and is_said(noun, about):
+    if noun != "" and is_mentioned(noun, about):
         if any(word.endswith(noun) for word in given.others):
             return True
         if is_chinese(noun) and noun in "".join(given.others):
@@ -761,8 +761,8 @@ def why_misnamed(
         if "…" not in term and not any(is_in(word, rewrite) for it in means for word in heavy(it)):
             return "unnamed"
     for _, text, number in named:
-        said = turns[number - 1].text if 1 <= number <= len(turns) else ""
-        if heavy(text) == () or not all(is_in(word, said) for word in heavy(text)):
+        turn_text = turns[number - 1].text if 1 <= number <= len(turns) else ""
+        if heavy(text) == () or not all(is_in(word, turn_text) for word in heavy(text)):
             return "wrong_turn"
     may = partial(may_stand, rewrite, asked, given, turns)
     for term in resolved_terms(asked, given):

@@ -344,8 +344,8 @@ def read_decision(reply: str) -> tuple[bool, str | None]:
         return False, None
     insides, rewrites = list_enclosed(text, "decision"), list_enclosed(text, "rewritten_query")
     rewrite = rewrites[0].strip() if rewrites else ""
-    said = [words_of(inside) for inside in insides]
-    return said == [["no", "retrieve"]], rewrite if rewrite not in NO_QUERY else None
+    answers = [words_of(inside) for inside in insides]
+    return answers == [["no", "retrieve"]], rewrite if rewrite not in NO_QUERY else None
 
 
 def words_of(text: str) -> list[str]:
@@ -478,8 +478,8 @@ def read_verdicts(reply: str, pairs: Container[Pair], floor_ppm: int) -> Verdict
     rows = rows_of(reply, replies.ArrayOf(dict), ("new", "old"))
     if rows is None:
         return None
-    told = [pair_of(row) for row in rows]
-    read = [(pair, verdict_of(row, told, pairs)) for pair, row in zip(told, rows, strict=True)]
+    row_pairs = [pair_of(row) for row in rows]
+    read = [(pair, verdict_of(row, row_pairs, pairs)) for pair, row in zip(row_pairs, rows, strict=True)]
     found = [(pair, it) for pair, it in read if pair is not None and isinstance(it, ExpectedVerdict)]
     related = [(pair, it) for pair, it in found if it.kind != "none" and it.confidence_ppm >= floor_ppm]
     return Verdicts(tuple(related), tuple(it for _, it in read if isinstance(it, str)))
@@ -508,9 +508,9 @@ def verdict_of(row: Any, all_pairs: list[Pair | None], pairs: Container[Pair]) -
         return "unknown_pair"
     if all_pairs.count(pair) > 1:
         return "duplicate_pair"
-    said = row.get("type")
-    said = said[0] if isinstance(said, list) and len(said) == 1 else said
-    kind = fold_name(said) if isinstance(said, str) else ""
+    kind_given = row.get("type")
+    kind_given = kind_given[0] if isinstance(kind_given, list) and len(kind_given) == 1 else kind_given
+    kind = fold_name(kind_given) if isinstance(kind_given, str) else ""
     for begin, meant in OTHER_KINDS.items():
         kind = meant if kind.startswith(begin) and " " not in kind else kind
     if kind not in ("none", *EVOLUTION_KINDS):
@@ -518,8 +518,8 @@ def verdict_of(row: Any, all_pairs: list[Pair | None], pairs: Container[Pair]) -
     sure_ppm = confidence_ppm(row.get("confidence"))
     if sure_ppm is None:
         return "bad_confidence"
-    told = row.get("reason")
-    reason = cut(told, RELATION_REASON_BYTES_MAX) if isinstance(told, str) else ""
+    given = row.get("reason")
+    reason = cut(given, RELATION_REASON_BYTES_MAX) if isinstance(given, str) else ""
     return ExpectedVerdict(kind, sure_ppm, reason, "model")
 
 
@@ -593,8 +593,8 @@ def decide(row: dict[str, Any], entity_id: str, entity_type: str, config: Config
     """Return the decision of a row about its entity, or why the table decides."""
     # The order is that of M9.5: whatever is malformed comes before what is well-formed and not followed
     # (CHOICES).
-    said = row.get("block")
-    block = fold_name(said) if isinstance(said, str) else None
+    block_given = row.get("block")
+    block = fold_name(block_given) if isinstance(block_given, str) else None
     if block == "system":
         return "system_block"
     if block not in OFFERED:
@@ -611,8 +611,8 @@ def decide(row: dict[str, Any], entity_id: str, entity_type: str, config: Config
         return "persona_not_self"
     if entity_type == "self":
         return "self_is_fixed"
-    told = row.get("reason")
-    reason = cut(told, REASON_BYTES) if isinstance(told, str) else ""
+    given = row.get("reason")
+    reason = cut(given, REASON_BYTES) if isinstance(given, str) else ""
     cause = why_not_at_once(block, sure_ppm, config) if promote else None
     return RoutingDecision(entity_id, block, promote and cause is None, sure_ppm, reason, "model", cause)
 

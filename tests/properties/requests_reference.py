@@ -70,14 +70,14 @@ def label(name: str, value: object) -> Error | None:
 
 def messages(name: str, value: object) -> Error | None:
     if isinstance(value, tuple) and len(value) <= 100:
-        mute = [n for n, it in enumerate(value) if not is_said(it)]
+        mute = [n for n, it in enumerate(value) if not has_text(it)]
         if mute:
             return errors.UnreadableMessages(len(mute), len(value), places(mute))
     good = isinstance(value, tuple) and 0 < len(value) <= 100 and all(is_message(it) for it in value)
     return None if good else BadMessages(name, show_value(value), "")
 
 
-def is_said(value: Any) -> bool:
+def has_text(value: Any) -> bool:
     """Return True if a message has a role, a content, and in one of its parts a text that is not blank."""
     if not isinstance(value, tuple) or any(not isinstance(it, tuple) or len(it) != 2 for it in value):
         return False
@@ -421,8 +421,8 @@ WRONG: Final[Mapping[str, Wrong]] = {
 def wrong_of(cls: type[Request], name: str, domain: str) -> Wrong:
     """Return the check of a field. Raises Incomplete if its domain is unknown."""
     if domain not in WRONG:
-        told = f"the domain {domain} of {cls.__name__}.{name} is unknown to the judge"
-        raise Incomplete(f"{told}: add it to WRONG in tests/properties/requests_reference.py")
+        message = f"the domain {domain} of {cls.__name__}.{name} is unknown to the judge"
+        raise Incomplete(f"{message}: add it to WRONG in tests/properties/requests_reference.py")
     return WRONG[domain]
 
 

@@ -52,7 +52,7 @@ def each(fits: Fits) -> Fits:
     return lambda value: type(value) is tuple and all(map(fits, value))
 
 
-def are_told(value: object) -> bool:
+def are_fact_texts(value: object) -> bool:
     return each(is_text)(value) and len(value) <= 100  # type: ignore[arg-type]  # it is a tuple
 
 
@@ -242,8 +242,8 @@ def check_kinds(bodies: Mapping[str, Any]) -> None:
     for kind, cls in bodies.items():
         known = [*FIELDS.get(kind, ()), *(name for of, name in ANYTHING if of == kind)]
         if unread := [name for name in cls.__struct_fields__ if name not in known]:
-            told = f"rows of kind {kind} are unknown to the judge in {', '.join(unread)}"
-            raise Incomplete(f"{told}: add them to FIELDS in tests/properties/rows_reference.py")
+            message = f"rows of kind {kind} are unknown to the judge in {', '.join(unread)}"
+            raise Incomplete(f"{message}: add them to FIELDS in tests/properties/rows_reference.py")
 
 
 # At import, so that a new field of a row cannot stay unjudged.
@@ -320,7 +320,7 @@ STATE_FIELDS: Final[Mapping[str, Fits]] = {
     "tiers.session.last_query": or_none(is_short_text), "tiers.session.names": are_names,
     "tiers.session.version": COUNT, "tiers.session.creator": is_text,
     "tiers.session.members": each(is_member), "tiers.session.load_count": COUNT,
-    "tiers.session.told": are_told, "tiers.session.left_out_count": COUNT,
+    "tiers.session.told": are_fact_texts, "tiers.session.left_out_count": COUNT,
     "tiers.access.unsaved": table(lambda value: value is None), "tiers.access.cursor": is_text,
     "tiers.access.head_version": COUNT, "tiers.access.is_due": of_type(bool), "tiers.access.ran_ms": MOMENT,
     "tiers.access.touch_count": COUNT, "tiers.access.forgotten": each(is_text),

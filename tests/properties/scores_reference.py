@@ -55,11 +55,11 @@ def recency_ppm(age_ms: int) -> int:
     # Half a week is 0.1000... in binary: only the first root counts, 2**-(1/2), and recency is 707,106.
     # In whole numbers, so that every machine and every port gets the same.
     part = rest_ms * 2**BITS // WEEK_MS
-    left = UNIT
+    remaining = UNIT
     for bit, root in zip(reversed(range(BITS)), ROOTS, strict=True):
         if part >> bit & 1:
-            left = left * root // UNIT
-    return ONE * left // UNIT >> weeks
+            remaining = remaining * root // UNIT
+    return ONE * remaining // UNIT >> weeks
 
 
 def frequency_ppm(count: int, age_ms: int) -> int:
@@ -103,8 +103,8 @@ def words_ppm(query: str, rows: Sequence[tuple[str, str]]) -> list[int]:
 
 def stated_in(name: str, text: str) -> dict[str, int]:
     """Return how often a row has each term: in its name, or in its text if it is there more often."""
-    named, said = Counter(terms(name)), Counter(terms(text))
-    return {term: max(named[term], said[term]) for term in {**named, **said}}
+    named, in_text = Counter(terms(name)), Counter(terms(text))
+    return {term: max(named[term], in_text[term]) for term in {**named, **in_text}}
 
 
 def weight_of(term: str, stated: Sequence[Mapping[str, int]]) -> int:
@@ -136,10 +136,10 @@ def united_ppm(vector_ppm: int, words_ppm: int) -> int:
     least, most = max(vector_ppm, words_ppm), ONE
     # r**3 = 1 - (1 - v**3) * (1 - w): each list can only add. Words alone with a fifth of the weight give
     # 584,803; a vector alone keeps its score; 500,000 and 200,000 give 669,432.
-    left = (ONE**3 - vector_ppm**3) * (ONE - words_ppm)
+    rest = (ONE**3 - vector_ppm**3) * (ONE - words_ppm)
     while least < most:  # the greatest r for which r**3 is not more than ONE**3 - left / ONE
         middle = (least + most + 1) // 2
-        if middle**3 * ONE <= ONE**4 - left:
+        if middle**3 * ONE <= ONE**4 - rest:
             least = middle
         else:
             most = middle - 1

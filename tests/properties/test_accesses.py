@@ -72,8 +72,8 @@ def test_the_records_that_stay_are_those_that_a_plain_table_keeps(accesses: Acce
                 table = table.without(keys)
                 plain.forget(keys)
             else:
-                told = [(Address(SCOPE, "access", key), number) for key in keys]
-                table = table.record_writes(table.writes(SCOPE), told)
+                versions = [(Address(SCOPE, "access", key), number) for key in keys]
+                table = table.record_writes(table.writes(SCOPE), versions)
                 plain.save(dict.fromkeys(keys, number))
             assert dict(table.records) == plain.records
             assert list(table.unsaved) == list(plain.unsaved)
@@ -110,9 +110,9 @@ class PlainTable:
         self.records = {key: it for key, it in self.records.items() if key not in there}
         self.unsaved |= dict.fromkeys(there)
 
-    def save(self, told: Mapping[str, int]) -> None:
+    def save(self, versions: Mapping[str, int]) -> None:
         known = dict(self.versions)
-        newer = {key: version for key, version in told.items() if version >= known.get(key, 0)}
+        newer = {key: version for key, version in versions.items() if version >= known.get(key, 0)}
         waiting = list(self.unsaved)
         self.unsaved |= dict.fromkeys(newer)
         for key in newer:

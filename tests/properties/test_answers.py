@@ -84,7 +84,7 @@ def row(draw: Draw) -> Row:
 
 
 def answered(draw: Draw) -> tuple[Reads, tuple[Row, ...], tuple[str, ...]]:
-    """Draw a question, rows that are told, and the kinds of which an unread row counts."""
+    """Draw a question, rows that are returned, and the kinds of which an unread row counts."""
     where, least_ppm = tuple(draw.subset(CONDITIONS, 1, 9)), draw.pick((0, 1, 500_000))
     kinds = draw.pick((("entity",), ("entity", "category")))
     queries: tuple[Reads, ...] = (

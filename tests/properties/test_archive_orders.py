@@ -79,20 +79,20 @@ def histories(draw: st.DrawFn) -> list[Turn]:
     return [Turn(it, *at) for it, at in zip(asked, places, strict=True)]
 
 
-def reply_of(asked: Asked, told: Any) -> object:
+def reply_of(asked: Asked, answer: Any) -> object:
     """Return the reply of a memory for one of the reference."""
     name, text = asked
     if name == "tell":
-        version, change = told
+        version, change = answer
         return as_stored((ALICE, text), version=version, change=change)
     if name == "forget":
-        return Forgotten(told)
+        return Forgotten(answer)
     if name == "get":
-        return entity(ALICE, text, told) if told else None
+        return entity(ALICE, text, answer) if answer else None
     if name == "count":
-        return told
+        return answer
     texts = {fact(ALICE, it): it for it in TEXTS}
-    return Listed(tuple(entity(ALICE, texts[key], version) for key, version in told))
+    return Listed(tuple(entity(ALICE, texts[key], version) for key, version in answer))
 
 
 REQUESTS: dict[str, Any] = {
@@ -107,19 +107,19 @@ REQUESTS: dict[str, Any] = {
 
 def is_accepted(turns: list[Turn], replies: dict[int, object]) -> bool:
     """Return True if the oracle accepts all of these replies."""
-    told, ids = History(), dict[int, str]()
+    history, ids = History(), dict[int, str]()
     for at in range(3 * len(turns)):
         turn = next(it for it in turns if at in (it.issued, it.landed, it.replied))
         name, text = turn.asked
         if at == turn.issued:
-            ids[turn.issued] = told.ask(REQUESTS[name](text))
+            ids[turn.issued] = history.ask(REQUESTS[name](text))
             if name == "tell":
-                told.hear(ids[turn.issued], "extract", extraction((ALICE, text)))
+                history.hear(ids[turn.issued], "extract", extraction((ALICE, text)))
         elif at == turn.landed and not turn.is_read:
-            told.land(ids[turn.issued])
+            history.land(ids[turn.issued])
         elif at == turn.replied:
             try:
-                told.close(ids[turn.issued], Done(reply_of(turn.asked, replies[turn.issued])))
+                history.close(ids[turn.issued], Done(reply_of(turn.asked, replies[turn.issued])))
             except Broken:
                 return False
     return True
@@ -167,8 +167,8 @@ PLANTED = [
 
 
 def test_planted_replies_are_refused_by_both() -> None:
-    for told, write, read, of_write, of_read, lie in PLANTED:
+    for name, write, read, of_write, of_read, lie in PLANTED:
         turns = [Turn(write, *of_write), Turn(read, *of_read)]
         replies = made_in_place(turns) | {of_read[0]: lie}
-        assert not any(explains(order, replies) for order in permutations(turns)), told
-        assert not is_accepted(turns, replies), told
+        assert not any(explains(order, replies) for order in permutations(turns)), name
+        assert not is_accepted(turns, replies), name

@@ -72,26 +72,26 @@ def with_times(shown: Sequence[dict[str, str]], found: Sequence[prompts.FoundTex
 
 
 def extract(draw: Draw) -> Asked:
-    said, speaker, day = text(draw), draw.pick((None, "", "Ann")), draw.pick((None, 0))
-    asked = {"text": said} | told_on(day) | ({} if speaker is None else {"speaker": speaker})
-    return prompts.ask_extract(said, speaker, day), asked
+    content, speaker, day = text(draw), draw.pick((None, "", "Ann")), draw.pick((None, 0))
+    asked = {"text": content} | write_date(day) | ({} if speaker is None else {"speaker": speaker})
+    return prompts.ask_extract(content, speaker, day), asked
 
 
-def told_on(day: int | None) -> dict[str, str]:
+def write_date(day: int | None) -> dict[str, str]:
     return {} if day is None else {"told": "Thursday 1970-01-01"}
 
 
 def route(draw: Draw) -> Asked:
     one: Any = first_sound("entity")
     about = tuple(structs.replace(one, id=f"ent_{n}", content=it) for n, it in enumerate(texts(draw)))
-    said = text(draw)
+    content = text(draw)
     shown = [
         {"entity_id": it.id, "type": it.type, "name": it.name, "content": cut(it.content, SHOWN)}
         for it in about
     ]
     day = draw.pick((None, 0))
-    inputs = {"entities": shown, "context": cut(said, 2_000)} | told_on(day)
-    return prompts.ask_route(about, said, day), inputs
+    inputs = {"entities": shown, "context": cut(content, 2_000)} | write_date(day)
+    return prompts.ask_route(about, content, day), inputs
 
 
 def evolve(draw: Draw) -> Asked:
@@ -117,12 +117,12 @@ def asked_after(ask: Callable[[str, tuple[Turn, ...]], str]) -> Domain:
 
 
 def memories(draw: Draw) -> Asked:
-    kind, said = draw.pick(MEMORY_TYPES), text(draw)
+    kind, content = draw.pick(MEMORY_TYPES), text(draw)
     topics = tuple(zip(texts(draw), texts(draw), strict=False))
     known = [{"name": name, "about": about} for name, about in topics]
     day = draw.pick((None, 0))
-    shown = {"memory_type": kind, "categories": known, "text": said} | told_on(day)
-    return prompts.ask_memories(kind, said, topics, day), shown
+    shown = {"memory_type": kind, "categories": known, "text": content} | write_date(day)
+    return prompts.ask_memories(kind, content, topics, day), shown
 
 
 def reflect(draw: Draw) -> Asked:

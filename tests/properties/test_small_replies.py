@@ -10,7 +10,7 @@ from typing import Final
 
 from tests.properties.readings import check_read
 from tests.properties.replies import ASKED, PAIRS
-from tests.properties.text_reference import list_untold, sentences
+from tests.properties.text_reference import list_uncovered, sentences
 from umi_core import limits
 from umi_core.config import Config
 from umi_core.language import extraction
@@ -75,12 +75,12 @@ SAID: Final = (
 )  # fmt: skip
 
 
-def test_a_sentence_is_told_by_its_own_words_in_their_order() -> None:
+def test_a_sentence_is_covered_by_its_own_words_in_their_order() -> None:
     for first, second, between in product(SAID, SAID, (" ", "", "\n")):
         text = first + between + second
         assert list(find_sentences(text)) == sentences(text), text
-        for told in subsets(SAID):
-            assert list(extraction.find_uncovered(text, told)) == list_untold(text, told), (text, told)
+        for known in subsets(SAID):
+            assert list(extraction.find_uncovered(text, known)) == list_uncovered(text, known), (text, known)
 
 
 # Rows about what was asked.

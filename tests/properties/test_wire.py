@@ -39,7 +39,7 @@ MONTH_STARTS: Final = [
 TIMES: Final = (
     0, 1, DAY_MS, 59 * DAY_MS, 789 * DAY_MS + 1, 1_735_689_599_999, LAST_MS, LAST_MS + 1, *MONTH_STARTS,
 )  # fmt: skip
-COMMON: Final[dict[str, Sequence[object]]] = {  # by domain, what is mostly said
+COMMON: Final[dict[str, Sequence[object]]] = {  # by domain, the usual values
     "time": TIMES, "limit": (1, 5, 10, 99, 100), "skip": (0, 10, 25, 1_000),
     "query": ("tea", "likes tea", "日本"), "seq": (1, 2, 12, *around(10**12)),
     "switch": (True, False), "author": ("user", "model"), "api_label": ("human", "my diet", "日本", "é"),
@@ -83,7 +83,7 @@ ERRORS: Final = tuple(
 
 
 def requests(draw: Draw) -> tuple[Request, Outcome, int]:
-    """Draw a request, its outcome, and a number that chooses how the request is said."""
+    """Draw a request, its outcome, and a number that chooses how the request is written."""
     cls: Any = draw.pick((*REPLIES, *SEARCHES))
     is_of_model = cls in SEARCHES and draw.chance(1, 2)
     request = cls(1, **(of_model if is_of_model else arguments)(draw, cls))

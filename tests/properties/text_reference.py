@@ -322,18 +322,22 @@ BEFORE_WORDS: Final = "([{<\"'“”‘’„«»¿¡*_-"
 NO_STOPS: Final = ((0x0E00, 0x0EFF),)  # Thai and Lao write a blank between two clauses
 
 
-def list_untold(text: str, told: Sequence[str]) -> list[str]:
-    """List the sentences with a clause of which too little is told."""
-    known = [said for each in told for sentence in sentences(each) for said in list_clauses(sentence)]
-    stated = [(said, sentence) for sentence in sentences(text) for said in list_clauses(sentence)]
-    distinct = {said: runs_of(said) for said, _ in stated}
+def list_uncovered(text: str, texts: Sequence[str]) -> list[str]:
+    """List the sentences with a clause of which too little is covered."""
+    known = [clause for each in texts for sentence in sentences(each) for clause in list_clauses(sentence)]
+    stated = [(clause, sentence) for sentence in sentences(text) for clause in list_clauses(sentence)]
+    distinct = {clause: runs_of(clause) for clause, _ in stated}
     once = {run for run, count in Counter(chain.from_iterable(distinct.values())).items() if count == 1}
-    lost = {said for said, runs in distinct.items() if not is_told(said, once.intersection(runs), known)}
+    lost = {
+        clause for clause, runs in distinct.items() if not is_covered(clause, once.intersection(runs), known)
+    }
     first = dict(reversed(stated))
-    return drop_repeated([sentence for said, sentence in stated if said in lost and first[said] == sentence])
+    return drop_repeated(
+        [sentence for clause, sentence in stated if clause in lost and first[clause] == sentence]
+    )
 
 
-def is_told(clause: Clause, own: set[str], known: Sequence[Clause]) -> bool:
+def is_covered(clause: Clause, own: set[str], known: Sequence[Clause]) -> bool:
     """Return True if the known statements tell enough of `own`, the runs that only this clause has."""
     mine = runs_of(clause)
     near = [it for it in known if 3 * len(runs_of(it) & mine) >= len(runs_of(it))]
@@ -357,7 +361,7 @@ def list_clauses(sentence: str) -> list[Clause]:
     words = re.split(r"(\s+)", sentence)
     inner = [";" if it.lower() in BUTS else it for it in words[1:-1]]
     parts = re.split("[;；]", "".join((words[0], *inner, *words[1:][-1:])))
-    return [said for part in parts for said in list_parts(part.strip())]
+    return [clause for part in parts for clause in list_parts(part.strip())]
 
 
 BUTS: Final = ("but", "aber", "mais", "pero", "però", "mas", "maar", "ale", "но")
@@ -372,7 +376,7 @@ def list_parts(sentence: str) -> list[Clause]:
         last = last if char.isspace() else char
         if is_end and not sentence[number + 1 : number + 2].isspace():
             found.append("")
-    return [said for clause in found if (said := list_telling_terms(clause))]
+    return [terms for clause in found if (terms := list_telling_terms(clause))]
 
 
 @lru_cache(maxsize=KEPT)
@@ -494,11 +498,11 @@ def language_of(text: str, spoken: list[Spoken]) -> str:
     """Return the language of most words; empty if none is known."""
     if set("¿¡") & set(text):
         return "es"
-    heard = [it.text for it in spoken if not it.is_big or (it.begins and it.text not in MAYBE_NAMES)]
+    small = [it.text for it in spoken if not it.is_big or (it.begins and it.text not in MAYBE_NAMES)]
     # More than, not as many as: of equal counts the language that MARKS has first.
     best, best_count = "", 0
     for language, marks in MARKS.items():
-        count = len([word for word in heard if word in marks])
+        count = len([word for word in small if word in marks])
         if count > best_count:
             best, best_count = language, count
     return best

@@ -210,8 +210,8 @@ def line_of(request: Request, draw: Draw) -> RequestLine | None:
             given = {"label": name, "old_content": old, "new_content": new, "all": every}
             return RequestLine("POST", ("tools", "core_memory_replace"), body=shorter(given, draw, all=False))
         case api.AddMessages(messages=messages):
-            told_messages = [dict(draw.pick((parts, parts[::-1]))) for parts in messages]  # in any order
-            return RequestLine("POST", ("messages",), body={"messages": told_messages})
+            reordered = [dict(draw.pick((parts, parts[::-1]))) for parts in messages]  # in any order
+            return RequestLine("POST", ("messages",), body={"messages": reordered})
         case api.ListMessages():
             given = fields(request, "before after limit")
             return RequestLine("GET", ("messages",), draw.pick((given, with_ids(given))))
@@ -321,8 +321,8 @@ def fields(request: Request, names: str) -> Json:
 
 def shorter(given: Json, draw: Draw, **defaults: object) -> Json:
     """Return the fields, or leave out defaults, which otherwise are null if they are None."""
-    told = {name: value for name, value in given.items() if value not in (None, defaults.get(name))}
-    return draw.pick((given, told))
+    changed = {name: value for name, value in given.items() if value not in (None, defaults.get(name))}
+    return draw.pick((given, changed))
 
 
 def description_of(request: api.UpdateBlock, draw: Draw) -> Json:
@@ -449,7 +449,7 @@ METHODS: Final[Mapping[type, Method]] = {
 
 OWN: Final[Mapping[type, Mapping[str, object]]] = {api.CreateBlock: {"value": ""}}
 """Fields that a method may leave out though its request may not."""
-PLAIN: Final = ("role", "content")  # of a message that is only said
+PLAIN: Final = ("role", "content")  # of a plain message
 
 
 class Called(Data):
@@ -470,16 +470,16 @@ def write_call(request: Request) -> Called | None:
     fields.pop("author", None)  # the object has one, for all that it asks
     if isinstance(request, api.AddMessages) and [tuple(dict(it)) for it in request.messages] == [PLAIN]:
         return Called("add_message", tuple(dict(request.messages[0]).values()), {"key": key})
-    said = {
+    arguments = {
         name: write_argument(name, fields.pop(name)) for name in f"{method.places} {method.names}".split()
     }
     if any(value != defaults[name] for name, value in fields.items()):
         return None
-    places = [said[name] for name in method.places.split()]
+    places = [arguments[name] for name in method.places.split()]
     # Trailing defaults may be left out by place; one before a given value may not.
     while places and places[-1] == defaults[method.places.split()[len(places) - 1]]:
         places.pop()
-    names = {name: said[name] for name in method.names.split() if said[name] != defaults[name]}
+    names = {name: arguments[name] for name in method.names.split() if arguments[name] != defaults[name]}
     return Called(method.name, tuple(places), names if key is None else {**names, "key": key})
 
 

@@ -25,7 +25,7 @@ RIGHT_PERCENT_MIN: Final = 66  # of what can be resolved; the rest is to be left
 FOUND_PERCENT_MIN: Final = 80
 ORDINARY_PERCENT_MAX: Final = 5  # of what is extracted: `Wow`, `Sounds`, `Keep`
 
-# What somebody says, and the names in it, `a|b` where either will do.
+# Lines of a chat, and the names in each, `a|b` where either will do.
 LINES: Final = (
     ("Wow, that's awesome! Keep it up!", ""),
     ("Hey Mel! Good to see you! How have you been?", "Mel"),
@@ -81,19 +81,19 @@ def test_what_is_extracted_from_a_chat_are_its_names() -> None:
     found = expected = ordinary = 0
     for text, names in LINES:
         options = [option.split("|") for option in names.split(", ") if option]
-        said = [row["name"] for row in json.loads(truth("extract", ask_extract(text)))["entities"]]
+        extracted = [row["name"] for row in json.loads(truth("extract", ask_extract(text)))["entities"]]
         expected += len(options)
-        found += sum(any(name in said for name in option) for option in options)
-        ordinary += sum(not any(name in option for option in options) for name in said)
+        found += sum(any(name in extracted for name in option) for option in options)
+        ordinary += sum(not any(name in option for option in options) for name in extracted)
     assert found * 100 >= FOUND_PERCENT_MIN * expected
     assert ordinary * 100 <= ORDINARY_PERCENT_MAX * (found + ordinary)
 
 
-@pytest.mark.parametrize("told", ["Alice left Acme, now at StartupX", "Alice quit Acme for StartupX"])
-def test_a_job_that_ended_is_no_longer_what_is_known_of_a_person(told: str) -> None:
+@pytest.mark.parametrize("text", ["Alice left Acme, now at StartupX", "Alice quit Acme for StartupX"])
+def test_a_job_that_ended_is_no_longer_what_is_known_of_a_person(text: str) -> None:
     pair = Pair(model=truth)
     assert isinstance(pair.ask(Remember(1, "Alice works at Acme")), Done)
-    changed = pair.ask(Remember(2, told))
+    changed = pair.ask(Remember(2, text))
     assert isinstance(changed, Done)
     assert isinstance(changed.value, Remembered)
     old = fact_id(SCOPE, (ALICE, entity_id(SCOPE, "Acme")), "Alice works at Acme")
@@ -105,7 +105,7 @@ def test_a_job_that_ended_is_no_longer_what_is_known_of_a_person(told: str) -> N
     assert verdicts[shown.value.by] == ("update", "model")
 
 
-def test_who_an_assistant_is_becomes_its_persona() -> None:
+def test_a_self_description_of_an_assistant_becomes_its_persona() -> None:
     pair = Pair(model=truth)
     assert isinstance(pair.ask(Remember(1, "My name is Umi and I help with memory management")), Done)
     shown = pair.ask(Render(2))

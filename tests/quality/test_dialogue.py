@@ -40,7 +40,7 @@ Chris, Nadia, Hamburg, Grandma, Er Ming, Rome, Porto, Friday, Sunday, Prag, Sevi
 
 
 class Labelled(Data):
-    """A question, and what people said of it."""
+    """A question, and how people labelled it."""
 
     example: Example
     refers: bool
@@ -77,22 +77,22 @@ def test_what_refers_is_found_and_of_the_rest_no_model_is_asked() -> None:
 
 
 def test_right_rewrites_are_taken() -> None:
-    told = [(one, rewrite) for one in LABELLED for rewrite in one.right]
-    taken = [one.takes(rewrite) for one, rewrite in told]
+    pairs = [(one, rewrite) for one in LABELLED for rewrite in one.right]
+    taken = [one.takes(rewrite) for one, rewrite in pairs]
     assert sum(taken) * 100 >= RIGHT_TAKEN_PERCENT_MIN * len(taken)
 
 
 def test_no_rewrite_changes_a_person_drops_a_word_or_adds_one() -> None:
     kinds = ("person", "dropped", "foreign", "inflected_wrong")
-    told = [(one, rewrite) for one in LABELLED for kind, rewrite in one.wrong if kind in kinds]
-    assert len(told) > 50
-    assert [rewrite for one, rewrite in told if one.takes(rewrite)] == []
+    pairs = [(one, rewrite) for one in LABELLED for kind, rewrite in one.wrong if kind in kinds]
+    assert len(pairs) > 50
+    assert [rewrite for one, rewrite in pairs if one.takes(rewrite)] == []
 
 
 def test_what_refers_to_nothing_is_rewritten_to_nothing() -> None:
-    told = [(one, rewrite) for one in LABELLED if not one.refers for _, rewrite in one.wrong]
-    assert len(told) > 30
-    assert sum(one.takes(rewrite) for one, rewrite in told) * 100 <= 10 * len(told)
+    pairs = [(one, rewrite) for one in LABELLED if not one.refers for _, rewrite in one.wrong]
+    assert len(pairs) > 30
+    assert sum(one.takes(rewrite) for one, rewrite in pairs) * 100 <= 10 * len(pairs)
 
 
 def is_right(one: Example, words_right: set[str]) -> bool:
@@ -102,13 +102,13 @@ def is_right(one: Example, words_right: set[str]) -> bool:
 
 
 def test_what_the_model_resolves_is_right_or_left_alone() -> None:
-    told = [(one.example, set(words(" ".join((*one.example.expected, *one.right))))) for one in LABELLED]
+    labelled = [(one.example, set(words(" ".join((*one.example.expected, *one.right))))) for one in LABELLED]
     chat = examples((HERE / "chat.jsonl").read_text("utf-8"))
-    told += [(one, set(words(" ".join(one.expected)))) for one in chat]
-    adopted = [(one, right) for one, right in told if resolved(one).outcome == "resolved"]
+    labelled += [(one, set(words(" ".join(one.expected)))) for one in chat]
+    adopted = [(one, right) for one, right in labelled if resolved(one).outcome == "resolved"]
     assert len(adopted) > 60
-    said_more = [one.query for one, right in adopted if not is_right(one, right | DESCRIBING)]
-    assert len(said_more) * 100 <= (100 - RESOLVED_RIGHTLY_PERCENT_MIN) * len(adopted), said_more
+    unlike = [one.query for one, right in adopted if not is_right(one, right | DESCRIBING)]
+    assert len(unlike) * 100 <= (100 - RESOLVED_RIGHTLY_PERCENT_MIN) * len(adopted), unlike
 
 
 DESCRIBING: Final = set(
@@ -120,10 +120,10 @@ DESCRIBING: Final = set(
 def test_names_that_are_extracted_are_names() -> None:
     texts = dict.fromkeys(turn.text for one in LABELLED for turn in one.example.turns)
     queries = dict.fromkeys(one.example.query for one in LABELLED)
-    said = [row["name"] for text in (*texts, *queries) for row in extracted(text)]
-    odd = [name for name in said if not any(known in name or name in known for known in NAMES)]
-    assert len(said) > 70
-    assert len(odd) * 100 <= (100 - NAMES_PERCENT_MIN) * len(said), odd
+    names = [row["name"] for text in (*texts, *queries) for row in extracted(text)]
+    odd = [name for name in names if not any(known in name or name in known for known in NAMES)]
+    assert len(names) > 70
+    assert len(odd) * 100 <= (100 - NAMES_PERCENT_MIN) * len(names), odd
 
 
 def extracted(text: str) -> list[dict[str, str]]:

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
-from tools.measured.finding import Dialogue, Tally, main, read_dialogues, told_lines
+from tools.measured.finding import Dialogue, Tally, list_evidence_lines, main, read_dialogues
 
 LOCOMO = [
     {
@@ -49,8 +49,8 @@ def test_a_conversation_is_read_in_the_order_of_its_sessions(tmp_path: Path) -> 
     dialogue = dialogue_of(tmp_path, LOCOMO)
     assert [turn.speaker for turn in dialogue.turns] == ["Ann", "Bob", "Bob"]
     assert [sorted(it.evidence) for it in dialogue.questions] == [[2], [0], []]
-    assert told_lines(dialogue.turns, frozenset({0})) == ["The garden shed needs a new roof."]
-    assert told_lines(dialogue.turns, frozenset()) == []
+    assert list_evidence_lines(dialogue.turns, frozenset({0})) == ["The garden shed needs a new roof."]
+    assert list_evidence_lines(dialogue.turns, frozenset()) == []
 
 
 def test_evidence_is_marked_at_turns_or_at_sessions(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_hits_count_by_their_place_and_by_what_a_prompt_shows() -> None:
     assert Tally().row("none") == ("none", "0", "0.0 %", "0.0 %", "0.0 %", "0")
 
 
-def test_all_three_find_what_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_three_find_the_planted_bug(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, samples in (("talk", LOCOMO), ("stack", [STACK | {"haystack_session_ids": ["s1", "s2"]}])):
         (tmp_path / f"{name}.json").write_text(json.dumps(samples))
     assert main([str(tmp_path / "talk.json"), str(tmp_path / "stack.json"), "--samples", "1"]) == 0

@@ -264,7 +264,7 @@ def test_without_a_mistake_nothing_is_found(find: Callable[[], str]) -> None:
 @pytest.mark.parametrize("plant", FINDS, ids=lambda plant: plant.__name__)
 def test_a_mistake_of_the_simulator_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    find, told = FINDS[plant]
+    find, message = FINDS[plant]
     found = find()
     assert found
-    assert told in found
+    assert message in found

@@ -25,7 +25,7 @@ def test_every_kind_is_on_in_all_faults() -> None:
     assert list(draw(find("all_faults"), 0).faults) == list(KINDS)
 
 
-def test_what_is_said_in_another_way_shows_its_bug_alone() -> None:
+def test_kinds_of_shape_and_meaning_show_their_bug_alone() -> None:
     for name, kind in KINDS.items():
         assert kind.fault_class not in ("shape", "meaning") or not BUGS[name].alike, name
 
@@ -76,19 +76,19 @@ def test_what_sees_a_bug_before_a_rule_does_is_a_mask() -> None:
 
 def test_the_command_tells_of_one_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix, "WITHOUT_COUNT", 1)
-    told = umi("mutants", "--matrix", "--only", "embed_zero")
-    assert told.exit_code == 0
-    assert told.output.split()[:3] == ["embed_zero", "zero-vector-kept", "vectors-as-answered"]
+    result = umi("mutants", "--matrix", "--only", "embed_zero")
+    assert result.exit_code == 0
+    assert result.output.split()[:3] == ["embed_zero", "zero-vector-kept", "vectors-as-answered"]
     monkeypatch.setattr(matrix, "rule_without_fault", lambda bug, count: "late-is-inert")
-    told = umi("mutants", "--matrix", "--only", "embed_zero")
-    assert told.exit_code == 4
-    assert told.output.endswith("ALSO BY late-is-inert\n")
+    result = umi("mutants", "--matrix", "--only", "embed_zero")
+    assert result.exit_code == 4
+    assert result.output.endswith("ALSO BY late-is-inert\n")
 
 
 def test_a_name_that_is_no_row_is_refused() -> None:
-    told = umi("mutants", "--matrix", "--only", "nonsense")
-    assert told.exit_code == 2
-    assert "neither a kind of fault nor a rule" in told.output
+    result = umi("mutants", "--matrix", "--only", "nonsense")
+    assert result.exit_code == 2
+    assert "neither a kind of fault nor a rule" in result.output
 
 
 def test_a_judge_that_fails_for_want_of_a_rule_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

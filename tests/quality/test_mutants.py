@@ -1,7 +1,7 @@
 """Goal: would we notice? Every planted bug is found within its budget by a rule named for it, or by a test.
 
 Seeds that showed it before come first; `umi-sim mutants` looks from seed 0 on. What was found in a world of
-its own is lived there without the bug; the worlds that ship are lived without bugs in tests/simulation and by
+its own is run there without the bug; the worlds that ship are run without bugs in tests/simulation and by
 sweeps. Each kind of fault has a bug that needs it (test_matrix.py), so each fires here where it is alone.
 """
 
@@ -71,7 +71,7 @@ def bodies() -> dict[str, object]:
     }
 
 
-def test_every_mutant_names_rules_that_somebody_checks() -> None:
+def test_every_mutant_names_rules_that_are_checked() -> None:
     for mutant in MUTANTS.values():
         checked = {rule: rule_named(rule).is_checked for rule in mutant.rules}  # KeyError: no such rule
         assert any(checked.values()), mutant.name

@@ -68,6 +68,6 @@ def test_a_rewrite_that_names_another_turn_is_refused() -> None:
         if it.means and it.takes_named(rewrite)
         for later in (1, -1)
     ]
-    # What is meant is said in some of the other turns, too.
+    # The referent is in some of the other turns, too.
     assert len(taken) > 200
     assert taken.count(False) * 100 >= 98 * len(taken)

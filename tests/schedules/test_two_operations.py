@@ -72,11 +72,11 @@ def test_choices_are_all_sequences_once_each() -> None:
 
 
 class Stage(Owner):
-    """Memories on one storage. An effect reaches it at one event, and is heard of at another."""
+    """Memories on one storage. An effect reaches it at one event, and is answered at another."""
 
     pairs: list[Pair]
     answers: list[tuple[Pair, Answer]] = []
-    told: list[str] = []  # every commit, in the order that it came: what storage holds
+    commits: list[str] = []  # every commit, in the order that it came: what storage holds
 
     def events(self) -> list[Callable[[], None]]:
         """What can happen next."""
@@ -90,7 +90,7 @@ class Stage(Owner):
         pair.pending.remove(effect)
         answer = pair.world(effect)
         if isinstance(effect, Commit):
-            self.told.append(repr(effect))
+            self.commits.append(repr(effect))
         if isinstance(effect, AskModel | Embed):
             pair.step(answer)  # they touch nothing, so it does not matter when they were reached
         else:
@@ -105,9 +105,9 @@ class Stage(Owner):
     def likeness(self) -> object:
         """Equal for two stages on which the same can happen, and the same has been replied."""
         under_way = [repr(effect) for pair in self.pairs for effect in pair.pending]
-        heard = [repr(answer) for _, answer in self.answers]
+        answers = [repr(answer) for _, answer in self.answers]
         states = [(pair.memory.digest(), repr(pair.replies)) for pair in self.pairs]
-        return repr((states, self.told, sorted(under_way), sorted(heard)))
+        return repr((states, self.commits, sorted(under_way), sorted(answers)))
 
     def outcome(self, op_id: int) -> Outcome:
         return next(pair.replies[op_id].outcome for pair in self.pairs if op_id in pair.replies)
@@ -367,7 +367,7 @@ def test_of_two_saves_from_one_version_one_succeeds() -> None:
     assert set(winners) == {0, 1}
 
 
-def test_who_loads_while_a_save_is_under_way_saves_over_nothing_it_has_not_seen() -> None:
+def test_an_agent_that_loads_during_a_save_overwrites_nothing_it_has_not_seen() -> None:
     def begin() -> Stage:
         pair = Pair().run()
         pair.ask(CreateSession(100))

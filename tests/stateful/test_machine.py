@@ -36,19 +36,19 @@ def test_a_failing_example_leaves_a_seed_file_that_replays(tmp_path: Path) -> No
     assert verdict.failure is not None
 
 
-def test_a_failing_example_is_shrunk_as_any_run_is_and_told_once(tmp_path: Path) -> None:
+def test_a_failing_example_is_shrunk_as_any_run_is_and_reported_once(tmp_path: Path) -> None:
     """By the bug that the scenario itself plants; all of its hostile ids are one failure."""
     path = tmp_path / "mine.toml"
     shipped = Path(str(find("sessions").folder), "sessions.toml").read_text()
     path.write_text(shipped.replace("[scenario]\n", '[scenario]\nmutant = "missing-session-succeeds"\n', 1))
     broken = machine(str(path), profile="ci", folder=tmp_path)
-    with pytest.raises(AssertionError, match=r"loaded '.*', which was never created here") as told:
+    with pytest.raises(AssertionError, match=r"loaded '.*', which was never created here") as raised:
         run_state_machine_as_test(broken, settings=broken.TestCase.settings)
     (found,) = tmp_path.glob("*.json")
     seed = seed_file.read(found)
     assert seed.minimised is not None
     assert (len(seed.items), seed.minimised.one_minimal) == (1, True)
-    assert f"  repeat   umi-sim replay {found.as_posix()}\n" in str(told.value)
+    assert f"  repeat   umi-sim replay {found.as_posix()}\n" in str(raised.value)
 
 
 def test_a_bug_or_a_profile_that_there_is_not_is_named() -> None:
@@ -99,9 +99,9 @@ def test_a_landing_meets_the_instant_of_an_expiry(life: MemoryMachine) -> None:
 def test_the_world_that_must_fail_fails_in_every_test(number: int, tmp_path: Path) -> None:
     broken = machine("canary", folder=tmp_path)
     fresh = settings(broken.TestCase.settings, database=None)
-    with pytest.raises(AssertionError, match="alive exactly until its deadline") as told:
+    with pytest.raises(AssertionError, match="alive exactly until its deadline") as raised:
         run_state_machine_as_test(seed(number)(broken), settings=fresh)
-    assert "FAIL safety ttl-boundary" in str(told.value)
+    assert "FAIL safety ttl-boundary" in str(raised.value)
 
 
 NOT_SEEN = (
@@ -119,9 +119,9 @@ NOT_SEEN = (
 )
 
 
-@pytest.mark.parametrize(("scenario", "mutant", "told"), NOT_SEEN)
+@pytest.mark.parametrize(("scenario", "mutant", "examples"), NOT_SEEN)
 def test_a_planted_bug_that_no_example_shows_is_a_failure_too(
-    scenario: str, mutant: str | None, told: str, tmp_path: Path
+    scenario: str, mutant: str | None, examples: str, tmp_path: Path
 ) -> None:
     """As unittest and pytest run it; nothing is drawn, so nothing is seen."""
     case = machine(scenario, mutant=mutant, folder=tmp_path).TestCase
@@ -129,7 +129,7 @@ def test_a_planted_bug_that_no_example_shows_is_a_failure_too(
     result = unittest.TestResult()
     case().run(result)
     ((_, failure),) = result.failures
-    assert f"is planted, and no example of {told}" in failure
+    assert f"is planted, and no example of {examples}" in failure
 
 
 def test_what_replies_tell_is_taken_up(life: MemoryMachine) -> None:

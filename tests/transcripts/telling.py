@@ -48,9 +48,9 @@ def named_facts(memory: Memory) -> Iterator[tuple[str, str]]:
     """Yield the ids of the facts that operations in flight tell, each with what it is called here."""
     for operation in memory.state.operations.values():
         known: Mapping[str, Any] = operation.facts
-        told = [getattr(it, "mention", it) for key in ("mentions", "told") for it in known.get(key, ())]
+        mentions = [getattr(it, "mention", it) for key in ("mentions", "told") for it in known.get(key, ())]
         scope = memory.state.scope
-        yield from ((fact_id(scope, about_of(it, scope), it.content), label(it)) for it in told)
+        yield from ((fact_id(scope, about_of(it, scope), it.content), label(it)) for it in mentions)
 
 
 def label(fact: Mention) -> str:
@@ -144,12 +144,12 @@ def brief(text: str) -> str:
 def shown_value(value: object) -> str:
     match value:
         case Remembered(entities, promoted=promoted, repeated=repeated):
-            said = [f"{one.change} {one.id}@{one.version}" for one in entities]
-            said += [shown_relation(relation) for relation in value.relations]
-            said += [f"ended {key}" for key in value.ended]
-            said += ["needs resolution"] if value.needs_resolution else []
-            said += [f"into core {' '.join(promoted)}"] if promoted else []
-            return ", ".join([*said, *(["repeated"] if repeated else [])])
+            parts = [f"{one.change} {one.id}@{one.version}" for one in entities]
+            parts += [shown_relation(relation) for relation in value.relations]
+            parts += [f"ended {key}" for key in value.ended]
+            parts += ["needs resolution"] if value.needs_resolution else []
+            parts += [f"into core {' '.join(promoted)}"] if promoted else []
+            return ", ".join([*parts, *(["repeated"] if repeated else [])])
         case Recalled(hits, resolution):
             return (", ".join(map(shown_hit, hits)) or "nothing") + shown_resolution(resolution)
         case Retrieved(hits=found, stop_reason=reason):

@@ -45,13 +45,13 @@ FILES = sorted(HERE.glob("*.txt"))
 
 
 class Conversation(Owner):
-    """The memories of a file on their one storage; `told` is what the current one has asked and said."""
+    """The memories of a file on their one storage; `output` is what the current one has asked and replied."""
 
     pairs: dict[str, Pair] = msgspec.field(default_factory=lambda: {"a1": Pair()})
     agent: str = "a1"
     now_ms: int = 0
     request_count: int = 0
-    told: list[str] = []
+    output: list[str] = []
     lost: list[Asked] = []
     turns: list[Turn] = []
     names: dict[str, str] = {}  # of facts, by their ids
@@ -61,14 +61,14 @@ class Conversation(Owner):
         return self.pairs[self.agent]
 
     def play(self, commands: list[str]) -> str:
-        self.told = []
+        self.output = []
         for command in commands:
             word, *rest = shlex.split(command)
             if word in REQUESTS:
                 self.ask(word, rest)
             else:
                 getattr(self, f"do_{word}")(*(rest if word != "says" else [command.partition(" ")[2]]))
-        lines = [*self.told, *standing(self.pair.memory)]
+        lines = [*self.output, *standing(self.pair.memory)]
         return "\n".join(line_of(line, self.names) for line in lines or ["(nothing)"])
 
     def step(self, value: Value) -> None:
@@ -76,8 +76,8 @@ class Conversation(Owner):
         effects = memory.step(self.now_ms, value)
         self.names = dict(named_facts(memory)) | self.names
         assert len({*self.names.values()}) == len(self.names), "two facts are called alike"
-        self.told += [f"* {mark}" for mark in memory.marks if not mark.endswith(ANSWERED)]
-        self.told += [line for effect in effects for line in shown(effect).split("\n")]
+        self.output += [f"* {mark}" for mark in memory.marks if not mark.endswith(ANSWERED)]
+        self.output += [line for effect in effects for line in shown(effect).split("\n")]
         self.pair.pending += [effect for effect in effects if not isinstance(effect, Reply)]
 
     def ask(self, word: str, rest: list[str]) -> None:
@@ -124,7 +124,7 @@ class Conversation(Owner):
     def do_begin(self) -> None:
         self.do_at(str(self.now_ms))
         self.do_all()
-        self.told = [f"recovered, epoch {self.pair.memory.state.epoch}"]
+        self.output = [f"recovered, epoch {self.pair.memory.state.epoch}"]
 
     def do_restart(self) -> None:
         self.lost = self.pair.pending
@@ -135,7 +135,7 @@ class Conversation(Owner):
         assert isinstance(commit, Commit)
         answer = self.pair.land(commit)
         assert isinstance(answer, EffectFailed)
-        self.told = [
+        self.output = [
             f"storage: {answer.kind}, {place(answer.changed[0][0])} is {answer.changed[0][1]} by now"
         ]
 
@@ -152,10 +152,10 @@ class Conversation(Owner):
             self.ask("remember", [text % number, *more])
             self.do_all()
         replies = [
-            line.partition(", degraded ")[2].removesuffix(")") for line in self.told if "> Reply(" in line
+            line.partition(", degraded ")[2].removesuffix(")") for line in self.output if "> Reply(" in line
         ]
         done = Counter(line or "nothing was degraded" for line in replies)
-        self.told = [f"{number} times: {line}" for line, number in done.items()]
+        self.output = [f"{number} times: {line}" for line, number in done.items()]
 
     def do_said(self, role: str, text: str) -> None:
         self.turns.append(Turn(role, text))
@@ -170,7 +170,7 @@ class Conversation(Owner):
         self.pair.land(commit)
 
     def do_fail(self, kind: str) -> None:
-        self.step(EffectFailed(self.oldest().request_id, kind))  # type: ignore[arg-type]  # as told
+        self.step(EffectFailed(self.oldest().request_id, kind))  # type: ignore[arg-type]  # as in the file
 
     def do_at(self, now_ms: str) -> None:
         self.now_ms = int(now_ms)
@@ -185,9 +185,9 @@ def played(text: str) -> str:
     conversation = Conversation()
     scenes = []
     for scene in text.strip().split("\n\n"):
-        said = scene.partition("\n----")[0].split("\n")
-        commands = [line for line in said if not line.startswith("#")]
-        scenes.append("\n".join([*said, "----", conversation.play(commands)] if commands else said))
+        lines = scene.partition("\n----")[0].split("\n")
+        commands = [line for line in lines if not line.startswith("#")]
+        scenes.append("\n".join([*lines, "----", conversation.play(commands)] if commands else lines))
     return "\n\n".join(scenes) + "\n"
 
 

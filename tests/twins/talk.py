@@ -65,12 +65,12 @@ OFFERED: Final = {  # what each service may answer besides `good`
 # What stories say.
 
 
-def attempts(what: str, count: int, heard: list[Met] | None = None) -> Talk:
+def attempts(what: str, count: int, met_faults: list[Met] | None = None) -> Talk:
     """Ask up to `count` times, after growing waits: how it ended, and how often it was asked."""
     for attempt in range(1, count + 1):
         met = yield Wants(what)
-        if heard is not None:
-            heard.append(met)
+        if met_faults is not None:
+            met_faults.append(met)
         kind = {"silence": "unknown" if what == "commit" else "timeout"}.get(met.kind, met.kind)
         is_read = kind == "unusable" and (what == ANY_LINE or not what.startswith("model"))
         if kind in ("good", *NEVER_AGAIN) or is_read or met.retry_after_ms > 3_600_000 or attempt == count:
@@ -90,17 +90,17 @@ def settled(less: list[Degraded]) -> Generator[Wants | Sleeps, Met, None]:
         less.append(Degraded("settle:core_unread", kind))
 
 
-def not_committed(kind: str, count: int, heard: list[Met]) -> Outcome:
+def not_committed(kind: str, count: int, met_faults: list[Met]) -> Outcome:
     errors = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
-    return ended(errors.get(kind, StorageFailed)("commit", kind, count), heard)
+    return ended(errors.get(kind, StorageFailed)("commit", kind, count), met_faults)
 
 
-def ended(error: StepFailed, heard: list[Met]) -> Outcome:
+def ended(error: StepFailed, met_faults: list[Met]) -> Outcome:
     """Only an answer settles a commit whose outcome was unknown once."""
-    return Unknown() if any(met.kind in ("unknown", "silence") for met in heard) else Failed(error)
+    return Unknown() if any(met.kind in ("unknown", "silence") for met in met_faults) else Failed(error)
 
 
-# Memories, told in the same words.
+# Memories, described in the same words.
 
 
 def words(effect: Asked) -> str:
@@ -136,7 +136,7 @@ def meet(pair: Pair, met: Met) -> None:
         pair.step(EffectFailed(effect.request_id, met.kind, met.retry_after_ms))  # type: ignore[arg-type]  # of OFFERED
 
 
-def heard_by(what: str, met: Met) -> Met:
+def restrict_outcome(what: str, met: Met) -> Met:
     """What an attempt meets, as far as this service can do it."""
     offered = OFFERED[what.split()[0]].split()
     kind = met.kind if met.kind in offered else "good"
@@ -155,7 +155,7 @@ def together(pair: Pair, op_id: int, story: Story, script: list[Met]) -> Outcome
                 met = Met()
             case Wants(what):
                 assert [words(effect) for effect in pair.pending] == [what], wanted
-                met = heard_by(what, script.pop(0) if script else Met())
+                met = restrict_outcome(what, script.pop(0) if script else Met())
                 meet(pair, met)
         try:
             wanted = story.send(met)

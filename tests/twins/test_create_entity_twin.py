@@ -17,7 +17,7 @@ from umi_core.messages.results import Stored
 from umi_core.rows import Category, Membership
 
 FACT: Final = "is allergic to nuts"
-DEFAULT: Final = "facts"  # where a profile is put if nobody says
+DEFAULT: Final = "facts"  # where a profile is put by default
 CATEGORIES: Final = (None, ("rules",), ("rules", "facts", "rules"))
 
 # The story.
@@ -32,18 +32,18 @@ class Before(Data):
 
 
 def create(request: CreateEntity, before: Before) -> Story:
-    """A fact that is known is told again: only memberships that it lacks come. What a lost commit has stored
+    """A known fact is stated again: only missing memberships are added. What a lost commit has stored
     is known, too."""
     named = dict.fromkeys(request.categories or (DEFAULT,))
     known = {DEFAULT} if before.fact != "never" else set()
     known |= {"rules"} if before.rules else set()
-    heard: list[Met] = []  # by commits
+    met_faults: list[Met] = []  # by commits
     for _ in range(3):  # plans
         less: list[Degraded] = []
-        is_there = any(met.lands for met in heard)
+        is_there = any(met.lands for met in met_faults)
         kind, count = yield from attempts("read entity ended core category membership", 3)
         if kind != "good":
-            return ended(StorageFailed("lookup", kind, count), heard)
+            return ended(StorageFailed("lookup", kind, count), met_faults)
         if before.fact != "known" and not is_there:
             kind, _ = yield from attempts("embed", 2)
             if kind != "good":
@@ -52,26 +52,26 @@ def create(request: CreateEntity, before: Before) -> Story:
             kind, _ = yield from attempts("embed", 2)
             if kind != "good":
                 less.append(Degraded("embed_shelf:no_vectors", reason_of(kind, "wrong number of vectors")))
-        kind, count = yield from attempts("commit", 3, heard)
+        kind, count = yield from attempts("commit", 3, met_faults)
         if kind == "good":
             if is_there:
                 yield from settled(less)
             return Done("unchanged" if before.fact == "known" else "created", tuple(less))
         if kind != "conflict":
             break
-    return not_committed(kind, count, heard)
+    return not_committed(kind, count, met_faults)
 
 
 def check_twins(request: CreateEntity, before: Before, script: list[Met]) -> None:
     pair = Pair(config=QUIET).run()
     if before.fact != "never":
-        told = pair.ask(CreateEntity("fact", FACT, "profile"))
-        assert isinstance(told, Done)
-        assert isinstance(told.value, Stored)
+        first = pair.ask(CreateEntity("fact", FACT, "profile"))
+        assert isinstance(first, Done)
+        assert isinstance(first.value, Stored)
         if before.fact == "forgotten":
-            pair.ask(Forget("forget", told.value.id))
+            pair.ask(Forget("forget", first.value.id))
         elif before.fact == "ended":
-            pair.ask(UpdateEntity("update", told.value.id, "is allergic to eggs"))
+            pair.ask(UpdateEntity("update", first.value.id, "is allergic to eggs"))
     if before.rules:
         pair.ask(CreateEntity("rule", "asks before cooking", "behavior", ("rules",)))
     pair.step(request)
@@ -96,8 +96,8 @@ def homes(pair: Pair, key: str) -> dict[str, str]:
 
 def due_homes(request: CreateEntity, before: Before) -> dict[str, str]:
     own = {DEFAULT: "default"} if before.fact == "known" else {}
-    said = dict.fromkeys(request.categories, "user") if request.categories else {DEFAULT: "default"}
-    return said | own
+    rows = dict.fromkeys(request.categories, "user") if request.categories else {DEFAULT: "default"}
+    return rows | own
 
 
 LOST: Final = Met("silence", lands=True)

@@ -47,13 +47,13 @@ TALK: Final = "Alice likes tea.\nBob lives in Ghent.\nAlice works at Acme.\nWher
 
 @cache
 def archive() -> Pair:
-    """Of each kind some rows, told at several times; nobody changes it from here on."""
+    """Some rows of each kind, written at several times; they do not change from here on."""
     pair = Pair(config=CONFIG, model=truth).run()
     created = pair.ask(CreateSession("session"))
     assert isinstance(created, Done)
     assert isinstance(created.value, SessionCreated)
     session = created.value.session_id
-    told = (
+    requests = (
         Memorize("talk", TALK, "conversation", uri="chat/1", happened_ms=5, session_id=session),
         Memorize("text", "Bob likes tea.", "text"), CreateEntity("fact", "is allergic to nuts", "profile"),
         CreateEntity("rule", "is allergic to eggs", "profile", ("rules", "facts")),
@@ -62,7 +62,7 @@ def archive() -> Pair:
         UpdateEntity("new", id_of_note("is tall"), "is short"),
         EvolveCategory("groups", "facts"), EvolveCategory("more", "preferences"), EndSession("end", session),
     )  # fmt: skip
-    for request in told:
+    for request in requests:
         pair.now_ms += 10
         assert isinstance(pair.ask(request), Done)
     return pair

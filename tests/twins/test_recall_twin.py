@@ -49,7 +49,7 @@ EXPANSIONS: Final = ((), ("tea",), ("tea", "who left"), ("tea", "who left", "Mon
 
 
 class Memo(Owner):
-    """How the question was resolved before, and when; nobody remembers it if `is_off`."""
+    """How the question was resolved before, and when; not recorded if `is_off`."""
 
     is_off: bool
     at_ms: int = 0
@@ -97,15 +97,15 @@ def recall(request: Recall, says: Says, memo: Memo, pair: Pair) -> Story:
     if hits:
         kind, _ = yield from attempts("read", 2)
         less += [] if kind == "good" else [Degraded("context:none", kind)]
-        after = told_after(pair, [key for key, *_ in hits]) if kind == "good" else {}
+        after = find_next_facts(pair, [key for key, *_ in hits]) if kind == "good" else {}
         kind, _ = yield from attempts("read", 2)  # nothing has ended
         less += [] if kind == "good" else [Degraded("replaced:none", kind)]
     shown = [(*hit, after.get(hit[0])) for hit in hits]
     return Done((resolution, tuple(variants), shown), summed(less))
 
 
-def told_after(pair: Pair, ids: list[str]) -> dict[str, str]:
-    """Return by id the only fact that was told after it, if that is no hit."""
+def find_next_facts(pair: Pair, ids: list[str]) -> dict[str, str]:
+    """Return by id the only fact that was stated after it, if that is no hit."""
     entities = [row.body for row in pair.rows("entity") if isinstance(row.body, Entity)]
     return {it.follows: it.id for it in entities if it.follows and it.id not in ids}
 
@@ -132,9 +132,9 @@ def resolved(request: Recall, says: Says, less: list[Degraded]) -> Generator[Wan
 def found(pair: Pair, variant: str, has_vector: bool) -> dict[str, int]:
     """Return the hits of this variant: each list from 300_000 on, and both united."""
     entities = [row.body for row in pair.rows("entity") if isinstance(row.body, Entity)]
-    told = [(entity.name, entity.content) for entity in entities]
+    rows = [(entity.name, entity.content) for entity in entities]
     scores = {}
-    for entity, by_words in zip(entities, score_rows(variant, told), strict=True):
+    for entity, by_words in zip(entities, score_rows(variant, rows), strict=True):
         text = f"{entity.name}\n{entity.content}"
         by_vector = vector_relevance_ppm(embed(variant, 64), embed(text, 64)) if has_vector else 0
         lists = [score if score >= 300_000 else 0 for score in (by_vector, by_words)]

@@ -45,7 +45,7 @@ def remember(request: Remember, before: Before) -> Story:
     """`Alice likes tea`: one person, who is not for core. It ends with what is stored of her, or of
     the note."""
     degraded: list[Degraded] = []
-    heard: list[Met] = []  # by commits
+    met_faults: list[Met] = []  # by commits
     is_note = not request.extract
     if request.request_key is not None:
         kind, count = yield from attempts("read receipt", 3)
@@ -62,12 +62,12 @@ def remember(request: Remember, before: Before) -> Story:
         is_there = won is not None
         kind, count = yield from attempts("read entity ended core", 3)
         if kind != "good":
-            return ended(StorageFailed("lookup", kind, count), heard)
+            return ended(StorageFailed("lookup", kind, count), met_faults)
         if not is_there:
             for _ in range((yield from ended_count(request, before, less))):
                 kind, count = yield from attempts("read", 3)  # in which categories it is
                 if kind != "good":
-                    return ended(StorageFailed("memberships", kind, count), heard)
+                    return ended(StorageFailed("memberships", kind, count), met_faults)
             if request.embed:
                 kind, _ = yield from attempts("embed", 2)
                 if kind != "good":
@@ -76,7 +76,7 @@ def remember(request: Remember, before: Before) -> Story:
                 kind, _ = yield from attempts("model route", 2)
                 if kind != "good":
                     less.append(Degraded("route:table", reason_of(kind)))
-        kind, count = yield from attempts("commit", 3, heard)
+        kind, count = yield from attempts("commit", 3, met_faults)
         if kind == "good":
             if won is not None:
                 less = won
@@ -84,8 +84,8 @@ def remember(request: Remember, before: Before) -> Story:
             return Done("Alice likes tea" if is_note else "likes tea", tuple(less))
         if kind != "conflict":
             break
-        won = less if won is None and any(met.lands for met in heard) else won
-    return not_committed(kind, count, heard)
+        won = less if won is None and any(met.lands for met in met_faults) else won
+    return not_committed(kind, count, met_faults)
 
 
 def ended_count(

@@ -31,8 +31,8 @@ QUERIES = st.sampled_from(
 )
 
 
-def told(sentences: list[str]) -> Pair:
-    """A memory that was told these texts in this order, nothing compared."""
+def remember_all(sentences: list[str]) -> Pair:
+    """Return a memory with these texts, remembered in this order without comparing them."""
     pair = Pair(model=truth)
     for number, sentence in enumerate(sentences):
         assert isinstance(pair.ask(Remember(number, sentence, evolve=False)), Done)
@@ -51,7 +51,7 @@ def found(pair: Pair, query: str, limit: int, types: tuple[str, ...] | None = No
 
 
 def places(hits: tuple[Hit, ...]) -> list[tuple[str, int, list[str]]]:
-    """Who was found where, with what was said of it in whatever order."""
+    """Return the names found, with their facts in any order."""
     return [(hit.id, hit.score_ppm, sorted(hit.content.split("\n"))) for hit in hits]
 
 
@@ -60,7 +60,7 @@ def places(hits: tuple[Hit, ...]) -> list[tuple[str, int, list[str]]]:
 def test_a_larger_limit_extends_the_smaller_result(
     facts: list[tuple[str, str]], query: str, low: int, more: int
 ) -> None:
-    pair = told(sentences(facts))
+    pair = remember_all(sentences(facts))
     assert found(pair, query, low) == found(pair, query, low + more)[:low]
 
 
@@ -69,5 +69,5 @@ def test_a_larger_limit_extends_the_smaller_result(
 def test_the_order_of_telling_does_not_matter(
     facts: list[tuple[str, str]], query: str, data: st.DataObject
 ) -> None:
-    once, again = told(sentences(facts)), told(sentences(data.draw(st.permutations(facts))))
+    once, again = remember_all(sentences(facts)), remember_all(sentences(data.draw(st.permutations(facts))))
     assert places(found(once, query, 100)) == places(found(again, query, 100))

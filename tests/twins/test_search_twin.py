@@ -1,4 +1,4 @@
-"""Goal: the fast searches say what slow ones say that anybody can read: score all, sort, cut.
+"""Goal: the fast searches reply as slow ones that are easy to read: score all, sort, cut.
 
 The slow search by vector knows only `vector_relevance_ppm`; the slow storage is the scan of SimStorage
 itself, which the conformance kit compares with its own twin.
@@ -44,16 +44,16 @@ def test_the_nearest_are_those_that_a_sort_of_all_finds(
     dims: int,
 ) -> None:
     """Repeated rows make ties by the hundred; padding with zeros takes the other float."""
-    told = some * (times if dims == 3 else 1)
-    ids = [f"{letter}{place * 7_919 % 10_007}" for place, (_, letter, _) in enumerate(told)]
+    rows = some * (times if dims == 3 else 1)
+    ids = [f"{letter}{place * 7_919 % 10_007}" for place, (_, letter, _) in enumerate(rows)]
     padding = (0,) * (dims - 3)
-    matrix = np.array([vector + padding for vector, _, _ in told], exact_type(dims))
-    mask = np.array([is_allowed for _, _, is_allowed in told]) if has_mask else None
+    matrix = np.array([vector + padding for vector, _, _ in rows], exact_type(dims))
+    mask = np.array([is_allowed for _, _, is_allowed in rows]) if has_mask else None
     found = nearest(query + padding, VectorRows(matrix, *measure_rows(matrix)), ids, limit, score_min, mask)
     scores = {vector: vector_relevance_ppm(query, vector) for vector, _, _ in some}
     scored = [
         (scores[vector], place)
-        for place, (vector, _, is_allowed) in enumerate(told)
+        for place, (vector, _, is_allowed) in enumerate(rows)
         if is_allowed or not has_mask
     ]
     hits = sorted((-score, ids[place], place) for score, place in scored if score >= max(1, score_min))
@@ -96,9 +96,9 @@ def writes(draw: st.DrawFn) -> Write:
     if what == "vector":
         return Write(Address(scope, "vector", row_id), Vector(row_id, 1, draw(COMPONENT_LISTS)))
     if what == "entity":
-        kind, name, said = draw(st.sampled_from(("person", "topic"))), draw(TEXTS), draw(TEXTS)
+        kind, name, content = draw(st.sampled_from(("person", "topic"))), draw(TEXTS), draw(TEXTS)
         own_id = draw(st.sampled_from((row_id, row_id, "another")))
-        body = Entity(own_id, kind, name, said, 1, 1, 1, "human", 0, draw(TIMES))
+        body = Entity(own_id, kind, name, content, 1, 1, 1, "human", 0, draw(TIMES))
         return Write(
             Address(scope, "entity", row_id), structs.replace(body, vector_missing=draw(st.booleans()))
         )

@@ -13,7 +13,7 @@ may take up to twice its seeds, and 8 in any case. Each line: seeds now, seeds k
 which nobody keeps. Status 4 if a bug is lost or late, or if nobody has measured it.
 
 The scenario of a bug is chosen by the seeds from 0 on (tools/bench/homes.py shows what others would take),
-so what a search costs is told by `--cost` from seeds by which nobody has chosen, 90000 say.
+so `--cost` measures what a search costs from seeds that chose no bug, 90000 say.
 
 Some bugs are looked for in worlds that were set up for them, so finding them says little about ordinary
 worlds. `--ordinary` looks for those bugs in their scenario as it is, and counts how many it still shows.
@@ -106,12 +106,12 @@ def wrong(found: MutantHunt, seeds: int) -> str:
     """Empty if the bug was found in time."""
     if found.is_found and found.seeds <= allowed(seeds):
         return ""
-    told = (
+    message = (
         f"{found.name}: LOST or late, not found in {found.seeds} seeds; it took {seeds} when it was measured"
     )
     if not found.rule or found.is_found:
-        return told
-    return f"{told}. {found.rule} sees it now: if it may, name it among the rules of the bug, in mutants/"
+        return message
+    return f"{message}. {found.rule} sees it now: if it may, name it among the rules of the bug, in mutants/"
 
 
 def write(names: list[str], known: Kept) -> int:
@@ -150,8 +150,8 @@ def look_in_ordinary_worlds(names: list[str], first: int) -> int:
         found_count += found.is_found
         spent.append(cpu_s)
         print(line(found, cpu_s), flush=True)
-    told = f"{len(names)} bugs, {len(special)} of them with settings of their own"
-    print(*summary(spent), f"{told}; ordinary worlds show {found_count} of these", sep="\n")
+    total = f"{len(names)} bugs, {len(special)} of them with settings of their own"
+    print(*summary(spent), f"{total}; ordinary worlds show {found_count} of these", sep="\n")
     return 0
 
 
@@ -168,8 +168,8 @@ def list_stale(names: list[str]) -> int:
         spent.append(sum(tried))
         if len(tried) > 1:
             stale += 1
-            told = f"stale, {len(tried)} seeds" if found.is_found else "NOT FOUND"
-            print(f"{name:40} {told:26}{spent[-1]:>8.2f} CPU s", flush=True)
+            outcome = f"stale, {len(tried)} seeds" if found.is_found else "NOT FOUND"
+            print(f"{name:40} {outcome:26}{spent[-1]:>8.2f} CPU s", flush=True)
     print(*summary(spent), f"{stale} are stale" + ", --cheapest keeps another seed" * bool(stale), sep="\n")
     return HARNESS if stale else 0
 
@@ -188,14 +188,14 @@ def choose_cheapest(names: list[str], count: int) -> int:
         if best is not None:
             rows[name] = best[1]
             keep(rows, CHEAP)
-        told = "NOT FOUND" if best is None else f"seed {best[1]:>3}{best[0]:>8.2f} CPU s"
-        print(f"{name:40} {told}", flush=True)
+        outcome = "NOT FOUND" if best is None else f"seed {best[1]:>3}{best[0]:>8.2f} CPU s"
+        print(f"{name:40} {outcome}", flush=True)
     return 0
 
 
 def keep(rows: Kept, path: Path) -> None:
-    told = ",\n".join(f' "{name}": {rows[name]}' for name in MUTANTS if name in rows)
-    path.write_text(f"{{\n{told}\n}}\n")
+    body = ",\n".join(f' "{name}": {rows[name]}' for name in MUTANTS if name in rows)
+    path.write_text(f"{{\n{body}\n}}\n")
 
 
 def looked(mutant: Mutant, first: int = 0) -> tuple[MutantHunt, float]:

@@ -60,13 +60,13 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := [name for name in options.sections if name not in SECTIONS]:
         parser.error(f"no such section: {', '.join(unknown)}; known: {', '.join(SECTIONS)}")
-    told = {HEAD: head(options.quick)}
-    print(told[HEAD], flush=True)
+    sections = {HEAD: head(options.quick)}
+    print(sections[HEAD], flush=True)
     for name in options.sections or SECTIONS:
-        told[name] = measured(SECTIONS[name], options.quick)
-        print(told[name], flush=True)
+        sections[name] = measured(SECTIONS[name], options.quick)
+        print(sections[name], flush=True)
         if options.write:  # at once: what was measured is kept if a later section fails
-            PAGE.write_text(filled(PAGE.read_text(), {HEAD: told[HEAD], name: told[name]}))
+            PAGE.write_text(filled(PAGE.read_text(), {HEAD: sections[HEAD], name: sections[name]}))
 
 
 def head(is_quick: bool = False) -> str:
@@ -100,9 +100,9 @@ def measured(section: Section, is_quick: bool) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def filled(page: str, told: dict[str, str]) -> str:
+def filled(page: str, sections: dict[str, str]) -> str:
     """The page with these texts between their marks. Raises ValueError if a mark is not there once."""
-    for name, text in told.items():
+    for name, text in sections.items():
         begin, end = f"<!-- {name}: printed by tools/bench/compare.py -->\n", f"<!-- end of {name} -->"
         if (page.count(begin), page.count(end)) != (1, 1):
             raise ValueError(f"{PAGE.name} needs {begin.strip()} and {end}, each once")

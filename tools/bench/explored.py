@@ -5,7 +5,7 @@
 `umi-sim explore` tries the actions of `explore_working`, and leaves a list out if it leads to a world that
 was seen before; `--dfs` leaves none out. Both judge by the oracle and by invariants. The bare loop and
 detangle (its DFS, with every value a detangle.choice) make all lists of as many actions of their own,
-requests of plain.py held to a dict, and know no worlds: each list is lived from its begin. Hypothesis and
+requests of plain.py held to a dict, and know no worlds: each list is run from its begin. Hypothesis and
 hegeltest draw, they cannot try everything. CPU seconds, the least of some turns.
 """
 

@@ -284,7 +284,7 @@ async def timed(act: Callable[[], Awaitable[object]]) -> float:
 
 
 async def sizes(folder: Path, count: int) -> Table:
-    """The same seven entities told again and again, so that the file grows and what is known does not."""
+    """The same seven entities stated again and again, so that the file grows and what is known does not."""
     rows = list[tuple[str, ...]]()
     async with opened(folder / "long.db") as memory:
         for number in range(1, count + 1):

@@ -5,7 +5,7 @@
 umi-sim lives one run of `working` of so many calls of the memory, with everything that a run keeps (its
 items, which the seed file needs). `bare core` makes as many calls of one memory and keeps nothing. The others
 live lives of plain.py of 50 requests, a tenth as many steps: none of them lives one long life. Each in a
-process of its own; memory is what the system says (RSS), told at the begin and as growth for each 1,000 steps
+process of its own; memory is what the system says (RSS), given at begin and as growth for each 1,000 steps
 in the first and in the last quarter. A cost for each step that rises shows as a last quarter that is slower.
 """
 
@@ -73,7 +73,7 @@ def row(name: str, steps: int) -> list[str]:
 
 
 class Meter(Owner):
-    """Told of each step; keeps a mark at each quarter."""
+    """Observes each step; keeps a mark at each quarter."""
 
     steps: int
     count: int = 0
@@ -92,7 +92,7 @@ def marks_of(name: str, steps: int) -> list[Mark]:
 
 
 class Enough(BaseException):
-    """So many steps; nobody catches it."""
+    """So many steps; it is not caught."""
 
 
 def ours(steps: int) -> Meter:

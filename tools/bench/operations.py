@@ -137,10 +137,10 @@ class ByRules:
 def plain_rates(turns: int) -> Table:
     """Of the working tier alone, and with sessions."""
     rows = []
-    for told, names in (("working tier", WORKING_RULES), ("and sessions", tuple(RULES))):
+    for title, names in (("working tier", WORKING_RULES), ("and sessions", tuple(RULES))):
         rates = dict(plain_row(names, turns))
         ratios = [short(rates[it] / rates["Hypothesis"]) if it in rates else LACKS for it in ("loop", *LATER)]
-        rows.append([told, *(short(rates[it]) if it in rates else LACKS for it in SHOWN), *ratios])
+        rows.append([title, *(short(rates[it]) if it in rates else LACKS for it in SHOWN), *ratios])
     head = ["requests of plain.py", *SHOWN, *(f"{it} / Hypothesis" for it in ("loop", *LATER))]
     return Table("Operations a second of the small task, each tool choosing", head, rows)
 

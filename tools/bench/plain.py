@@ -97,10 +97,10 @@ class Life(Owner):
         make, _ = RULES[name]
         given = {"session_id": self.session(args["session"])} if "session" in args else args
         request = make(self.op_count, **given)
-        got = shown(self.ask(request))
-        expected = self.expected(request, got[1])
-        if got != expected:
-            raise Differs(f"{request} at {self.now_ms}: {got} came, and not {expected}")
+        answer = describe_outcome(self.ask(request))
+        expected = self.expected(request, answer[1])
+        if answer != expected:
+            raise Differs(f"{request} at {self.now_ms}: {answer} came, and not {expected}")
 
     def session(self, number: object) -> str:
         known = list(self.saved)
@@ -127,14 +127,14 @@ class Life(Owner):
         assert answer is not None
         return answer
 
-    def expected(self, request: Request, got: object) -> Expected:
+    def expected(self, request: Request, answer: object) -> Expected:
         if isinstance(request, requests.WorkingRequest):
             return self.twin.answer(request, self.now_ms)
         self.twin.expire(self.now_ms)
-        return SESSION_ANSWERS[type(request)](self, request, got)
+        return SESSION_ANSWERS[type(request)](self, request, answer)
 
 
-def shown(outcome: Outcome) -> Expected:
+def describe_outcome(outcome: Outcome) -> Expected:
     """Success with its value, or the kind of the error; with its values, if the tier has no room."""
     if isinstance(outcome, Done):
         return "done", outcome.value
@@ -147,12 +147,12 @@ def shown(outcome: Outcome) -> Expected:
 # Sessions.
 
 
-def on_create(life: Life, request: Request, got: object) -> Expected:
+def on_create(life: Life, request: Request, answer: object) -> Expected:
     """Only the memory knows the id; it must be a new one. Of one millisecond there are only so many."""
     if life.begun[life.now_ms] == PLAN_COUNT_MAX:
         return "Conflict", None
     life.begun[life.now_ms] += 1
-    own_id = got.session_id if isinstance(got, SessionCreated) else ""
+    own_id = answer.session_id if isinstance(answer, SessionCreated) else ""
     if not own_id or own_id in life.saved:
         return "done", "a session with a new id"
     dropped_count = len(life.twin.entries)
@@ -161,7 +161,7 @@ def on_create(life: Life, request: Request, got: object) -> Expected:
     return "done", SessionCreated(own_id, life.now_ms, dropped_count)
 
 
-def on_save(life: Life, request: Request, got: object) -> Expected:
+def on_save(life: Life, request: Request, answer: object) -> Expected:
     twin = life.twin
     if twin.session_id is None:
         return "NoSession", None
@@ -170,7 +170,7 @@ def on_save(life: Life, request: Request, got: object) -> Expected:
     return "done", SessionSaved(twin.session_id, twin.version, life.now_ms)
 
 
-def on_load(life: Life, request: Request, got: object) -> Expected:
+def on_load(life: Life, request: Request, answer: object) -> Expected:
     assert isinstance(request, requests.LoadSession)
     if (kept := life.saved.get(request.session_id)) is None:
         return "SessionNotFound", None

@@ -2,7 +2,7 @@
 
 A saver saves its session twice while a loader loads it. Each question to storage is a task that sleeps before
 it arrives and before its answer is back, so the order of all of them is what detangle explores. The check is
-one sentence of the specification: a save is told the version after the one that its memory loaded or saved
+one sentence of the specification: a save gets the version after the one that its memory loaded or saved
 last, whatever was answered meanwhile.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tools.bench.others import SEED, Watch
-from tools.bench.plain import Differs, Life, shown
+from tools.bench.plain import Differs, Life, describe_outcome
 from umi_core.data import Owner
 from umi_core.domains import OpLabel
 from umi_core.messages.effects import Effect, Reply
@@ -42,7 +42,7 @@ class Race(Owner):
     def take(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Reply):
-                value = shown(effect.outcome)[1]
+                value = describe_outcome(effect.outcome)[1]
                 self.judge(effect.op_id, value)
                 self.replies[effect.op_id].set_result(value)
             else:
@@ -54,15 +54,15 @@ class Race(Owner):
         await asyncio.sleep(0)
         self.take(self.life.memory.step(0, answer))
 
-    def judge(self, op_id: OpLabel, got: object) -> None:
-        if isinstance(got, SessionSaved):
+    def judge(self, op_id: OpLabel, answer: object) -> None:
+        if isinstance(answer, SessionSaved):
             begun_at, moves = self.saves[op_id]
-            if got.version != begun_at + 1:
+            if answer.version != begun_at + 1:
                 self.watch.failed(len(self.saves))
-                raise Differs(f"a save from version {begun_at} was told {got.version}")
-            self.version = got.version if moves == self.moves else self.version
-        elif isinstance(got, SessionLoaded | SessionCreated):
-            self.version, self.moves = getattr(got, "version", 1), self.moves + 1
+                raise Differs(f"a save from version {begun_at} was told {answer.version}")
+            self.version = answer.version if moves == self.moves else self.version
+        elif isinstance(answer, SessionLoaded | SessionCreated):
+            self.version, self.moves = getattr(answer, "version", 1), self.moves + 1
 
     async def save(self) -> None:
         for number in range(SAVES):

@@ -123,10 +123,10 @@ def word(number: int) -> str:
 
 def entity(number: int, stream: Stream) -> Entity:
     name = f"{FIRST_NAMES[number % len(FIRST_NAMES)]} {word(number // len(FIRST_NAMES) + 40).title()}"
-    said = " ".join(word(stream.log_between(1, 20_000)) for _ in range(stream.between(4, 12)))
+    content = " ".join(word(stream.log_between(1, 20_000)) for _ in range(stream.between(4, 12)))
     kind = TYPES[number % len(TYPES)]
     own_id = entity_id(SCOPE, name)
-    return Entity(own_id, kind, name, f"{said}.", 1, 500_000, 800_000, "facts", number, number)
+    return Entity(own_id, kind, name, f"{content}.", 1, 500_000, 800_000, "facts", number, number)
 
 
 def stored(size: int, config: Config) -> SimStorage:

@@ -89,7 +89,7 @@ class SearchBench:
                 for _ in range(rounds)
                 for text in questions
             ]
-            yield told(name, pairs, WORDS_RATIO_MAX)
+            yield make_row(name, pairs, WORDS_RATIO_MAX)
 
     def measure_vectors(self) -> tuple[str, ...]:
         queries = self.chance.integers(-127, 128, (8, self.matrix.shape[1]))
@@ -98,7 +98,7 @@ class SearchBench:
             for _ in range(ROUNDS)
             for query in queries
         ]
-        return told("vectors", pairs, VECTORS_RATIO_MAX)
+        return make_row("vectors", pairs, VECTORS_RATIO_MAX)
 
     def ask_words(self, text: str) -> object:
         return self.storage.read(0, ByWords(SCOPE, text, (), LIMIT, 1))
@@ -126,7 +126,7 @@ def timed(one: Callable[[], object], other: Callable[[], object]) -> tuple[float
     return between - start, process_time() - between
 
 
-def told(name: str, pairs: list[tuple[float, float]], ratio_max: float) -> tuple[str, ...]:
+def make_row(name: str, pairs: list[tuple[float, float]], ratio_max: float) -> tuple[str, ...]:
     ours, others = (median(pair[side] for pair in pairs) for side in (0, 1))
     ratio = median(one / other for one, other in pairs)
     return name, f"{ours * 1e3:.2f}", f"{others * 1e3:.2f}", f"{ratio:.2f}", f"{ratio_max}"

@@ -102,7 +102,7 @@ def hunted(mutant: Mutant, turns: int, lives_max: int) -> Row:
 
 
 def least_of(turns: int, act: Callable[[], Hunted | None]) -> Hunted | None:
-    """The same look each time, so only the least disturbed of its times is told."""
+    """The same look each time, so only the least disturbed of its times is printed."""
     tries = [done for _ in range(turns) if (done := act())]
     if not tries:
         return None
@@ -178,9 +178,9 @@ def found(rows: dict[str, Row]) -> Table:
         done = row.get(tool)
         return short(done.found_ms) if done else "not found" if tool in row else LACKS
 
-    told = [[f"`{bug}`", *(cell(row, tool) for tool in columns())] for bug, row in rows.items()]
+    lines = [[f"`{bug}`", *(cell(row, tool) for tool in columns())] for bug, row in rows.items()]
     return Table(
-        "To the first failure, CPU ms", ["bug", *columns()], [*told, *summary(rows, lambda it: it.found_ms)]
+        "To the first failure, CPU ms", ["bug", *columns()], [*lines, *summary(rows, lambda it: it.found_ms)]
     )
 
 
@@ -191,12 +191,12 @@ def smallest(rows: dict[str, Row]) -> Table:
         done = row.get(tool)
         return f"{short(done.done_ms)} ({done.left})" if done else "not found" if tool in row else LACKS
 
-    told = [[f"`{bug}`", *(cell(row, tool) for tool in names)] for bug, row in rows.items()]
+    lines = [[f"`{bug}`", *(cell(row, tool) for tool in names)] for bug, row in rows.items()]
     note = (
         "In brackets: the items (umi-sim, same world) or requests that are left. –: it cannot do this work."
     )
     ends = [[cell for at, cell in enumerate(row) if at != 3] for row in summary(rows, lambda it: it.done_ms)]
-    return Table("From nothing to the smallest failure, CPU ms", ["bug", *names], [*told, *ends], note)
+    return Table("From nothing to the smallest failure, CPU ms", ["bug", *names], [*lines, *ends], note)
 
 
 SUMMARY_COUNT: Final = 3
@@ -218,19 +218,19 @@ def summary(rows: dict[str, Row], take: Callable[[Hunted], float]) -> Iterator[l
 
 def alone(mutants: list[Mutant]) -> None:
     done = list(each_alone(mutants))
-    left = [each.left for each in done]
-    told = f"median {median(each.shrink_ms for each in done):.0f} ms to shrink"
-    print(f"{len(done)} bugs: {told}, {median(left)} items, at most {max(left)}")
+    item_counts = [each.left for each in done]
+    spent = f"median {median(each.shrink_ms for each in done):.0f} ms to shrink"
+    print(f"{len(done)} bugs: {spent}, {median(item_counts)} items, at most {max(item_counts)}")
 
 
 def each_alone(mutants: list[Mutant]) -> Iterator[Hunted]:
     for mutant in mutants:
         done = ours(mutant)
-        told = "not found"
+        outcome = "not found"
         if done:
-            told = f"{done.before} -> {done.left} items in {done.runs} runs, {done.shrink_ms:.0f} ms"
+            outcome = f"{done.before} -> {done.left} items in {done.runs} runs, {done.shrink_ms:.0f} ms"
             yield done
-        print(f"{mutant.name:<32}{mutant.scenario:<20}{told}", flush=True)
+        print(f"{mutant.name:<32}{mutant.scenario:<20}{outcome}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Somebody else's store with a planted bug, found by `umi-sim target` and by other tools.
+"""A third party's store with a planted bug, found by `umi-sim target` and by other tools.
 
     .venv/bin/python tools/bench/stores.py [--lives-max 400] [--turns 3]
 
 The store is tests/sessions_store.py: asyncio in front, SQLite behind, three bugs. What the others get is
 what a careful user of such a library would write in an hour: four operations on two sessions, a statement of
 SQLite that fails (the first or the second of an operation), two operations at once, and a list that says
-what each answer must be. Jobs of threads run inline after a turn of the loop, so that a life can be lived
+what each answer must be. Jobs of threads run inline after a turn of the loop, so that a life can be run
 again. Their lives have 50 steps; ours are drawn by `umi-sim target`, which knows no more of the store than
 its adapter says.
 """
@@ -110,9 +110,9 @@ class StoreLife:
             return
         self.db.fails_at = args.get("fails_at", 0)
         call = self.call(name, {it: each for it, each in args.items() if it != "fails_at"}, "only")
-        got = await self.ask(call)
+        answer = await self.ask(call)
         self.db.fails_at = 0
-        self.judge([] if got == FAILED else [call], [got])
+        self.judge([] if answer == FAILED else [call], [answer])
 
     def call(self, name: str, args: dict[str, Any], which: str) -> Call:
         if name == "add":
@@ -127,15 +127,15 @@ class StoreLife:
         except sqlite3.Error:
             return FAILED
 
-    def judge(self, calls: Sequence[Call], got: Sequence[object]) -> None:
+    def judge(self, calls: Sequence[Call], replies: Sequence[object]) -> None:
         """The answers of some order of them; then all sessions are what they should be."""
         for order in permutations(range(len(calls))):
             lists = {name: list(items) for name, items in self.lists.items()}
-            told = {at: answer_of(lists, *calls[at]) for at in order}
-            if all(told[at] == got[at] for at in order) and self.kept() == plain(lists):
+            answers = {at: answer_of(lists, *calls[at]) for at in order}
+            if all(answers[at] == replies[at] for at in order) and self.kept() == plain(lists):
                 self.lists = lists
                 return
-        raise Differs(f"{calls}: {got} came; kept: {self.kept()}")
+        raise Differs(f"{calls}: {replies} came; kept: {self.kept()}")
 
     def kept(self) -> Lists:
         rows = self.store._query("SELECT session, body FROM m ORDER BY id")
@@ -283,7 +283,7 @@ def main() -> None:
         is_good = kind is Store
         done = dict(looked(kind, options.lives_max, 1 if is_good else options.turns))
         name = "without a bug" if is_good else f"`{kind.__name__}`"
-        rows.append([name, *(told(done, each, is_good) for each in columns)])
+        rows.append([name, *(describe_result(done, each, is_good) for each in columns)])
     note = (
         "Lives until it is found; CPU ms to the first failure / from nothing to the smallest; in brackets "
         "the items (umi-sim) or operations that are left; a loop does not shrink. "
@@ -292,7 +292,7 @@ def main() -> None:
     Table("Planted in a session store", ["bug", *columns], rows, note).show()
 
 
-def told(done: Mapping[str, Looked | None], name: str, is_good: bool) -> str:
+def describe_result(done: Mapping[str, Looked | None], name: str, is_good: bool) -> str:
     if name not in done:
         return LACKS
     found = done[name]

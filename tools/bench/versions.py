@@ -86,8 +86,8 @@ def main() -> None:
     other = Checkout(options.path.resolve())
     rows = [row(name, other, here, options.seeds, options.rounds) for name in options.scenarios]
     head = ["scenario", "other, ms a run", "this, ms a run", "ratio", "with the other's requests and faults"]
-    told = "CPU time, without equivalences; under 1: this one is faster."
-    Table("What a run takes", head, rows, told).show()
+    note = "CPU time, without equivalences; under 1: this one is faster."
+    Table("What a run takes", head, rows, note).show()
 
 
 def row(name: str, other: Checkout, here: Checkout, count: int, round_count: int) -> list[str]:

@@ -3,7 +3,7 @@
     .venv/bin/python tools/bench/writes.py [--entities N] [--rounds N] [--turns N]
 
 A remember takes a text with two facts about a person, asks the simulated model what it says, makes vectors,
-reads what is known, and commits; every text is about somebody new. `memory alone` is the time in Memory.step
+reads what is known, and commits; every text is about a new person. `memory alone` is the time in Memory.step
 and nothing else. `bare loop` puts what the text says into a dict, and its vector into a matrix, from the same
 embedder: what a store would do that judges nothing, keeps no versions and cannot be crashed. CPU time, the
 least of some turns. No other tool is beside it: they have no memory.
@@ -64,11 +64,11 @@ def remembers(bench: Bench, numbers: "count[int]", rounds: int, turns: int) -> l
             store[text] = text
             matrix[row] = embed(text, DIMS)
 
-    return told("remember", bench, rounds, *least(turns, whole, bare))
+    return make_row("remember", bench, rounds, *least(turns, whole, bare))
 
 
 def text_of(number: int) -> str:
-    """Somebody new each time."""
+    """A new person each time."""
     name = f"{FIRST_NAMES[number % len(FIRST_NAMES)]} {word(number + 5_000).title()}"
     return f"{name} likes {word(number % 97)}. {name} lives in {word(number % 89).title()}"
 
@@ -88,10 +88,10 @@ def recalls(bench: Bench, entities: int, rounds: int, turns: int) -> list[str]:
             vector = np.array(embed(queries[number % len(queries)], DIMS), matrix.dtype)
             bare_top(matrix, vector, 2 * bench.config.recall_limit_default)
 
-    return told("recall", bench, rounds, *least(turns, whole, bare))
+    return make_row("recall", bench, rounds, *least(turns, whole, bare))
 
 
-def told(name: str, bench: Bench, rounds: int, whole_s: float, bare_s: float) -> list[str]:
+def make_row(name: str, bench: Bench, rounds: int, whole_s: float, bare_s: float) -> list[str]:
     alone_s = float(np.median(bench.parts["memory"]))
     return [name, *map(short, (rounds / whole_s, 1 / alone_s, rounds / bare_s, whole_s / bare_s))]
 

@@ -17,7 +17,7 @@ from umi_core.messages.results import Retrieved
 from umi_core.values import CATEGORIES, LEVELS
 from umi_sim.services.embedder import embed
 
-Judge = Literal["score", "model", "label", "all"]  # who says that it is enough; all: nobody
+Judge = Literal["score", "model", "label", "all"]  # decides that it is enough; all: never
 DIMS: Final = 256
 CONFIG: Final = Config(auto_rebalance=False, embedding_dims=DIMS)
 
@@ -87,7 +87,7 @@ class Archive(Owner):
 
     @classmethod
     def filled(cls, embedder: Embedder, model: Model, dims: int = DIMS) -> "Archive":
-        """Each fact was told in a message of its own; each category has a summary."""
+        """Each fact was stated in a message of its own; each category has a summary."""
         own = cls.empty(embedder, model, dims)
         own.tell(own.facts)
         for category in CATEGORIES:
@@ -122,19 +122,19 @@ class Archive(Owner):
         return self.outside(task, prompt)
 
     def memories(self, text: str) -> str:
-        told = [it for it in self.facts if it.text in text and not it.is_detail]
+        facts = [it for it in self.facts if it.text in text and not it.is_detail]
         inside = "".join(
             f"<memory><content>{escape(it.text)}</content><categories><category>{it.category}</category></categories></memory>"
-            for it in told
+            for it in facts
         )
         return f"<item>{inside}</item>"
 
     def summary(self, category: str) -> str:
         """The first facts of each topic."""
-        told = [
+        texts = [
             it.text for it in self.facts if it.category == category and not it.is_detail and not it.is_noise
         ]
-        return f"{category}: {' '.join(told[::3])}"
+        return f"{category}: {' '.join(texts[::3])}"
 
     def is_answered(self, found: str) -> bool:
         assert self.label is not None

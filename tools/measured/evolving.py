@@ -1,6 +1,6 @@
 """How the categories of the labelled archive are divided, and whether what comes later is put in its place.
 
-Most facts of each topic are told and the categories evolve; then the rest is told, and what has no topic.
+Most facts of each topic are stated and the categories evolve; then the rest, and facts without a topic.
 """
 
 from collections import Counter

@@ -156,8 +156,8 @@ def recall_texts(memory: BlockingMemory, question: str) -> list[str]:
 
 def index_turns(connection: sqlite3.Connection, turns: Sequence[SpokenTurn]) -> None:
     connection.execute("create virtual table turn using fts5 (text, tokenize = 'porter unicode61')")
-    told = [(place, f"{turn.speaker}: {turn.text}") for place, turn in enumerate(turns)]
-    connection.executemany("insert into turn (rowid, text) values (?, ?)", told)
+    lines = [(place, f"{turn.speaker}: {turn.text}") for place, turn in enumerate(turns)]
+    connection.executemany("insert into turn (rowid, text) values (?, ?)", lines)
 
 
 def search_turns(connection: sqlite3.Connection, question: str) -> list[str]:
@@ -167,7 +167,7 @@ def search_turns(connection: sqlite3.Connection, question: str) -> list[str]:
     return [text for (text,) in connection.execute(sql, (asked, LIMIT))] if asked else []
 
 
-def told_lines(turns: Sequence[SpokenTurn], places: frozenset[int]) -> list[str]:
+def list_evidence_lines(turns: Sequence[SpokenTurn], places: frozenset[int]) -> list[str]:
     """Return the sentences of these turns that say something: at least three words, or all there are."""
     lines = [line for place in sorted(places) for line in sentences(turns[place].text)]
     return [line for line in lines if len(words(line)) > 2] or lines
@@ -186,7 +186,7 @@ def measure_dialogue(dialogue: Dialogue, tallies: dict[str, Tally]) -> None:
         create_facts(facts, dialogue.turns)
         index_turns(connection, dialogue.turns)
         for question in dialogue.questions:
-            lines = told_lines(dialogue.turns, question.evidence)
+            lines = list_evidence_lines(dialogue.turns, question.evidence)
             if lines:
                 tallies["remember"].add(recall_texts(memory, question.text), lines)
                 tallies["create_entity"].add(recall_texts(facts, question.text), lines)

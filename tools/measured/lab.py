@@ -23,7 +23,7 @@ Embedder = Callable[[str], tuple[int, ...]]
 
 
 class Lab(Owner):
-    """`asked` counts questions by kind; the model is told task and prompt."""
+    """`asked` counts questions by kind; the model gets task and prompt."""
 
     model: Model
     embed: Embedder

@@ -36,7 +36,7 @@ class Query(Data):
 
 
 class Fact(Data):
-    """`text` was told of a topic; `is_detail`: only the text says it, and nothing was extracted of it."""
+    """`text` is about a topic; `is_detail`: only the text says it, and nothing was extracted of it."""
 
     category: str
     topic: str

@@ -66,8 +66,8 @@ def detection_rows(some: list[Query]) -> Iterator[Row]:
     refers, clear = split(some)
     found = Count.of((it.text, is_asked(it)) for it in refers)
     yield Row.share("queries that refer, found", "memory", found)
-    left = Count.of((it.text, not is_asked(it)) for it in clear)
-    yield Row.share("queries that refer to nothing: no model is asked", "memory", left)
+    clear_count = Count.of((it.text, not is_asked(it)) for it in clear)
+    yield Row.share("queries that refer to nothing: no model is asked", "memory", clear_count)
 
 
 def gate_rows(some: list[Query]) -> Iterator[Row]:
@@ -77,17 +77,17 @@ def gate_rows(some: list[Query]) -> Iterator[Row]:
     taken = Count.of((rewrite, takes(it, rewrite)) for it in refers for rewrite in it.right)
     yield Row.share("right rewrites taken", "memory", taken)
     for what, kinds in WRONG.items():
-        told = [(it, rewrite) for it in some for kind, rewrite in it.wrong if kind in kinds]
-        refused = Count.of((rewrite, not takes(it, rewrite)) for it, rewrite in told)
+        rewrites = [(it, rewrite) for it in some for kind, rewrite in it.wrong if kind in kinds]
+        refused = Count.of((rewrite, not takes(it, rewrite)) for it, rewrite in rewrites)
         yield Row.share(f"wrong rewrites refused: {what}", "memory", refused)
 
 
 def resolution_rows(some: list[Query], model: Model, name: str) -> Iterator[Row]:
     refers, clear = split(some)
     verdicts = [(it, verdict(it, model)) for it in refers]
-    right = Count.of((f"{word}: {it.text}", word == "right") for it, word in verdicts)
-    words = [word for _, word in verdicts]
-    counts = f"; wrong {words.count('wrong')}, left as they are {words.count('abstained')}"
+    right = Count.of((f"{result}: {it.text}", result == "right") for it, result in verdicts)
+    results = [word for _, word in verdicts]
+    counts = f"; wrong {results.count('wrong')}, left as they are {results.count('abstained')}"
     yield Row.share(RESOLVED, name, right, RESOLVED_PERCENT_MIN, counts)
     kept = Count.of((it.text, resolution(it, model).outcome != "resolved") for it in clear)
     yield Row.share("queries that refer to nothing, left as they are", name, kept)
@@ -108,8 +108,8 @@ def latency_rows(some: list[Query]) -> Iterator[Row]:
 
 
 def real_latency_rows(some: list[Query], model: Model, name: str) -> Iterator[Row]:
-    told = [it for it in some if it.refers and is_asked(it)][:TIMED_COUNT]
-    took = mean(spent_ms(partial(resolution, it, model), time.perf_counter_ns) for it in told)
+    examples = [it for it in some if it.refers and is_asked(it)][:TIMED_COUNT]
+    took = mean(spent_ms(partial(resolution, it, model), time.perf_counter_ns) for it in examples)
     yield time_row(REFERRING_MS, f"{name}, by the clock", took)
 
 

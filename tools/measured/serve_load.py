@@ -89,10 +89,10 @@ class LoadClient:
     async def remember(self) -> None:
         word = self.new_word()
         body, key = {"text": f"The code of today is {word}."}, f"k{self.number}-{self.made}"
-        told = await self.ask("remember", "POST", "/remember", body, key=key)
-        if not told:
+        reply = await self.ask("remember", "POST", "/remember", body, key=key)
+        if not reply:
             return
-        self.facts[word] = told["facts"][0]["id"]
+        self.facts[word] = reply["facts"][0]["id"]
         if self.made % 5 == 0:
             again = await self.ask("repeat", "POST", "/remember", body, key=key)
             self.report.expect(again.get("repeated") is True, f"repeat: {again}")
@@ -104,18 +104,18 @@ class LoadClient:
 
     async def forget(self) -> None:
         word, key = self.facts.popitem()
-        told = await self.ask("forget", "DELETE", f"/facts/{key}")
-        self.report.expect(told.get("existed") is True, f"forget: {told}")
+        reply = await self.ask("forget", "DELETE", f"/facts/{key}")
+        self.report.expect(reply.get("existed") is True, f"forget: {reply}")
         self.forgotten.append(word)
 
     async def call_tool(self) -> None:
         word = self.new_word()
         params = {"name": "remember", "arguments": {"text": f"The code of today is {word}."}}
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        told = await self.ask("mcp", "POST", "/mcp", message)
-        if told:
-            self.report.expect(told["result"].get("isError") is not True, f"mcp: {told}")
-            self.facts[word] = told["result"]["structuredContent"]["result"][0]["id"]
+        reply = await self.ask("mcp", "POST", "/mcp", message)
+        if reply:
+            self.report.expect(reply["result"].get("isError") is not True, f"mcp: {reply}")
+            self.facts[word] = reply["result"]["structuredContent"]["result"][0]["id"]
 
     async def add_message(self) -> None:
         message = {"role": "user", "content": self.new_word()}

@@ -17,8 +17,8 @@ class Count(Data):
 
     @classmethod
     def of(cls, some: Iterable[tuple[str, bool]]) -> Self:
-        told = tuple(some)
-        return cls(sum(is_so for _, is_so in told), tuple(text for text, is_so in told if not is_so))
+        pairs = tuple(some)
+        return cls(sum(is_so for _, is_so in pairs), tuple(text for text, is_so in pairs if not is_so))
 
     @property
     def total(self) -> int:

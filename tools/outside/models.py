@@ -259,13 +259,13 @@ def is_linearizable(model: str, ops: Sequence[Operation], flags: Mapping[str, Js
     In an order, none comes before another that had ended when it began.
     """
 
-    def search(left: Sequence[Operation], state: State) -> bool:
-        if all(op.end == FOR_EVER for op in left):
+    def search(remaining: Sequence[Operation], state: State) -> bool:
+        if all(op.end == FOR_EVER for op in remaining):
             return True  # none of them has an answer, and none needs to have happened
-        first_end = min(op.end for op in left)
+        first_end = min(op.end for op in remaining)
         return any(
-            search([other for other in left if other is not op], after)
-            for op in left
+            search([other for other in remaining if other is not op], after)
+            for op in remaining
             if op.call <= first_end  # a crash begins and ends at one place
             for after in states_after(MODELS[model], state, op, flags)
         )
@@ -282,8 +282,8 @@ def states_after(model: Model, state: State, op: Operation, flags: Mapping[str, 
     return [after for answer, after in outcomes if is_same(answer, op.value)]
 
 
-def is_same(answer: Json, told: Json) -> bool:
+def is_same(answer: Json, expected: Json) -> bool:
     """As JSON, since to Python True equals 1."""
     if answer is ANY or answer is REFUSED:
         return answer is ANY
-    return json.dumps(answer, sort_keys=True) == json.dumps(told, sort_keys=True)
+    return json.dumps(answer, sort_keys=True) == json.dumps(expected, sort_keys=True)

@@ -61,7 +61,7 @@ def test_each_framework_has_a_snippet() -> None:
 
 
 @pytest.mark.parametrize("name", PREPARE)
-def test_a_snippet_runs_twice_and_keeps_what_was_said(
+def test_a_snippet_runs_twice_and_keeps_its_turns(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = PREPARE[name]() | {"open_memory": open_memory, "open_blocking": open_blocking}

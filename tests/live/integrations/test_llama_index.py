@@ -22,8 +22,8 @@ def test_a_chat_goes_on_in_the_next_process(tmp_path: Path) -> None:
         with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
             kept = UmiMemory.from_defaults(memory=memory, session_id="1")
             SimpleChatEngine.from_defaults(llm=MockLLM(), memory=kept).chat(text)
-            said = [it.content for it in kept.get_all() if it.role == "user"]
-    assert said == ["Hello.", "Bye."]
+            contents = [it.content for it in kept.get_all() if it.role == "user"]
+    assert contents == ["Hello.", "Bye."]
 
 
 def test_messages_are_added_replaced_and_removed(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from umi_live import open_blocking, open_memory
 from umi_live.integrations.openai_agents import UmiSession
 
 
-def said(text: str) -> Any:
+def make_item(text: str) -> Any:
     return {"role": "user", "content": text}
 
 
@@ -28,18 +28,18 @@ def test_items_come_back_in_order_and_the_last_one_can_be_taken_out(tmp_path: Pa
             assert isinstance(session, Session)
             assert await session.pop_item() is None
             await session.add_items([])
-            await session.add_items([said("a"), said("b")])
-            await other.add_items([said("other")])
-            await UmiSession("1", memory).add_items([said("c")])
-            assert await session.get_items() == [said(it) for it in "abc"]
-            assert await session.get_items(2) == [said("b"), said("c")]
+            await session.add_items([make_item("a"), make_item("b")])
+            await other.add_items([make_item("other")])
+            await UmiSession("1", memory).add_items([make_item("c")])
+            assert await session.get_items() == [make_item(it) for it in "abc"]
+            assert await session.get_items(2) == [make_item("b"), make_item("c")]
             assert await session.get_items(0) == []
             limited = UmiSession("1", memory, SessionSettings(limit=1))
-            assert await limited.get_items() == [said("c")]
-            assert [await session.pop_item(), await session.pop_item()] == [said("c"), said("b")]
-            assert await session.get_items() == [said("a")]
+            assert await limited.get_items() == [make_item("c")]
+            assert [await session.pop_item(), await session.pop_item()] == [make_item("c"), make_item("b")]
+            assert await session.get_items() == [make_item("a")]
             await session.clear_session()
-            assert (await session.get_items(), await other.get_items()) == ([], [said("other")])
+            assert (await session.get_items(), await other.get_items()) == ([], [make_item("other")])
 
     asyncio.run(work())
 
@@ -54,8 +54,8 @@ class Hello(Model):  # type: ignore[misc]  # it is not looked at
         SEEN.append([it["content"] for it in input])
         part = {"type": "output_text", "text": "Hello.", "annotations": []}
         message = {"id": "m", "type": "message", "role": "assistant", "status": "completed"}
-        said = ResponseOutputMessage.model_validate(message | {"content": [part]})
-        return ModelResponse(output=[said], usage=Usage(), response_id=None)
+        reply = ResponseOutputMessage.model_validate(message | {"content": [part]})
+        return ModelResponse(output=[reply], usage=Usage(), response_id=None)
 
     def stream_response(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
@@ -66,7 +66,7 @@ def make_agent() -> Any:
     return Agent(name="helper", model=Hello())
 
 
-def test_a_run_of_an_agent_knows_what_was_said_in_an_earlier_process(tmp_path: Path) -> None:
+def test_a_run_of_an_agent_knows_the_turns_of_an_earlier_process(tmp_path: Path) -> None:
     SEEN.clear()
     for text in ("Hi, I am Ann.", "Who am I?"):
         with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:

@@ -24,7 +24,7 @@ from umi_live.postgres import PostgresStorage
 from umi_live.store import open_storage
 
 SHARED: Final = (
-    test_memory.test_what_was_told_is_found_after_the_memory_was_closed,
+    test_memory.test_a_fact_is_found_after_the_memory_was_closed,
     test_memory.test_conditions_narrow_what_is_found_and_listed,
     test_memory.test_an_archive_that_is_cleared_begins_anew_and_nothing_else_does,
     test_memory.test_an_agent_that_is_deleted_is_gone_until_it_is_opened_again,
@@ -34,7 +34,7 @@ SHARED: Final = (
     test_memory.test_a_request_key_makes_a_request_happen_once,
     test_memory.test_one_scope_has_one_live_memory_and_two_scopes_are_apart,
     test_memory.test_thirty_requests_at_once_are_all_answered_and_more_than_fit_wait,
-    test_memory.test_who_is_cancelled_leaves_before_or_after,
+    test_memory.test_a_cancelled_request_takes_effect_completely_or_not_at_all,
     test_memory.test_keys_are_there_for_the_agent_that_a_session_is_handed_to,
 )
 ROOT: Final = Path(__file__).resolve().parents[3]
@@ -146,8 +146,8 @@ def test_a_server_that_is_not_there_is_named_and_a_later_request_goes_on(
 def test_a_driver_is_imported_for_an_address_alone_and_one_that_is_missing_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = "import sys, umi_live.command; sys.exit('psycopg' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", told], cwd=ROOT).returncode == 0
+    script = "import sys, umi_live.command; sys.exit('psycopg' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode == 0
     monkeypatch.setitem(sys.modules, "psycopg", None)
     monkeypatch.delitem(sys.modules, "umi_live.postgres")
     with pytest.raises(StoreError, match=r"^psycopg is not installed: pip install 'umi-sim\[postgres\]'$"):
@@ -206,7 +206,7 @@ def test_what_only_a_file_can_have_is_refused_and_no_password_is_shown(
     shown = address.replace("umi@", "umi@")
     sealed = "--seal-key-file", "agent.key"
     for words in (("seal", *sealed), ("recall", *sealed, "tea"), ("doctor", *sealed), ("unseal",)):
-        told = shell.refused(words[0], "--db", secret, *words[1:])
-        assert told == f"umi-live: {shown}: only a file can be sealed\n"
+        message = shell.refused(words[0], "--db", secret, *words[1:])
+        assert message == f"umi-live: {shown}: only a file can be sealed\n"
     assert "holds no memory yet" in shell.refused("recall", "--db", secret, "tea")
     assert ask(address, "select count(*) from pg_namespace where nspname = 'umi_live'") == [(0,)]

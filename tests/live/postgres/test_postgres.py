@@ -18,7 +18,7 @@ from hypothesis import settings
 from msgspec import structs
 
 from tests.live import test_sqlite
-from tests.live.test_sqlite import TwoEnds, found, keyed, told
+from tests.live.test_sqlite import TwoEnds, found, keyed, make_commit
 from tools.postgres_server import CuttingProxy, PrivateServer
 from umi_core.conditions import Condition
 from umi_core.limits import RECEIPT_MS_MAX
@@ -101,7 +101,7 @@ def test_texts_that_postgresql_does_not_take_are_stored_found_and_ordered(server
     long = "".join(random.Random(1).choices("bcdfghjklm", k=99_000))  # which cannot be compressed
     with opened(address, 2) as (ours, theirs):
         for row_id in reversed(ids):
-            ours.commit(told(SCOPE, row_id, f"tea {long}"), 1)
+            ours.commit(make_commit(SCOPE, row_id, f"tea {long}"), 1)
         rows = theirs.read(0, ByFilter(SCOPE, ("entity",))).rows
         assert [row.address.id for row in rows] == ids
         assert [row.body.id for row in rows if isinstance(row.body, Entity)] == ids
@@ -120,7 +120,7 @@ def test_a_read_shows_one_instant_and_a_commit_is_durable_whatever_the_server_pr
     with opened(address, 2) as (ours, theirs):
         with ours.reading():
             assert ours._read(0, query).count == 0
-            theirs.commit(told(SCOPE, "ent_1", "tea"), 1)
+            theirs.commit(make_commit(SCOPE, "ent_1", "tea"), 1)
             assert ours._read(0, query).count == 0
         assert ours._read(0, query).count == 1
         assert ours.connection.execute("show synchronous_commit").fetchall() == [("on",)]
@@ -133,7 +133,9 @@ def test_no_update_of_a_row_is_lost_between_hosts(address: str) -> None:
         count = 0
         for _ in range(25):
             version = sum(row.version for row in storage.read(0, ByIds((AT,))).rows)
-            commit = structs.replace(told(SCOPE, "ent_1", f"tea {version}"), expects=(Expect(AT, version),))
+            commit = structs.replace(
+                make_commit(SCOPE, "ent_1", f"tea {version}"), expects=(Expect(AT, version),)
+            )
             count += isinstance(storage.commit(commit, 1), Committed)
         return count
 
@@ -153,7 +155,7 @@ def test_batches_on_the_same_scopes_do_not_wait_for_each_other_in_a_circle(serve
         step, storage = host
         for _ in range(20):
             turned = scopes[step:] + scopes[:step]
-            storage.commit(Commit(tuple(told(it, "ent_1", "tea").writes[0] for it in turned), ()), 1)
+            storage.commit(Commit(tuple(make_commit(it, "ent_1", "tea").writes[0] for it in turned), ()), 1)
 
     with opened(address, 3) as hosts, ThreadPoolExecutor(3) as threads:
         list(threads.map(write, enumerate(hosts)))
@@ -165,12 +167,12 @@ def test_batches_on_the_same_scopes_do_not_wait_for_each_other_in_a_circle(serve
 
 def test_a_search_sees_what_another_host_has_written(address: str) -> None:
     with opened(address, 2) as (ours, theirs):
-        theirs.commit(told(SCOPE, "ent_1", "green tea"), 1)
+        theirs.commit(make_commit(SCOPE, "ent_1", "green tea"), 1)
         assert found(ours, SCOPE) == ["ent_1"]
-        theirs.commit(told(SCOPE, "ent_2", "tea tea"), 1)
+        theirs.commit(make_commit(SCOPE, "ent_2", "tea tea"), 1)
         assert found(ours, SCOPE) == ["ent_2", "ent_1"]
-        theirs.commit(told(SCOPE, "ent_1", "coffee"), 1)
-        theirs.commit(told(Scope("bob", "helper"), "ent_3", "green tea"), 1)
+        theirs.commit(make_commit(SCOPE, "ent_1", "coffee"), 1)
+        theirs.commit(make_commit(Scope("bob", "helper"), "ent_3", "green tea"), 1)
         assert found(ours, SCOPE) == ["ent_2"]
 
 
@@ -214,11 +216,11 @@ def test_what_rows_name_is_looked_up_once_and_not_for_each_row(address: str) -> 
 
 def test_a_session_that_ended_is_made_again_and_nothing_is_lost(address: str) -> None:
     with opened(address, 1) as (storage,):
-        storage.commit(told(SCOPE, "ent_1", "tea"), 1)
+        storage.commit(make_commit(SCOPE, "ent_1", "tea"), 1)
         end_session(storage, address)
         assert found(storage, SCOPE) == ["ent_1"]
         end_session(storage, address)
-        assert isinstance(storage.commit(told(SCOPE, "ent_2", "tea"), 1), Committed)
+        assert isinstance(storage.commit(make_commit(SCOPE, "ent_2", "tea"), 1), Committed)
 
 
 @pytest.mark.parametrize("is_done", [True, False])
@@ -253,13 +255,13 @@ def test_what_is_kept_of_words_survives_a_connection_that_breaks_while_it_is_bro
 ) -> None:
     with CuttingProxy(address, 0) as proxy, closing(PostgresStorage(proxy.address)) as storage:
         for number in range(3):
-            storage.commit(told(SCOPE, f"ent_{number}", "tea"), 1)
+            storage.commit(make_commit(SCOPE, f"ent_{number}", "tea"), 1)
         start = proxy.count
         found(storage, SCOPE)
         messages = proxy.count - start
         for step in range(1, messages, 3):
             content = "tea" if step % 2 else "coffee"
-            storage.commit(told(SCOPE, "ent_1", content), 1)
+            storage.commit(make_commit(SCOPE, "ent_1", content), 1)
             proxy.cut_at = proxy.count + step
             assert found(storage, SCOPE) == ["ent_0", *(["ent_1"] if step % 2 else []), "ent_2"]
             proxy.cut_at = 0
@@ -277,14 +279,14 @@ def test_a_host_that_was_taken_over_commits_nothing_until_its_claim_is_free_agai
         end_session(ours, address)
         assert theirs.acquire(number)
         with pytest.raises(ClaimLost) as failed:
-            ours.commit(told(SCOPE, "ent_1", "tea"), 1)
+            ours.commit(make_commit(SCOPE, "ent_1", "tea"), 1)
         assert ours.failure(failed.value, commit=True) == "unavailable"
         with pytest.raises(ClaimLost):
             ours.adopt(SCOPE, "hash")
-        assert isinstance(ours.commit(told(Scope("bob", "helper"), "ent_1", "tea"), 1), Committed)
-        theirs.commit(told(SCOPE, "ent_1", "tea"), 1)
+        assert isinstance(ours.commit(make_commit(Scope("bob", "helper"), "ent_1", "tea"), 1), Committed)
+        theirs.commit(make_commit(SCOPE, "ent_1", "tea"), 1)
         theirs.release(number)
-        stale = structs.replace(told(SCOPE, "ent_1", "coffee"), expects=(Expect(AT, 0),))
+        stale = structs.replace(make_commit(SCOPE, "ent_1", "coffee"), expects=(Expect(AT, 0),))
         assert isinstance(ours.commit(stale, 1), EffectFailed)
         assert not theirs.acquire(number)  # ours has it again
 
@@ -294,7 +296,7 @@ def test_a_claim_survives_its_session_if_no_other_host_wants_it(address: str) ->
     with opened(address, 2) as (ours, theirs):
         assert ours.acquire(number)
         end_session(ours, address)
-        ours.commit(told(SCOPE, "ent_1", "tea"), 1)
+        ours.commit(make_commit(SCOPE, "ent_1", "tea"), 1)
         assert not theirs.acquire(number)
         ours.release(number)
         assert theirs.acquire(number)
@@ -305,15 +307,15 @@ def test_a_session_that_the_server_still_has_is_ended_by_the_next_one(address: s
     number = derive_number(SCOPE)
     with opened(address, 2) as (ours, theirs):
         assert ours.acquire(number)
-        left = ours.connection.raw
-        assert left is not None
+        connection = ours.connection.raw
+        assert connection is not None
         ours.connection.begin("read committed")
         ours.lock_scopes([SCOPE], TransactionCache())
         ours.connection.in_transaction, ours.connection.raw = False, None
-        assert isinstance(ours.commit(told(SCOPE, "ent_1", "tea"), 1), Committed)
+        assert isinstance(ours.commit(make_commit(SCOPE, "ent_1", "tea"), 1), Committed)
         assert not theirs.acquire(number)
-        with left, pytest.raises(psycopg.OperationalError, match="terminating connection"):
-            left.execute("select 1")
+        with connection, pytest.raises(psycopg.OperationalError, match="terminating connection"):
+            connection.execute("select 1")
 
 
 # What was deleted.
@@ -322,13 +324,13 @@ def test_a_session_that_the_server_still_has_is_ended_by_the_next_one(address: s
 def test_what_is_deleted_is_out_of_the_tables_when_that_is_acknowledged(address: str) -> None:
     ask(address, "create extension if not exists pgstattuple")
     with opened(address, 1) as (storage,):
-        storage.commit(told(SCOPE, "ent_1", "tea"), 1)
-        storage.commit(told(SCOPE, "ent_1", "coffee"), 1)
+        storage.commit(make_commit(SCOPE, "ent_1", "tea"), 1)
+        storage.commit(make_commit(SCOPE, "ent_1", "coffee"), 1)
         assert ask(address, DEAD) != [(0,)]  # an update is no deletion
         storage.commit(Commit((Write(AT, None),), ()), 1)
         assert ask(address, DEAD) == [(0,)]
         for number in range(3):
-            storage.commit(told(SCOPE, f"ent_{number}", "tea"), 1)
+            storage.commit(make_commit(SCOPE, f"ent_{number}", "tea"), 1)
         fact = Entity("ent_2", "note", "note", "tea", 1, 0, 0, "facts", 1, 1)
         moved = Ended("ent_2", fact, "ent_1", "update", 1)
         at = Address(SCOPE, "entity", "ent_2")
@@ -339,7 +341,7 @@ def test_what_is_deleted_is_out_of_the_tables_when_that_is_acknowledged(address:
 def test_a_vacuum_that_takes_long_waits_and_is_done_at_the_end_at_the_latest(address: str) -> None:
     ask(address, "create extension if not exists pgstattuple")
     with opened(address, 1) as (storage,):
-        storage.commit(told(SCOPE, "ent_1", "tea"), 1)
+        storage.commit(make_commit(SCOPE, "ent_1", "tea"), 1)
         storage.vacuum_s, storage.vacuumed_s = 1_000.0, time.monotonic()
         storage.commit(Commit((Write(AT, None),), ()), 1)
         assert ask(address, DEAD) != [(0,)]
@@ -357,7 +359,7 @@ def test_a_database_that_is_rewritten_holds_nothing_of_what_was_deleted(
     with opened(address, 1) as (storage,):
         ats = [Address(SCOPE, "entity", f"ent_{number}") for number in range(9)]
         for at in ats:
-            storage.commit(told(SCOPE, at.id, "secret jasmine"), 1)
+            storage.commit(make_commit(SCOPE, at.id, "secret jasmine"), 1)
         storage.commit(Commit(tuple(Write(at, None) for at in ats), ()), 1)
         assert is_in_tables()  # in unused space of a page
         storage.rewrite()

@@ -32,14 +32,16 @@ def of_pool(pool: pools.Pool) -> Texts:
     return st.one_of([st.sampled_from(texts) for texts in classes if texts])
 
 
-def told(templates: tuple[str, ...]) -> Texts:
+def fill_templates(templates: tuple[str, ...]) -> Texts:
     """Some templates, their slots filled from the cast."""
     seeds = st.lists(st.integers(0, 2**32), min_size=1, max_size=3)
     return seeds.map(lambda them: " ".join(pools.filled_in(Stream(it, "told"), templates) for it in them))
 
 
-TEXTS: Final = told(pools.TEMPLATES) | of_pool(pools.HOSTILE_TEXTS)
-QUERIES: Final = told(pools.REFERRING) | told(pools.QUESTIONS) | of_pool(pools.HOSTILE_QUERIES)
+TEXTS: Final = fill_templates(pools.TEMPLATES) | of_pool(pools.HOSTILE_TEXTS)
+QUERIES: Final = (
+    fill_templates(pools.REFERRING) | fill_templates(pools.QUESTIONS) | of_pool(pools.HOSTILE_QUERIES)
+)
 FEW_NAMES: Final = ("Alice", "ALICE ", "alice", "Zoë", "Zoe\u0308", "Bob", "Bob\x07", "a\tb", " ")
 NAMES: Final = (
     st.sampled_from(FEW_NAMES)

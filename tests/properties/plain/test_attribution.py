@@ -20,7 +20,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
-def test_who_said_nothing_of_themselves_changes_nothing() -> None:
+def test_a_speaker_without_a_statement_about_themselves_changes_nothing() -> None:
     found = read_extraction('{"entities": []}', "Tea is hot.", 0)
     assert with_speaker(found, "Tea is hot.", "Ann") is found
     assert with_speaker(found, "I nap.", None) is found

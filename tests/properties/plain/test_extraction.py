@@ -22,7 +22,7 @@ from tests.properties.plain.drawn import (
 )
 from tests.properties.readings import as_plain
 from tests.properties.replies_reference import why_unusable
-from tests.spec_tables import Row, told
+from tests.spec_tables import Row, read_cell
 from tests.spec_tables import rows as table_rows
 from tests.spec_tables import words as listed
 from umi_core.config import Config
@@ -97,10 +97,10 @@ def test_equal_statements_about_one_name_are_one_mention() -> None:
 
 @pytest.mark.parametrize(("count", "mention_count"), [(2, 2), (16, 16), (17, 1)])
 def test_each_sentence_of_a_content_is_a_mention_up_to_a_limit(count: int, mention_count: int) -> None:
-    told = [f"She has {n} cats." for n in range(count)]
-    found = [it.content for it in read(person("Alice", " ".join(told))).mentions if it.named]
+    sentences = [f"She has {n} cats." for n in range(count)]
+    found = [it.content for it in read(person("Alice", " ".join(sentences))).mentions if it.named]
     assert len(found) == mention_count
-    assert found == (told if mention_count > 1 else [" ".join(told)])
+    assert found == (sentences if mention_count > 1 else [" ".join(sentences)])
 
 
 def test_nothing_is_kept_beyond_fifty_elements() -> None:
@@ -116,22 +116,22 @@ def test_links_are_statements_about_both_ends() -> None:
     linked += [{"source": "Bob", "target": "bob", "type": "knows"}]
     found = read(person("Alice"), person("Bob"), relations=linked)
     assert [it for it in found.mentions if it.others] == [
-        ExpectedMention("Alice", "person", f"Alice {said} Bob", 700_000, others=("Bob",))
-        for said in ("works at", "relates to")
+        ExpectedMention("Alice", "person", f"Alice {verb} Bob", 700_000, others=("Bob",))
+        for verb in ("works at", "relates to")
     ]
     assert not found.partial
 
 
 def test_a_link_between_names_of_one_statement_adds_nothing() -> None:
-    said = "Alice knows Bob"
+    content = "Alice knows Bob"
     linked = [{"source": "Alice", "target": "Bob", "type": "likes"}]
-    found = read(person("Bob", said), person("Alice", said), relations=linked)
-    assert [it.content for it in found.mentions if it.named] == [said]
+    found = read(person("Bob", content), person("Alice", content), relations=linked)
+    assert [it.content for it in found.mentions if it.named] == [content]
 
 
 @pytest.mark.parametrize("row", table_rows("memory", "auto_names"), ids=lambda row: row["text"][:40])
 def test_a_note_is_called_after_its_first_line(row: Row) -> None:
-    assert name_of_note(told(row["text"])) == told(row["name"])
+    assert name_of_note(read_cell(row["text"])) == read_cell(row["name"])
 
 
 def test_pronouns_are_those_of_the_table() -> None:

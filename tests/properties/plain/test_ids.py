@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from tests.properties import ids_reference as ids
-from tests.spec_tables import Row, plain, rows, told
+from tests.spec_tables import Row, plain, read_cell, rows
 from umi_core.values import Scope
 
 MADE: Mapping[str, Callable[..., str]] = {
@@ -24,4 +24,4 @@ TABLE = [row for row in rows("memory", "ids") if row["what"] in MADE]
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row["id"])
 def test_ids_are_those_of_the_table(row: Row) -> None:
-    assert MADE[row["what"]](Scope(*told(row["scope"])), *told(row["parts"])) == plain(row["id"])
+    assert MADE[row["what"]](Scope(*read_cell(row["scope"])), *read_cell(row["parts"])) == plain(row["id"])

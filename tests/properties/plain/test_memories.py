@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.properties import hierarchy_reference as hierarchy
 from tests.properties.extraction_reference import read_memories
-from tests.spec_tables import Row, rows, told
+from tests.spec_tables import Row, read_cell, rows
 from umi_core.conversations import NORMALISERS
 from umi_core.language.segments import segments_of, windows
 
@@ -37,8 +37,8 @@ REPLIES = VALUES.map(json.dumps) | VALUES.map(lambda it: f"so: {json.dumps(it)[:
 
 @pytest.mark.parametrize("row", rows("hierarchy", "memories"), ids=lambda row: row["case"])
 def test_the_plain_reader_reads_the_table(row: Row) -> None:
-    read = read_memories(told(row["reply"]))
-    assert [[it.content, list(it.categories)] for it in read or ()] == told(
+    read = read_memories(read_cell(row["reply"]))
+    assert [[it.content, list(it.categories)] for it in read or ()] == read_cell(
         row["memories, each with its categories"]
     )
     assert (read is not None) == (row["usable"] == "yes")

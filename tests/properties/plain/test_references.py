@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.properties.plain.drawn import ANY_TEXT, QUERIES
 from tests.properties.queries_reference import PHRASE_WORDS, references, terms_by_first_word
-from tests.spec_tables import Row, rows, told
+from tests.spec_tables import Row, read_cell, rows
 from umi_core.language.languages import ELIDED
 from umi_core.language.pronouns import IDIOMS, LANGUAGES, read
 from umi_core.language.tables import TERM_ROWS
@@ -16,7 +16,7 @@ from umi_core.language.tables import TERM_ROWS
 
 @pytest.mark.parametrize("row", rows("memory", "terms"), ids=lambda row: row["query"])
 def test_the_references_of_a_query(row: Row) -> None:
-    assert ", ".join(references(told(row["query"])).terms) == told(row["terms"])
+    assert ", ".join(references(read_cell(row["query"])).terms) == read_cell(row["terms"])
 
 
 def test_what_is_no_reference_is_left_with_the_words_of_no_term() -> None:

@@ -1,4 +1,4 @@
-"""Goal: JSON is found in whatever a model said, as M10.2 to M10.6 say, and the memory finds the same."""
+"""Goal: JSON is found in every reply of a model, as in M10.2 to M10.6, and the memory finds the same."""
 
 import json
 

@@ -21,7 +21,7 @@ from tests.properties.queries_reference import (
     resolve_without_model,
     shown_turns,
 )
-from tests.spec_tables import Row, maybe, rows, told
+from tests.spec_tables import Row, maybe, read_cell, rows
 from tests.spec_tables import words as listed
 from umi_core.language import rewriting as memory
 from umi_core.language.prompts import ask_rewrite
@@ -40,22 +40,22 @@ SAID = tuple(
 
 @pytest.mark.parametrize("row", rows("memory", "rewrites"), ids=lambda row: row["reply"])
 def test_a_rewrite_has_the_verdict_of_the_table(row: Row) -> None:
-    query, said = told(row["query"]), told(row["reason or rewrite"])
-    found = read_rewrite(told(row["reply"]), query, SAID, HALF_PPM)
+    query, outcome = read_cell(row["query"]), read_cell(row["reason or rewrite"])
+    found = read_rewrite(read_cell(row["reply"]), query, SAID, HALF_PPM)
     is_resolved = row["outcome"] == "resolved"
     assert (found.outcome, found.confidence_ppm) == (row["outcome"], maybe(row["confidence"]))
-    assert (found.query, found.reason) == ((said, "") if is_resolved else (query, said))
+    assert (found.query, found.reason) == ((outcome, "") if is_resolved else (query, outcome))
 
 
 @pytest.mark.parametrize("row", rows("memory", "antecedents"), ids=lambda row: row["rewrite"])
 def test_what_is_named_is_checked(row: Row) -> None:
-    turns = shown_turns([Turn("user", text) for text in told(row["turns"])])
-    line, reply = told(row["rewrite"]), told(row["rewrite"])
+    turns = shown_turns([Turn("user", text) for text in read_cell(row["turns"])])
+    line, reply = read_cell(row["rewrite"]), read_cell(row["rewrite"])
     if row["named"] != "–":
         keys = ("reference", "means", "turn")
-        named = [dict(zip(keys, it, strict=True)) for it in told(row["named"])]
+        named = [dict(zip(keys, it, strict=True)) for it in read_cell(row["named"])]
         reply = json.dumps({"query": line, "references": named})
-    found = read_rewrite(reply, told(row["query"]), turns, HALF_PPM)
+    found = read_rewrite(reply, read_cell(row["query"]), turns, HALF_PPM)
     assert (found.reason or "–", found.query == line) == (row["reason"], row["reason"] == "–")
 
 
@@ -70,7 +70,7 @@ def test_the_query_itself_changes_nothing(reply: str) -> None:
     )
 
 
-def test_articles_of_the_language_of_a_reference_are_nobodys_words() -> None:
+def test_articles_of_the_language_of_a_reference_need_no_source() -> None:
     turns = (Turn("user", "Ann plant Migration"),)
     rewrite = "Was weiß Ann zu der Migration?"
     assert read_rewrite(rewrite, "Was weiß Ann dazu?", turns, HALF_PPM).query == rewrite
@@ -102,7 +102,7 @@ def test_the_last_ten_turns_that_say_something_are_shown_newest_first() -> None:
 
 @pytest.mark.parametrize("row", rows("memory", "deep"), ids=lambda row: row["query"])
 def test_a_query_with_a_trigger_is_deep(row: Row) -> None:
-    query = told(row["query"])
+    query = read_cell(row["query"])
     assert is_deep(query, None) == (row["deep"] == "yes")
     assert is_deep(query, True)
     assert not is_deep(query, False)
@@ -114,12 +114,12 @@ def test_the_triggers_are_those_of_the_table() -> None:
 
 @pytest.mark.parametrize("row", rows("memory", "variants"), ids=lambda row: row["reply"])
 def test_variants_are_those_of_the_table(row: Row) -> None:
-    assert read_variants(told(row["reply"]), "q") == tuple(told(row['variants of "q"']))
+    assert read_variants(read_cell(row["reply"]), "q") == tuple(read_cell(row['variants of "q"']))
 
 
 @pytest.mark.parametrize("row", rows("hierarchy", "clean_lines"), ids=lambda row: row["text"])
 def test_the_line_that_was_asked_for(row: Row) -> None:
-    assert clean_line(told(row["text"])) == told(row["line"])
+    assert clean_line(read_cell(row["text"])) == read_cell(row["line"])
 
 
 # Against the memory.

@@ -26,8 +26,8 @@ ASKED: Sequence[Asked] = (("ent_a", "person"), ("ent_u", "self"))
 CONFIG = Config()
 
 
-def read(*told: object) -> ExpectedRoutes:
-    found = read_routes(json.dumps(told), ASKED, CONFIG)
+def read(*reply: object) -> ExpectedRoutes:
+    found = read_routes(json.dumps(reply), ASKED, CONFIG)
     assert found is not None
     return found
 
@@ -52,7 +52,7 @@ def test_the_blocks_of_types_and_the_causes_that_degrade_are_those_of_the_tables
 
 
 @pytest.mark.parametrize(
-    ("told", "cause", "is_fault"),
+    ("fields", "cause", "is_fault"),
     [
         (row(block=7), "bad_block", True),
         (row(block="attic"), "bad_block", True),
@@ -64,15 +64,15 @@ def test_the_blocks_of_types_and_the_causes_that_degrade_are_those_of_the_tables
     ],
 )
 def test_a_row_that_cannot_be_followed_leaves_its_entity_to_the_table(
-    told: dict[str, object], cause: str, is_fault: bool
+    fields: dict[str, object], cause: str, is_fault: bool
 ) -> None:
-    found = read(told, row(entity_id="ent_u"))
+    found = read(fields, row(entity_id="ent_u"))
     assert found.decisions == (by_table("ent_a", "person", cause), by_table("ent_u", "self", "self_is_fixed"))
     assert found.faults == ((cause,) if is_fault else ())
 
 
 @pytest.mark.parametrize(
-    ("told", "promote", "cause"),
+    ("fields", "promote", "cause"),
     [
         (row(promote=True), True, None),
         (row(promote=True, confidence=0.79), False, "promote_low"),
@@ -81,21 +81,21 @@ def test_a_row_that_cannot_be_followed_leaves_its_entity_to_the_table(
     ],
 )
 def test_a_row_is_followed_as_far_as_it_is_sure(
-    told: dict[str, object], promote: bool, cause: str | None
+    fields: dict[str, object], promote: bool, cause: str | None
 ) -> None:
-    decision = read(told).decisions[0]
+    decision = read(fields).decisions[0]
     assert (decision.routed_by, decision.promote, decision.cause) == ("model", promote, cause)
 
 
-def test_a_row_about_nobody_who_was_asked_about_is_a_fault_and_so_is_no_row() -> None:
+def test_a_row_about_an_unknown_entity_is_a_fault_and_so_is_no_row() -> None:
     found = read(7, {}, row(entity_id="ent_z"), row(), row(block="facts"))
     assert found.faults == ("not_object", "bad_id", "unknown_id", "duplicate_id", "missing")
     assert [it.cause for it in found.decisions] == ["duplicate_id", "missing"]
 
 
-@pytest.mark.parametrize(("told", "reason"), [(7, ""), ("é" * 101, "é" * 100)])
-def test_a_reason_is_a_short_text(told: object, reason: str) -> None:
-    assert read(row(reason=told)).decisions[0].reason == reason
+@pytest.mark.parametrize(("given", "reason"), [(7, ""), ("é" * 101, "é" * 100)])
+def test_a_reason_is_a_short_text(given: object, reason: str) -> None:
+    assert read(row(reason=given)).decisions[0].reason == reason
 
 
 # Against the memory.

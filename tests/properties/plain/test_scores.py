@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.properties import scores_reference as plain_scores
 from tests.properties.plain.drawn import ANY_TEXT, QUERIES, TEXTS
 from tests.spec_tables import Row as Worked
-from tests.spec_tables import rows, told, whole
+from tests.spec_tables import read_cell, rows, whole
 from umi_core.policies import ranking, similarity, term_scores
 from umi_core.rows import AccessRecord
 from umi_sim.judge.plain import scores
@@ -34,13 +34,13 @@ def test_roots_and_parts_of_types_are_those_of_the_tables() -> None:
     assert parts == plain_scores.TYPE_PPM
 
 
-SEARCHED = [(told(row["name"]), told(row["text"])) for row in rows("memory", "searched")]
+SEARCHED = [(read_cell(row["name"]), read_cell(row["text"])) for row in rows("memory", "searched")]
 
 
 @pytest.mark.parametrize("row", rows("memory", "words_relevance"), ids=lambda row: row["query"])
 def test_a_row_is_as_relevant_as_its_words_are_rare(row: Worked) -> None:
     wanted = [whole(row[name]) for name in ("first", "second", "third", "fourth", "fifth")]
-    assert plain_scores.words_ppm(told(row["query"]), SEARCHED) == wanted
+    assert plain_scores.words_ppm(read_cell(row["query"]), SEARCHED) == wanted
 
 
 @pytest.mark.parametrize("row", rows("memory", "united"), ids=str)
@@ -56,7 +56,7 @@ def test_rows_share_terms_or_words_do_not_find_them() -> None:
 
 @pytest.mark.parametrize("row", rows("memory", "vector_relevance"), ids=lambda row: row["row"])
 def test_a_row_is_as_relevant_as_it_points_the_same_way(row: Worked) -> None:
-    assert plain_scores.vector_ppm(told(row["query"]), told(row["row"])) == whole(row["relevance"])
+    assert plain_scores.vector_ppm(read_cell(row["query"]), read_cell(row["row"])) == whole(row["relevance"])
 
 
 def test_two_lists_are_fused_as_in_the_table() -> None:

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.properties.plain.drawn import ANY_TEXT, TEXTS
-from tests.properties.text_reference import ENDS, list_untold, sentences
-from tests.spec_tables import Row, told, words
+from tests.properties.text_reference import ENDS, list_uncovered, sentences
+from tests.spec_tables import Row, read_cell, words
 from tests.spec_tables import rows as table_rows
 from umi_core.language import extraction
 from umi_core.language.sentences import sentences as find_sentences
@@ -41,12 +41,12 @@ PATCHED = st.lists(PARTS | ANY_TEXT, max_size=8).map("".join)
 
 @pytest.mark.parametrize("row", table_rows("memory", "told_sentences"), ids=lambda row: row["text"])
 def test_sentences_are_those_of_the_table(row: Row) -> None:
-    assert sentences(told(row["text"])) == told(row["sentences"])
+    assert sentences(read_cell(row["text"])) == read_cell(row["sentences"])
 
 
 @pytest.mark.parametrize("row", table_rows("memory", "passed_over"), ids=lambda row: row["text"])
 def test_what_is_passed_over_is_as_the_table_says(row: Row) -> None:
-    assert list_untold(told(row["text"]), told(row["told"])) == told(row["passed over"])
+    assert list_uncovered(read_cell(row["text"]), read_cell(row["told"])) == read_cell(row["passed over"])
 
 
 def test_abbreviations_are_those_of_the_lists() -> None:
@@ -63,4 +63,4 @@ def test_idle_words_are_those_of_the_list() -> None:
 @given(TEXTS | PATCHED, st.lists(TEXTS | PATCHED, max_size=2))
 def test_the_memory_finds_the_same_sentences(text: str, kept: list[str]) -> None:
     assert list(find_sentences(text)) == sentences(text)
-    assert list(extraction.find_uncovered(text, kept)) == list_untold(text, kept)
+    assert list(extraction.find_uncovered(text, kept)) == list_uncovered(text, kept)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.properties import text_reference as plain
 from tests.properties.plain.drawn import ANY_TEXT, HALF_TEXT, NAMES, TEXTS
-from tests.spec_tables import Row, rows, told, whole
+from tests.spec_tables import Row, read_cell, rows, whole
 from tests.spec_tables import words as listed
 from umi_core import json_text
 from umi_core import text as memory
@@ -17,12 +17,12 @@ from umi_core.language.tables import STOP_WORDS
 
 @pytest.mark.parametrize("row", rows("memory", "cut"), ids=lambda row: f"{row['text']} {row['bytes']}")
 def test_a_cut_falls_between_code_points(row: Row) -> None:
-    assert plain.cut(told(row["text"]), whole(row["bytes"])) == told(row["result"])
+    assert plain.cut(read_cell(row["text"]), whole(row["bytes"])) == read_cell(row["result"])
 
 
 @pytest.mark.parametrize("row", rows("memory", "words"), ids=lambda row: row["text"])
 def test_the_words_of_a_text(row: Row) -> None:
-    assert plain.words(told(row["text"])) == tuple(told(row["words"]).split())
+    assert plain.words(read_cell(row["text"])) == tuple(read_cell(row["words"]).split())
 
 
 def test_stop_words_say_nothing() -> None:
@@ -65,8 +65,8 @@ def test_the_memory_shows_values_alike(text: str) -> None:
 
 @pytest.mark.parametrize("row", rows("memory", "search_terms"), ids=lambda row: row["text"])
 def test_terms_are_those_of_the_table(row: Row) -> None:
-    assert plain.terms(told(row["text"])) == tuple(told(row["terms"]).split())
-    assert plain.asked_terms(told(row["text"])) == tuple(told(row["of a query"]).split())
+    assert plain.terms(read_cell(row["text"])) == tuple(read_cell(row["terms"]).split())
+    assert plain.asked_terms(read_cell(row["text"])) == tuple(read_cell(row["of a query"]).split())
 
 
 MIXED = st.text(

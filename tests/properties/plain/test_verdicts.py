@@ -17,8 +17,8 @@ PAIR = ("a@2", "a@1")
 FLOOR_PPM = 300_000
 
 
-def read(*told: object) -> Verdicts:
-    found = read_verdicts(json.dumps(told), [PAIR, ("a@2", "b@1")], FLOOR_PPM)
+def read(*rows: object) -> Verdicts:
+    found = read_verdicts(json.dumps(rows), [PAIR, ("a@2", "b@1")], FLOOR_PPM)
     assert found is not None
     return found
 
@@ -31,7 +31,7 @@ def row(**fields: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("told", "reason"),
+    ("given", "reason"),
     [
         (7, "not_object"),
         (row(old="z@1"), "unknown_pair"),
@@ -41,8 +41,8 @@ def row(**fields: object) -> dict[str, object]:
         (row(confidence=None), "bad_confidence"),
     ],
 )
-def test_a_row_that_says_nothing_sound_is_dropped(told: object, reason: str) -> None:
-    found = read(told, row(old="b@1"))
+def test_a_row_that_says_nothing_sound_is_dropped(given: object, reason: str) -> None:
+    found = read(given, row(old="b@1"))
     assert [pair for pair, _ in found.by_pair] == [("a@2", "b@1")]
     assert found.dropped == (reason,)
 
@@ -54,11 +54,11 @@ def test_of_a_pair_with_two_rows_both_are_dropped() -> None:
     assert [pair for pair, _ in found.by_pair] == [("a@2", "b@1")]
 
 
-@pytest.mark.parametrize("told", [row(type="none"), row(confidence=0.29)])
-def test_a_row_that_sees_nothing_or_is_unsure_relates_nothing(told: dict[str, object]) -> None:
-    assert read(told) == Verdicts((), ())
+@pytest.mark.parametrize("fields", [row(type="none"), row(confidence=0.29)])
+def test_a_row_that_sees_nothing_or_is_unsure_relates_nothing(fields: dict[str, object]) -> None:
+    assert read(fields) == Verdicts((), ())
 
 
-@pytest.mark.parametrize(("told", "reason"), [(7, ""), ("é" * 513, "é" * 512)])
-def test_a_reason_is_a_short_text(told: object, reason: str) -> None:
-    assert read(row(reason=told)).by_pair == ((PAIR, ExpectedVerdict("update", 900_000, reason, "model")),)
+@pytest.mark.parametrize(("given", "reason"), [(7, ""), ("é" * 513, "é" * 512)])
+def test_a_reason_is_a_short_text(given: object, reason: str) -> None:
+    assert read(row(reason=given)).by_pair == ((PAIR, ExpectedVerdict("update", 900_000, reason, "model")),)

@@ -87,7 +87,7 @@ def rows_as(version: int, *keys: str) -> Versions:
     return [(Address(SCOPE, "access", key), version) for key in keys]
 
 
-def test_a_record_that_storage_has_heard_of_is_saved_and_a_newer_one_is_not() -> None:
+def test_an_access_record_that_storage_has_is_saved_and_a_newer_one_is_not() -> None:
     table = AccessTable().record_accesses((A, B), 5, ())
     writes = table.writes(SCOPE)
     assert writes == tuple(Write(Address(SCOPE, "access", key), table.records[key]) for key in "ab")
@@ -96,7 +96,7 @@ def test_a_record_that_storage_has_heard_of_is_saved_and_a_newer_one_is_not() ->
     assert later.record_writes(later.writes(SCOPE), rows_as(2, "b", "c")).unsaved == {}
 
 
-def test_of_two_commits_that_wrote_one_record_the_newer_row_counts_whoever_is_heard_first() -> None:
+def test_of_two_commits_that_wrote_one_record_the_newer_row_counts_in_either_order_of_answers() -> None:
     before = AccessTable().record_accesses((A,), 5, ())
     table = before.record_accesses((A,), 6, ())
     older, newer = (before.writes(SCOPE), rows_as(2, "a")), (table.writes(SCOPE), rows_as(1, "a"))
@@ -107,22 +107,22 @@ def test_of_two_commits_that_wrote_one_record_the_newer_row_counts_whoever_is_he
     assert table.record_writes(*newer).record_writes(*older).unsaved == {}
 
 
-def test_a_batch_that_is_heard_of_late_saves_nothing_that_a_newer_row_has_replaced() -> None:
+def test_a_batch_whose_answer_is_late_saves_nothing_that_a_newer_row_has_replaced() -> None:
     """The first of two is learnt with its own access, after the other one's row was found to be as known."""
     before = AccessTable().record_accesses((A,), 5, ())
     first = before.record_accesses((A,), 6, ())
-    heard = before.record_writes(before.writes(SCOPE), rows_as(2, "a"))
-    assert heard.unsaved == {}
+    table = before.record_writes(before.writes(SCOPE), rows_as(2, "a"))
+    assert table.unsaved == {}
     assert list(
-        heard.record_accesses((A,), 6, ()).record_writes(first.writes(SCOPE), rows_as(1, "a")).unsaved
+        table.record_accesses((A,), 6, ()).record_writes(first.writes(SCOPE), rows_as(1, "a")).unsaved
     ) == ["a"]
 
 
 @pytest.mark.parametrize(("written", "is_left"), [(1, True), (2, False), (3, False)])
 def test_a_deletion_that_is_learnt_late_takes_no_newer_record_away(written: int, is_left: bool) -> None:
-    told_again = AccessTable().record_accesses((A,), 5, ())
-    told_again = told_again.record_writes(told_again.writes(SCOPE), rows_as(2, "a"))
-    after = told_again.record_commit((), ("a",), 6, (), rows_as(written, "a"))
+    repeated = AccessTable().record_accesses((A,), 5, ())
+    repeated = repeated.record_writes(repeated.writes(SCOPE), rows_as(2, "a"))
+    after = repeated.record_commit((), ("a",), 6, (), rows_as(written, "a"))
     assert ("a" in after.records, "a" in after.forgotten) == (is_left, not is_left)
 
 

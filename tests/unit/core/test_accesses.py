@@ -1,4 +1,4 @@
-"""Goal: accesses and the session change for a reason and by what was told; a scan looks at its whole page."""
+"""Goal: accesses and the session change for a reason and by statements; a scan looks at its whole page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -50,18 +50,18 @@ class Watched(Pair):
 
     before: StateSnapshot = SET_LATER
     value: Value = SET_LATER
-    said: Sequence[Reply] = ()
+    new_replies: Sequence[Reply] = ()
 
     def step(self, value: Value) -> list[Asked]:
         self.before, self.value, known = before_step(self.memory.state), value, list(self.replies)
         asked = super().step(value)
-        self.said = [reply for op_id, reply in self.replies.items() if op_id not in known]
+        self.new_replies = [reply for op_id, reply in self.replies.items() if op_id not in known]
         self.judge()
         return asked
 
     def judge(self) -> None:
         check_step(self.before, self.value, self.memory.state)
-        check_replies(self.before, self.value, self.memory.state, self.said)
+        check_replies(self.before, self.value, self.memory.state, self.new_replies)
 
 
 def watched(**config: int) -> Watched:
@@ -71,14 +71,14 @@ def watched(**config: int) -> Watched:
 
 
 def count(pair: Pair, key: str, more: int) -> None:
-    """Somebody counts accesses that nobody told of, or forgets some."""
+    """A memory counts accesses that were not reported, or forgets some."""
     tiers = pair.memory.state.tiers
     record = tiers.access.records[key]
     records = {**tiers.access.records, key: structs.replace(record, count=record.count + more)}
     tiers.access = structs.replace(tiers.access, records=records)
 
 
-def test_a_life_counts_what_it_tells() -> None:
+def test_a_process_counts_what_it_replies() -> None:
     pair = watched(promote_score_min_ppm=0)
     pair.ask(Remember(1, "Alice likes tea. Bob snores", request_key="r"))
     pair.ask(Remember(2, "Alice likes tea. Bob snores", request_key="r"))
@@ -100,7 +100,7 @@ def test_each_hit_and_each_fact_counts_once(request_: Remember | Recall, more: i
     assert caught(pair.judge) == "access-truth"
 
 
-def test_nobody_else_counts() -> None:
+def test_no_other_entity_counts() -> None:
     pair = watched()
     pair.ask(Remember(1, "Alice likes tea. Bob snores"))
     pair.ask(Recall(2, "tea"))
@@ -109,7 +109,7 @@ def test_nobody_else_counts() -> None:
 
 
 def test_accesses_are_judged_where_interceptors_look_on_but_not_where_one_answers() -> None:
-    """What an interceptor gives in place of the world is not what the world told (law 8)."""
+    """What an interceptor gives in place of the world is not an answer of the world (law 8)."""
     pair = watched()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.memory.intercept(Interceptor("h"))
@@ -121,7 +121,7 @@ def test_accesses_are_judged_where_interceptors_look_on_but_not_where_one_answer
     pair.judge()
 
 
-def test_whoever_a_record_tells_of_is_accessed_once() -> None:
+def test_each_subject_of_a_record_is_accessed_once() -> None:
     pair = watched()
     pair.ask(AddArchival(1, "Alice likes tea", request_key="k", extract=True))
     assert pair.memory.state.tiers.access.records[TEA].count == 1
@@ -156,16 +156,16 @@ def test_an_outcome_without_a_value_tells_of_no_access() -> None:
     pair = watched()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Recall(2, "tea"))
-    pair.said = [Reply(2, Done(Recalled((), Resolution("clear", "tea"), ("tea",))))]
+    pair.new_replies = [Reply(2, Done(Recalled((), Resolution("clear", "tea"), ("tea",))))]
     assert caught(pair.judge) == "access-truth"
-    pair.said = []
+    pair.new_replies = []
     pair.judge()  # not at its end yet
 
 
 def test_the_session_changes_when_something_was_learnt_and_never_else() -> None:
     pair = watched()
     pair.step(Remember(1, "Alice likes tea"))
-    pair.before, pair.value, pair.said = before_step(pair.memory.state), Wake(), []
+    pair.before, pair.value, pair.new_replies = before_step(pair.memory.state), Wake(), []
     session = pair.memory.state.tiers.session
     pair.memory.state.tiers.session = structs.replace(session, interaction_count=1)
     assert caught(pair.judge) == "session-keys-true"
@@ -184,7 +184,7 @@ def test_what_asks_nothing_of_the_world_changes_neither_accesses_nor_the_session
 
 
 class Wish(Data):
-    """What somebody asked for, under this name."""
+    """A request under this name."""
 
     op_id: str
 
@@ -216,16 +216,16 @@ WORKFLOWS = (
 @pytest.mark.parametrize("workflow", ["", *WORKFLOWS])
 @pytest.mark.parametrize("value", [Wake(), ModelReplied(1, ""), ReadDone(1), Committed(1)])
 def test_only_what_learns_may_count_or_speak(workflow: str, value: Value) -> None:
-    heard = waiting(workflow) if workflow else None
+    operation = waiting(workflow) if workflow else None
     counts = {ReadDone: ("recall", "recover", "forget"), Committed: WORKFLOWS}.get(type(value), ())
     with nullcontext() if workflow in counts else pytest.raises(Broken, match="access-truth"):
-        check_access_source(AccessTable(), crowd(1), value, heard)
+        check_access_source(AccessTable(), crowd(1), value, operation)
     speaks = {
         ReadDone: ("recall", "load_session"),
         Committed: ("remember", "create_session", "save_session", "load_session"),
     }.get(type(value), ())
     with nullcontext() if workflow in speaks else pytest.raises(Broken, match="session-keys-true"):
-        check_session_source(SessionInfo(), SessionInfo(interaction_count=1), value, heard)
+        check_session_source(SessionInfo(), SessionInfo(interaction_count=1), value, operation)
 
 
 def test_each_search_that_ends_in_a_step_counts_its_own_hits() -> None:
@@ -241,14 +241,14 @@ def test_each_search_that_ends_in_a_step_counts_its_own_hits() -> None:
     check_counted(AccessTable(), once, mine, replies[:1], [])
     check_counted(AccessTable(), once, None, replies[1:], [ended])
     check_counted(AccessTable(), twice, mine, replies, [ended])
-    for now, heard, late in (
+    for now, before, late in (
         (twice, mine, []),
         (once, mine, [ended]),
         (once, None, []),
         (twice, None, [ended]),
     ):
         with pytest.raises(Broken, match="how often each entity was accessed"):
-            check_counted(AccessTable(), now, heard, replies, late)
+            check_counted(AccessTable(), now, before, replies, late)
     check_counted(AccessTable(), twice, other, (), [ended])  # the other one has not come to its end
 
 
@@ -327,7 +327,7 @@ def named(importance_ppm: int, kind: str = "person") -> Entity:
     return Entity(TEA, kind, "Alice", "x", 1, importance_ppm, 500_000, "human", 0, 0)
 
 
-def test_a_record_has_the_importance_that_was_told() -> None:
+def test_a_record_has_the_importance_of_its_request() -> None:
     where = Address(SCOPE, "access", TEA)
     writes = [Write(where, AccessRecord(TEA, "person", 900_000, 1, 0, 0)), Write(where, None)]
     check_recorded([named(900_000)], writes)
@@ -394,7 +394,7 @@ def test_a_scan_that_begins_anew_too_soon_is_caught() -> None:
     assert caught(lambda: judged(state)) == "promotion-fair"
 
 
-def test_who_is_a_candidate_follows_from_record_and_time() -> None:
+def test_candidates_follow_from_record_and_time() -> None:
     table = crowd(3)
     records = {**table.records, "ent_001": AccessRecord("ent_001", "person", 1_000_000, 9, 0, 0)}
     state = scanning(structs.replace(table, records=records))
@@ -408,7 +408,7 @@ def test_who_is_a_candidate_follows_from_record_and_time() -> None:
     assert caught(lambda: judged(state)) == "promotion-pure"
 
 
-# What is told of interceptors, and of failures that cannot be.
+# Notices about interceptors, and impossible failures.
 
 
 @pytest.mark.parametrize("kind", ["unavailable", "conflict", "full"])
@@ -421,7 +421,7 @@ def test_a_failure_that_cannot_be_is_judged_as_it_is_taken(kind: FailureKind) ->
     assert isinstance(pair.run().replies[1].outcome, Done)
 
 
-def test_what_ends_in_the_step_it_began_is_told_to_nobody() -> None:
+def test_an_operation_that_ends_in_the_step_it_began_sends_no_notice() -> None:
     refuses = Interceptor("no", before=lambda *_: Refuse("no"), workflows=("rebalance",))
     pair = Watched(config=Config(), registry=BUILT_IN.with_interceptor(refuses))
     pair.run()

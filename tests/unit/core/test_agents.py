@@ -63,7 +63,7 @@ class Watched(Pair):
         return asked
 
 
-def left(pair: Pair) -> list[str]:
+def list_kinds(pair: Pair) -> list[str]:
     return sorted({row.address.kind for row in pair.storage.live_rows(pair.scope)})
 
 
@@ -113,8 +113,8 @@ def test_no_tier_outlives_an_agent() -> None:
         check_emptied(Tiers(), Tiers(dues={"facts": 1}))
 
 
-def test_what_a_purge_leaves_names_nothing_that_was_said() -> None:
-    assert left(deleted()) == ["epoch", "log", "receipt"]
+def test_rows_left_by_a_purge_have_no_text_of_a_turn() -> None:
+    assert list_kinds(deleted()) == ["epoch", "log", "receipt"]
 
 
 def test_an_agent_that_is_opened_again_has_nothing_and_goes_on_with_its_numbers() -> None:
@@ -159,10 +159,10 @@ def test_a_page_begins_behind_what_went_with_the_agent(
 
 def test_opening_an_open_agent_changes_nothing_but_uses_its_key() -> None:
     pair = full()
-    before = left(pair)
+    before = list_kinds(pair)
     assert switched(pair.ask(api.OpenAgent(1))) == "unchanged"
     assert switched(pair.ask(api.OpenAgent(2, "k"))) == "unchanged"
-    assert left(pair) == before
+    assert list_kinds(pair) == before
     assert pair.ask(api.DeleteAgent(3, "k")) == Refused(KeyReused("k"))
     outcome = pair.ask(Blocks("b"))
     assert isinstance(outcome, Done)
@@ -212,7 +212,7 @@ def test_a_delete_waits_for_what_was_asked_before_and_everything_later_for_it() 
     assert (pair.replies[3].outcome, pair.replies[4].outcome) == (GONE, GONE)
 
 
-def test_whoever_opens_an_agent_waits_for_the_purge_page_by_page() -> None:
+def test_opening_an_agent_waits_for_the_purge_page_by_page() -> None:
     pair = full()
     for op_id in range(PURGE_ROW_COUNT_MAX // 50 + 1):
         pair.ask(api.AddMessages(op_id, SAID * 50))
@@ -240,7 +240,7 @@ def test_a_page_that_fails_is_tried_again_later() -> None:
     while isinstance(pair.pending[0] if pair.pending else None, Read):
         pair.fail("refused")
     assert pair.memory.deadline_ms() == pair.now_ms + PURGE_AGAIN_MS
-    assert left(purged(pair)) == ["epoch", "log", "receipt"]
+    assert list_kinds(purged(pair)) == ["epoch", "log", "receipt"]
 
 
 def test_a_life_that_begins_goes_on_with_the_purge() -> None:
@@ -248,7 +248,7 @@ def test_a_life_that_begins_goes_on_with_the_purge() -> None:
     pair.ask(api.DeleteAgent(1))
     later = Pair(pair.storage).run()
     assert later.ask(Blocks(2)) == GONE
-    assert left(purged(later)) == ["epoch", "log", "receipt"]
+    assert list_kinds(purged(later)) == ["epoch", "log", "receipt"]
     assert later.ask(api.DeleteAgent(3)) == GONE
     assert switched(later.ask(api.OpenAgent(4))) == "opened"
 
@@ -261,18 +261,18 @@ def test_a_page_of_nothing_may_be_one_that_was_cut_short() -> None:
     answer = pair.world(read)
     pair.step(structs.replace(answer, rows=(), cursor="message/msg_0"))
     assert pair.memory.state.tiers.upkeep
-    assert left(purged(pair)) == ["epoch", "log", "receipt"]
+    assert list_kinds(purged(pair)) == ["epoch", "log", "receipt"]
 
 
 def test_every_kind_of_row_of_a_memory_is_purged() -> None:
     assert {"core", "entity", "ended", "vector", "sheet", "change", "message", "archival"} <= set(PURGED)
 
 
-# What nobody knows.
+# Unknown outcomes.
 
 
 def unknown(pair: Pair, request: api.AgentRequest, lands: int) -> Outcome:
-    """The commit is answered by nobody; the attempt of this number reaches storage all the same."""
+    """The commit has no answer; the attempt of this number reaches storage all the same."""
     pair.step(request)
     for attempt in range(3):
         commit = pair.until(Commit) if pair.pending else None
@@ -301,7 +301,7 @@ def test_after_an_unknown_open_the_agent_is_looked_up(lands: int, is_there: bool
     assert (pair.ask(Blocks("b")) == Done(())) == is_there
 
 
-def test_an_agent_that_is_as_it_was_keeps_what_nobody_has_saved_yet() -> None:
+def test_an_agent_that_is_as_it_was_keeps_what_has_not_been_saved_yet() -> None:
     pair = full()
     counted = pair.memory.state.tiers.access
     unknown(pair, api.DeleteAgent("d"), 9)
@@ -323,7 +323,7 @@ def test_a_late_batch_that_closes_an_agent_is_fenced_by_the_look_up() -> None:
     assert isinstance(pair.ask(Blocks(2)), Done)
 
 
-def test_a_claim_that_was_answered_by_nobody_is_known_again() -> None:
+def test_a_claim_without_an_answer_is_known_again() -> None:
     pair = full()
     pair.step(api.DeleteAgent(1))
     pair.until(Commit)
@@ -336,7 +336,7 @@ def test_a_claim_that_was_answered_by_nobody_is_known_again() -> None:
     assert pair.ask(Blocks(2)) == GONE
 
 
-def test_what_another_life_has_claimed_deposes_who_looks_it_up() -> None:
+def test_an_epoch_that_another_process_has_claimed_fences_its_reader() -> None:
     pair = full()
     pair.step(api.DeleteAgent(1))
     pair.until(Commit)
@@ -364,12 +364,12 @@ def test_a_receipt_that_storage_has_forgotten_leaves_it_unknown() -> None:
 
 def test_a_delete_that_fails_changes_nothing() -> None:
     pair = full()
-    before = left(pair)
+    before = list_kinds(pair)
     pair.step(api.DeleteAgent(1))
     pair.until(Commit)
     pair.fail("full")
     assert pair.replies[1].outcome == Failed(StorageFull("commit", "full", 1))
-    assert (left(pair), isinstance(pair.ask(Blocks(2)), Done)) == (before, True)
+    assert (list_kinds(pair), isinstance(pair.ask(Blocks(2)), Done)) == (before, True)
 
 
 def test_an_agent_whose_core_does_not_fit_can_be_deleted() -> None:

@@ -5,8 +5,8 @@ from typing import Any, get_args
 import pytest
 from msgspec import structs
 
+from tests.spec_tables import read_cell as said_in
 from tests.spec_tables import rows
-from tests.spec_tables import told as said_in
 from tests.worlds import SCOPE, Pair, id_of_fact
 from umi_core.answer_checks import asked_for, check_answer, is_answer, is_body_of, is_of
 from umi_core.body import Body
@@ -64,7 +64,7 @@ def test_each_effect_has_the_kinds_of_failure_of_the_table() -> None:
 
 
 @pytest.mark.parametrize("versions", [(), ((HEAD, 3),), ((EPOCH, 0),)])
-def test_a_batch_whose_versions_nobody_names_may_have_happened(
+def test_a_batch_whose_versions_are_unknown_may_have_been_committed(
     versions: tuple[tuple[Address, int], ...],
 ) -> None:
     assert check_answer(CLAIM, Committed(7, versions)) == EffectFailed(7, "unknown")
@@ -113,7 +113,7 @@ def test_every_kind_of_row_knows_its_body_and_a_kind_of_ones_own_holds_anything(
 # As a user meets it.
 
 
-def told() -> Pair:
+def remember_two_facts() -> Pair:
     pair = Pair().run()
     pair.ask(Remember(1, "Alice likes tea. Bob snores"))
     return pair
@@ -130,7 +130,7 @@ def masked(pair: Pair) -> ReadDone:
 
 
 def test_the_body_of_another_is_not_shown() -> None:
-    pair = told()
+    pair = remember_two_facts()
     pair.step(GetEntity(2, TEA))
     pair.step(masked(pair))
     pair.run()
@@ -138,7 +138,7 @@ def test_the_body_of_another_is_not_shown() -> None:
 
 
 def test_the_body_of_another_is_not_written_on() -> None:
-    pair = told()
+    pair = remember_two_facts()
     pair.step(Remember(2, "Alice likes tea"))
     pair.step(masked(pair))
     value = done(pair.run().replies[2].outcome)
@@ -150,7 +150,7 @@ def test_the_body_of_another_is_not_written_on() -> None:
 
 
 def test_a_store_that_has_only_the_body_of_another_has_failed() -> None:
-    pair = told()
+    pair = remember_two_facts()
     pair.step(GetEntity(2, TEA))
     while 2 not in pair.replies:
         if pair.pending:
@@ -183,8 +183,8 @@ def test_a_claim_without_versions_is_made_again_until_the_epoch_is_known() -> No
     assert (pair.memory.state.phase, pair.memory.state.epoch) == ("ready", 2)
 
 
-def test_a_conflict_is_no_answer_to_a_read_and_deposes_nobody() -> None:
-    pair = told()
+def test_a_conflict_is_no_answer_to_a_read_and_fences_no_process() -> None:
+    pair = remember_two_facts()
     pair.step(GetEntity(2, TEA))
     pair.until(Read)
     pair.step(EffectFailed(pair.pending.pop().request_id, "conflict", changed=((EPOCH, 9),)))
@@ -279,7 +279,7 @@ def test_a_value_is_exactly_of_the_type_that_is_declared(value: object, kind: ob
 
 @pytest.mark.parametrize("changes", [{"content": 5}, {"version": "1"}, {"importance_ppm": 1.5}])
 def test_a_body_of_a_hook_holds_what_it_declares(changes: Any) -> None:
-    pair = told()
+    pair = remember_two_facts()
     alice = pair.row("entity", TEA)
     assert alice is not None
     assert isinstance(alice.body, Entity)

@@ -135,7 +135,7 @@ def test_a_thing_behind_a_preposition_gives_way() -> None:
     assert reason(RIVALS, "How old is it?", "How old is the shop?") == "misfit"
 
 
-def test_who_a_turn_speaks_of_is_preferred() -> None:
+def test_the_person_in_a_turn_is_preferred() -> None:
     assert reason(RIVALS, "Is he strict?", "Is the brother strict?") == "misfit"
 
 

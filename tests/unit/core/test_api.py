@@ -41,7 +41,7 @@ FROM_ONE = "a whole number from 1"
 CALL = (("role", "assistant"), ("content", ""), ("tool_call_id", "c1"), ("arguments", "{}"))
 
 
-def told(pair: Pair, request: Request) -> object:
+def ask_for_value(pair: Pair, request: Request) -> object:
     """The value of a request that is done; its label may be used again."""
     pair.replies.pop(request.op_id, None)
     outcome = pair.ask(request)
@@ -50,7 +50,7 @@ def told(pair: Pair, request: Request) -> object:
 
 
 def block(pair: Pair, name: str = "notes") -> results.ApiBlock:
-    shown = told(pair, api.FindBlock("find", name))
+    shown = ask_for_value(pair, api.FindBlock("find", name))
     assert isinstance(shown, results.ApiBlock)
     return shown
 
@@ -73,30 +73,30 @@ def test_a_block_is_read_as_it_was_created() -> None:
     assert (shown.kind, shown.label, shown.value, shown.version) == ("goals", "notes", "tea", 1)
     assert (shown.description, shown.limit_bytes, shown.read_only) == ("what to know", 9, False)
     assert block(pair, shown.id) == shown
-    assert told(pair, api.ListBlocks(2)) == results.BlocksShown((shown,))
+    assert ask_for_value(pair, api.ListBlocks(2)) == results.BlocksShown((shown,))
 
 
 def test_each_edit_is_the_next_version_and_a_row_of_the_history() -> None:
     pair = with_notes()
-    assert told(pair, api.AppendToBlock(1, "notes", "milk")) == results.BlockWritten(
+    assert ask_for_value(pair, api.AppendToBlock(1, "notes", "milk")) == results.BlockWritten(
         NOTES, "notes", 2, "appended", 0
     )
-    assert told(pair, api.ReplaceInBlock(2, "notes", "tea", "rum")) == results.BlockWritten(
+    assert ask_for_value(pair, api.ReplaceInBlock(2, "notes", "tea", "rum")) == results.BlockWritten(
         NOTES, "notes", 3, "replaced", 0, 1
     )
-    assert told(pair, api.UpdateBlock(3, "notes", description="x")) == results.BlockWritten(
+    assert ask_for_value(pair, api.UpdateBlock(3, "notes", description="x")) == results.BlockWritten(
         NOTES, "notes", 4, "described", 0
     )
-    assert told(pair, api.UpdateBlock(4, "notes", "new", read_only=False)) == results.BlockWritten(
+    assert ask_for_value(pair, api.UpdateBlock(4, "notes", "new", read_only=False)) == results.BlockWritten(
         NOTES, "notes", 5, "set", 0
     )
-    changes = told(pair, api.BlockHistory(5, NOTES, limit=4))
+    changes = ask_for_value(pair, api.BlockHistory(5, NOTES, limit=4))
     assert isinstance(changes, results.ChangesShown)
     assert [(it.version, it.text) for it in changes.changes] == [
         (1, "tea"), (2, "tea\nmilk"), (3, "rum\nmilk"), (4, "rum\nmilk"),
     ]  # fmt: skip
     assert changes.next == 4
-    rest = told(pair, api.BlockHistory(6, NOTES, after=4))
+    rest = ask_for_value(pair, api.BlockHistory(6, NOTES, after=4))
     assert isinstance(rest, results.ChangesShown)
     assert [(it.version, it.change) for it in rest.changes] == [(5, "set")]
     assert rest.next is None
@@ -111,7 +111,7 @@ def test_each_edit_is_the_next_version_and_a_row_of_the_history() -> None:
 )  # fmt: skip
 def test_what_changes_nothing_is_no_version(edit: Request) -> None:
     pair = with_notes()
-    written = told(pair, edit)
+    written = ask_for_value(pair, edit)
     assert isinstance(written, results.BlockWritten)
     assert (written.version, written.change) == (1, "unchanged")
     assert block(pair).version == 1
@@ -119,7 +119,7 @@ def test_what_changes_nothing_is_no_version(edit: Request) -> None:
 
 def test_append_makes_a_block_and_puts_a_newline_between_texts() -> None:
     pair = Pair().run()
-    assert told(pair, api.AppendToBlock(1, "human", "")) == results.BlockWritten(
+    assert ask_for_value(pair, api.AppendToBlock(1, "human", "")) == results.BlockWritten(
         block_id(SCOPE, "human", ""), "human", 1, "created", 0
     )
     pair.ask(api.AppendToBlock(2, "human", "a"))
@@ -131,7 +131,7 @@ def test_every_occurrence_is_replaced_from_left_to_right() -> None:
     pair = with_notes()
     pair.ask(api.UpdateBlock(1, "notes", "aaa b aa"))
     assert refusal(pair, api.ReplaceInBlock(2, "notes", "aa", "c")) == TextAmbiguous("notes", 2)
-    written = told(pair, api.ReplaceInBlock(3, "notes", "aa", "c", every=True))
+    written = ask_for_value(pair, api.ReplaceInBlock(3, "notes", "aa", "c", every=True))
     assert isinstance(written, results.BlockWritten)
     assert (written.count, block(pair).value) == (2, "ca b c")
 
@@ -163,23 +163,23 @@ def test_what_cannot_be_done_is_refused_with_the_reason(request_: Request, error
     assert refusal(with_notes(), request_) == error
 
 
-def test_a_closed_block_keeps_its_text_whoever_asks() -> None:
+def test_a_closed_block_keeps_its_text_for_every_author() -> None:
     pair = with_notes(read_only=True)
     assert refusal(pair, api.UpdateBlock(1, "notes", "x", author="user")) == ReadOnly("notes", "user")
     assert refusal(pair, api.AppendToBlock(2, "notes", "x", author="user")) == ReadOnly("notes", "user")
     assert refusal(pair, api.UpdateBlock(3, "notes", read_only=False, author="model")) == ReadOnly(
         "notes", "model"
     )
-    told(pair, api.UpdateBlock(4, "notes", read_only=False, author="user"))
-    told(pair, api.AppendToBlock(5, "notes", "x", author="model"))
+    ask_for_value(pair, api.UpdateBlock(4, "notes", read_only=False, author="user"))
+    ask_for_value(pair, api.AppendToBlock(5, "notes", "x", author="model"))
     assert block(pair).value == "tea\nx"
 
 
 def test_a_text_above_its_limit_may_be_made_smaller() -> None:
     pair = with_notes()
-    told(pair, api.UpdateBlock(1, "notes", limit_bytes=1))
+    ask_for_value(pair, api.UpdateBlock(1, "notes", limit_bytes=1))
     assert refusal(pair, api.UpdateBlock(2, "notes", "xyz")) == AboveLimit(3, 1)
-    told(pair, api.UpdateBlock(3, "notes", "xy"))
+    ask_for_value(pair, api.UpdateBlock(3, "notes", "xy"))
     assert block(pair).value == "xy"
 
 
@@ -190,16 +190,16 @@ def test_a_full_core_refuses_a_block() -> None:
 
 def test_a_deleted_block_is_gone_with_its_texts_and_its_versions_go_on() -> None:
     pair = with_notes()
-    assert told(pair, api.DeleteBlock(1, "notes", expected_version=1)) == results.BlockWritten(
+    assert ask_for_value(pair, api.DeleteBlock(1, "notes", expected_version=1)) == results.BlockWritten(
         NOTES, "notes", 2, "deleted", 0
     )
     assert refusal(pair, api.FindBlock(2, "notes")) == NotFound("block", "notes")
-    changes = told(pair, api.BlockHistory(3, NOTES))
+    changes = ask_for_value(pair, api.BlockHistory(3, NOTES))
     assert isinstance(changes, results.ChangesShown)
     assert [(it.change, it.text, it.is_erased) for it in changes.changes] == [
         ("created", "", True), ("deleted", "", True),
     ]  # fmt: skip
-    told(pair, api.CreateBlock(4, "notes", "again"))
+    ask_for_value(pair, api.CreateBlock(4, "notes", "again"))
     assert (block(pair).version, block(pair).description) == (3, "")
 
 
@@ -207,14 +207,14 @@ def test_a_text_that_came_into_core_otherwise_is_a_version() -> None:
     pair = with_notes()
     pair.ask(SetBlock(1, "facts", "from elsewhere", "notes"))
     assert (block(pair).version, block(pair).value) == (2, "from elsewhere")
-    told(pair, api.AppendToBlock(2, "notes", "x"))
-    changes = told(pair, api.BlockHistory(3, NOTES))
+    ask_for_value(pair, api.AppendToBlock(2, "notes", "x"))
+    changes = ask_for_value(pair, api.BlockHistory(3, NOTES))
     assert isinstance(changes, results.ChangesShown)
     assert [(it.version, it.change) for it in changes.changes] == [
         (1, "created"), (2, "imported"), (3, "appended"),
     ]  # fmt: skip
     pair.ask(RemoveBlock(4, "facts", "notes"))
-    assert told(pair, api.CreateBlock(5, "notes", "back")) == results.BlockWritten(
+    assert ask_for_value(pair, api.CreateBlock(5, "notes", "back")) == results.BlockWritten(
         NOTES, "notes", 5, "created", 0
     )
 
@@ -222,11 +222,11 @@ def test_a_text_that_came_into_core_otherwise_is_a_version() -> None:
 def test_two_blocks_of_one_label_have_two_names() -> None:
     pair = with_notes()
     pair.ask(SetBlock(1, "goals", "other", "Notes"))
-    shown = told(pair, api.ListBlocks(2))
+    shown = ask_for_value(pair, api.ListBlocks(2))
     assert isinstance(shown, results.BlocksShown)
     assert [it.label for it in shown.blocks] == ["notes", "goals/Notes"]
     assert block(pair, "goals/Notes").created_ms == 0
-    prompt = told(pair, api.BuildSystemPrompt(3, form="tagged"))
+    prompt = ask_for_value(pair, api.BuildSystemPrompt(3, form="tagged"))
     assert isinstance(prompt, results.Prompt)
     assert '<block label="goals/Notes">\nother\n</block>' in prompt.text
 
@@ -236,7 +236,7 @@ def test_the_name_of_a_kind_in_any_spelling_is_its_block(label: str) -> None:
     pair = Pair(config=structs.replace(QUIET, promote_score_min_ppm=0)).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Rebalance(2))  # now that block has an entry
-    made = told(pair, api.AppendToBlock(3, label, "kind"))
+    made = ask_for_value(pair, api.AppendToBlock(3, label, "kind"))
     assert isinstance(made, results.BlockWritten)
     assert (made.label, made.change) == ("human", "created")
     assert block(pair, label).value == "kind"
@@ -245,18 +245,18 @@ def test_the_name_of_a_kind_in_any_spelling_is_its_block(label: str) -> None:
 def test_a_prompt_is_the_system_text_and_core() -> None:
     pair = with_notes()
     pair.ask(api.CreateBlock(1, "human", "a < b"))
-    prompt = told(pair, api.BuildSystemPrompt(2, "You are Umi.", "tagged"))
+    prompt = ask_for_value(pair, api.BuildSystemPrompt(2, "You are Umi.", "tagged"))
     text = "You are Umi.\n\n<memory>\n<human>\na &lt; b\n</human>\n<notes>\ntea\n</notes>\n</memory>"
     assert prompt == results.Prompt(text, len(text), 2)
-    bare = told(pair, api.BuildSystemPrompt(3))
+    bare = ask_for_value(pair, api.BuildSystemPrompt(3))
     assert isinstance(bare, results.Prompt)
     assert bare.text.startswith("<core_memory>")
 
 
 def test_a_key_does_once_what_it_names() -> None:
     pair = with_notes()
-    first = told(pair, api.AppendToBlock(1, "notes", "x", request_key="k"))
-    again = told(pair, api.AppendToBlock(2, "notes", "x", request_key="k"))
+    first = ask_for_value(pair, api.AppendToBlock(1, "notes", "x", request_key="k"))
+    again = ask_for_value(pair, api.AppendToBlock(2, "notes", "x", request_key="k"))
     assert isinstance(first, results.BlockWritten)
     assert again == structs.replace(first, repeated=True)
     assert block(pair).value == "tea\nx"
@@ -274,10 +274,10 @@ def test_a_key_does_once_what_it_names() -> None:
     ],
     ids=lambda it: type(it).__name__,
 )  # fmt: skip
-def test_of_two_equal_requests_at_once_the_second_is_told_what_the_first_did(request_: Request) -> None:
+def test_the_second_of_two_concurrent_equal_requests_gets_the_result_of_the_first(request_: Request) -> None:
     """It was refused, since it met what the first one had done."""
     pair = with_notes()
-    told(pair, api.AddArchival("record", "plain"))
+    ask_for_value(pair, api.AddArchival("record", "plain"))
     pair.step(request_)
     pair.step(structs.replace(request_, op_id=2))
     pair.run()
@@ -288,8 +288,8 @@ def test_of_two_equal_requests_at_once_the_second_is_told_what_the_first_did(req
 
 
 def lands_late(pair: Pair, late: Request, request_: Request, *, before: str) -> Outcome:
-    """How this one ends if the other, of which nobody has heard, lands before it reads this kind of row."""
-    commit = pair.unheard(late)
+    """How this one ends if the other, whose answer is lost, lands before it reads this kind of row."""
+    commit = pair.leave_unanswered(late)
     pair.step(request_)
     while f"kind='{before}'" not in str(pair.pending[0]):
         pair.answer()
@@ -313,7 +313,7 @@ def test_what_has_landed_while_it_was_asked_for_again_is_repeated(request_: api.
 
 def test_core_is_believed_as_it_is_read_though_it_is_read_again() -> None:
     pair = with_notes()
-    pair.land(pair.unheard(api.AppendToBlock("late", "notes", "mug")))
+    pair.land(pair.leave_unanswered(api.AppendToBlock("late", "notes", "mug")))
     pair.step(api.DeleteBlock("again", "notes"))
     pair.answer()
     assert [it.text for it in pair.memory.state.tiers.core.blocks] == ["tea\nmug"]
@@ -337,11 +337,11 @@ def test_a_block_that_comes_while_it_is_looked_for_is_found_with_its_sheet_and_i
 
 def test_messages_are_numbered_in_the_order_of_their_commits() -> None:
     pair = Pair().run()
-    assert told(pair, api.AddMessages(1, (HELLO, CALL))) == results.Appended("message", 1, 2, 0)
-    added = told(pair, api.AddMessages(2, (HELLO,)))
+    assert ask_for_value(pair, api.AddMessages(1, (HELLO, CALL))) == results.Appended("message", 1, 2, 0)
+    added = ask_for_value(pair, api.AddMessages(2, (HELLO,)))
     assert isinstance(added, results.Appended)
     assert added.ids == ("msg_000000000003",)
-    page = told(pair, api.ListMessages(3, limit=2))
+    page = ask_for_value(pair, api.ListMessages(3, limit=2))
     assert isinstance(page, results.MessagesShown)
     assert [(it.seq, it.role, it.content, it.details) for it in page.messages] == [
         (2, "assistant", "", CALL[2:]), (3, "user", "hello", ()),
@@ -366,7 +366,7 @@ def test_a_page_is_what_lies_between_its_ends(
 ) -> None:
     pair = Pair().run()
     pair.ask(api.AddMessages("m", (HELLO,) * 5))
-    page = told(pair, request_)
+    page = ask_for_value(pair, request_)
     assert isinstance(page, results.MessagesShown)
     assert [it.seq for it in page.messages] == seqs
     assert (page.has_older, page.has_newer) == beside
@@ -425,39 +425,39 @@ def ids(value: object) -> list[str]:
 def test_records_are_found_by_words_and_tags_and_gone_when_deleted() -> None:
     pair = Pair().run()
     for at, (text, tags) in enumerate((("likes tea", ("x",)), ("likes rum", ()), ("tea, tea", ("x", "y")))):
-        told(pair, api.AddArchival(at, text, tags, (("from", "chat"),)))
+        ask_for_value(pair, api.AddArchival(at, text, tags, (("from", "chat"),)))
     first, second, third = (f"arc_{seq:012}" for seq in (1, 2, 3))
-    shown = told(pair, api.GetArchival("get", first))
+    shown = ask_for_value(pair, api.GetArchival("get", first))
     assert isinstance(shown, results.RecordsShown)
     assert (shown.records[0].content, shown.records[0].metadata) == ("likes tea", (("from", "chat"),))
-    assert ids(told(pair, api.SearchArchival("s", "likes tea"))) == [first, third, second]
-    assert ids(told(pair, api.SearchArchival("s2", "tea", 1))) == [third]
-    assert ids(told(pair, api.SearchArchival("s3", "likes tea", 1, skip=1))) == [third]
-    assert ids(told(pair, api.SearchArchival("s4", "likes tea", skip=3))) == []
-    assert ids(told(pair, api.ListArchival("l", tags=("x",)))) == [first, third]
-    page = told(pair, api.ListArchival("l2", 2))
+    assert ids(ask_for_value(pair, api.SearchArchival("s", "likes tea"))) == [first, third, second]
+    assert ids(ask_for_value(pair, api.SearchArchival("s2", "tea", 1))) == [third]
+    assert ids(ask_for_value(pair, api.SearchArchival("s3", "likes tea", 1, skip=1))) == [third]
+    assert ids(ask_for_value(pair, api.SearchArchival("s4", "likes tea", skip=3))) == []
+    assert ids(ask_for_value(pair, api.ListArchival("l", tags=("x",)))) == [first, third]
+    page = ask_for_value(pair, api.ListArchival("l2", 2))
     assert isinstance(page, results.RecordsShown)
     assert page.next == second
-    assert ids(told(pair, api.ListArchival("l3", 2, page.next))) == [third]
-    assert told(pair, api.DeleteArchival("d", first)) == RecordForgotten(first)
-    assert ids(told(pair, api.ListArchival("l4"))) == [second, third]
+    assert ids(ask_for_value(pair, api.ListArchival("l3", 2, page.next))) == [third]
+    assert ask_for_value(pair, api.DeleteArchival("d", first)) == RecordForgotten(first)
+    assert ids(ask_for_value(pair, api.ListArchival("l4"))) == [second, third]
     assert refusal(pair, api.GetArchival("g2", first)) == NotFound("archival", first)
-    added = told(pair, api.AddArchival("more", "milk"))
+    added = ask_for_value(pair, api.AddArchival("more", "milk"))
     assert isinstance(added, results.Appended)
     assert added.first_seq == 4
 
 
-def test_a_record_is_found_by_the_day_of_which_its_facts_tell() -> None:
+def test_a_record_is_found_by_the_day_of_its_facts() -> None:
     pair = Pair().run()
     pair.now_ms = 20_785 * 86_400_000  # 2026-11-28
-    told(pair, api.AddArchival(1, "Alice naps today", extract=True))
-    told(pair, api.AddArchival(2, "yes, Alice naps", extract=True))
+    ask_for_value(pair, api.AddArchival(1, "Alice naps today", extract=True))
+    ask_for_value(pair, api.AddArchival(2, "yes, Alice naps", extract=True))
     first, second = (f"arc_{seq:012}" for seq in (1, 2))
     pair.now_ms += 86_400_000
-    assert ids(told(pair, api.SearchArchival("s", "what happened yesterday?"))) == [first]
-    assert ids(told(pair, api.SearchArchival("s2", "what happened last week?"))) == [first]
-    assert ids(told(pair, api.SearchArchival("s3", "what happened last year?"))) == []
-    assert sorted(ids(told(pair, api.SearchArchival("s4", "Alice yesterday")))) == [first, second]
+    assert ids(ask_for_value(pair, api.SearchArchival("s", "what happened yesterday?"))) == [first]
+    assert ids(ask_for_value(pair, api.SearchArchival("s2", "what happened last week?"))) == [first]
+    assert ids(ask_for_value(pair, api.SearchArchival("s3", "what happened last year?"))) == []
+    assert sorted(ids(ask_for_value(pair, api.SearchArchival("s4", "Alice yesterday")))) == [first, second]
 
 
 @pytest.mark.parametrize("request_", [api.ListArchival("l", 1), api.BlockHistory("h", NOTES, limit=1)])
@@ -475,9 +475,9 @@ def test_an_empty_page_that_goes_on_is_no_answer(request_: Request) -> None:
 
 def test_messages_are_found_by_all_words_and_by_time_newest_first() -> None:
     pair = Pair().run()
-    for now_ms, said in enumerate(("likes green tea", "tea", "green Tea!", "rum")):
+    for now_ms, text in enumerate(("likes green tea", "tea", "green Tea!", "rum")):
         pair.now_ms = now_ms
-        pair.ask(api.AddMessages(f"add{now_ms}", ((("role", "user"), ("content", said)),)))
+        pair.ask(api.AddMessages(f"add{now_ms}", ((("role", "user"), ("content", text)),)))
     assert found(pair, api.SearchMessages(1, "green tea")) == ([3, 1], None)
     assert found(pair, api.SearchMessages(2, "tea", limit=2)) == ([3, 2], 2)
     assert found(pair, api.SearchMessages(3, "tea", before=2)) == ([1], None)
@@ -493,6 +493,6 @@ def test_messages_are_found_by_all_words_and_by_time_newest_first() -> None:
 
 
 def found(pair: Pair, request: api.SearchMessages) -> tuple[list[int], int | None]:
-    page = told(pair, request)
+    page = ask_for_value(pair, request)
     assert isinstance(page, results.MessagesFound)
     return [it.seq for it in page.messages], page.next

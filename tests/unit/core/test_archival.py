@@ -1,4 +1,4 @@
-"""Goal: a record owns what it told of people and things, and takes just that with it (K7.1, K7.2, K8.4)."""
+"""Goal: a record owns its facts about people and things, and takes just those with it (K7.1, K7.2, K8.4)."""
 
 import json
 from typing import Any
@@ -25,12 +25,11 @@ TEA, SINGS, RUNS = (id_of_fact("Alice", content) for content in ("likes tea", "s
 
 
 class World:
-    """A memory that is told records of Alice."""
+    """A memory with records about Alice."""
 
-    def __init__(self, **told: Any) -> None:
+    def __init__(self, **replies: Any) -> None:
         self.pair = Pair(config=QUIET)
-        self.told = told
-        self.pair.model = saying(**({"evolve": "none", "memories": "<item></item>"} | told))
+        self.pair.model = saying(**({"evolve": "none", "memories": "<item></item>"} | replies))
         self.pair.run()
         self.count = 0
 
@@ -45,8 +44,8 @@ class World:
         """What a model finds in the next text."""
         found = [{"name": name, "type": kind, "content": content} for name, content in facts]
         extract = json.dumps({"entities": found, "relations": []})
-        told = {"evolve": "none", "memories": "<item></item>", "extract": extract}
-        self.pair.model = saying(**(told | more))
+        replies = {"evolve": "none", "memories": "<item></item>", "extract": extract}
+        self.pair.model = saying(**(replies | more))
 
     def add(self, *contents: str, **options: Any) -> RecordAdded:
         """A record that says this of Alice."""
@@ -67,14 +66,14 @@ class World:
         return {it.content: it for it in bodies if isinstance(it, Entity)}
 
 
-def test_a_record_alone_asks_nobody_and_tells_nothing() -> None:
+def test_a_record_alone_asks_no_model_and_states_nothing() -> None:
     world = World(extract="nobody is asked")
     assert world.ask(api.AddArchival(0, "Alice likes tea."), AskModel, Embed) == Appended("archival", 1, 1, 0)
     assert world.facts() == {}
     assert world.delete(FIRST) == RecordForgotten(FIRST)
 
 
-def test_the_reply_names_the_record_and_what_it_told() -> None:
+def test_the_reply_names_the_record_and_its_facts() -> None:
     world = World()
     added = world.add("likes tea", tags=("x",), metadata=(("from", "chat"),))
     assert added.ids == (FIRST,)
@@ -86,7 +85,7 @@ def test_the_reply_names_the_record_and_what_it_told() -> None:
     assert (it.sources, it.is_direct, it.metadata, it.source) == ((FIRST,), False, (), None)
 
 
-def test_what_another_record_told_too_stays_and_the_rest_leaves() -> None:
+def test_facts_of_another_record_stay_and_the_rest_leaves() -> None:
     world = World()
     world.add("likes tea", "sings")
     second = world.add("likes tea", "runs")
@@ -105,7 +104,7 @@ def test_what_another_record_told_too_stays_and_the_rest_leaves() -> None:
     assert world.facts() == {}
 
 
-def test_what_a_request_or_a_text_told_as_well_stays() -> None:
+def test_facts_with_another_source_stay() -> None:
     world = World()
     world.add("likes tea", "sings", "runs")
     world.says(("Alice", "likes tea"))
@@ -166,11 +165,11 @@ def in_doubt(*, landed: bool) -> Pair:
 
 
 def test_an_earlier_plan_that_took_it_away_is_believed() -> None:
-    told = RecordForgotten(FIRST, entities=(Stored(TEA, 1, "forgotten"),))
-    assert in_doubt(landed=True).run().replies["gone"].outcome == Done(told)
+    forgotten = RecordForgotten(FIRST, entities=(Stored(TEA, 1, "forgotten"),))
+    assert in_doubt(landed=True).run().replies["gone"].outcome == Done(forgotten)
 
 
-def test_where_somebody_else_has_taken_it_away_nobody_knows_and_its_key_says_nothing() -> None:
+def test_where_another_process_has_removed_it_the_outcome_is_unknown_and_its_key_says_nothing() -> None:
     """A receipt of what was not done would tell a repeat of this request that it was."""
     pair = in_doubt(landed=False)
     del pair.storage.rows[Address(SCOPE, "archival", FIRST)]
@@ -194,20 +193,20 @@ def test_numbers_stay_dense_while_one_waits_for_its_model() -> None:
     assert sorted(seqs) == [1, 2]
 
 
-def test_whoever_only_a_record_told_of_leaves_core_with_it() -> None:
+def test_a_subject_of_only_this_record_leaves_core_with_it() -> None:
     pair = Pair(config=QUIET).run()
-    told = pair.ask(api.AddArchival(1, "Umi helps", extract=True))
-    assert isinstance(told, Done)
-    assert isinstance(told.value, RecordAdded)
-    (self_id,) = told.value.facts.promoted
+    outcome = pair.ask(api.AddArchival(1, "Umi helps", extract=True))
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, RecordAdded)
+    (self_id,) = outcome.value.facts.promoted
     assert pair.ask(InCore(2, self_id)) == Done(True)
     gone = pair.ask(api.DeleteArchival(3, FIRST))
     assert isinstance(gone, Done)
     assert pair.ask(InCore(4, self_id)) == Done(False)
 
 
-def test_a_search_finds_a_record_by_the_name_of_whom_it_told() -> None:
-    """What another record told of her does not bring this one (K7.3)."""
+def test_a_search_finds_a_record_by_the_names_of_its_facts() -> None:
+    """Facts of another record about her do not find this one (K7.3)."""
     world = World()
     world.says(("Alice", "moved to Lisbon"))
     world.ask(api.AddArchival(0, "She moved to Lisbon.", extract=True))

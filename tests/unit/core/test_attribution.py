@@ -23,7 +23,7 @@ def test_what_they_say_of_themselves_is_a_person_of_that_name() -> None:
     assert found.uncovered_count == 2
 
 
-def test_it_stands_behind_what_the_reply_tells_of_them_under_the_name_that_the_reply_gives() -> None:
+def test_it_follows_the_facts_of_the_reply_under_the_name_that_the_reply_gives() -> None:
     found = read("Ann called. My cat naps.\nWe moved.", "ANN", ANN, {**ANN, "name": "Bob", "content": "-"})
     assert found.entities == (
         Mention("person", "Ann", "called", 900_000),
@@ -33,7 +33,7 @@ def test_it_stands_behind_what_the_reply_tells_of_them_under_the_name_that_the_r
     )
 
 
-def test_a_reply_that_names_nobody_keeps_it_under_their_name_too() -> None:
+def test_a_reply_without_a_name_keeps_it_under_their_name_too() -> None:
     assert read("Ich mag Tee.", "Zoë").entities == (Mention("person", "Zoë", "Ich mag Tee.", 500_000),)
     assert read("Tea is hot.", "Zoë").entities == (fallback_note("Tea is hot."),)
 
@@ -52,9 +52,9 @@ def test_an_extraction_without_such_sentences_stays_as_it_is(text: str) -> None:
 
 @pytest.mark.parametrize(("count", "rest"), [(50, 0), (51, 1), (53, 3)])
 def test_sentences_beyond_the_limit_are_notes(count: int, rest: int) -> None:
-    told = [f"I know fact{n}." for n in range(count)]
-    found = read("\n".join(told), "Zoë", ANN)
+    sentences = [f"I know fact{n}." for n in range(count)]
+    found = read("\n".join(sentences), "Zoë", ANN)
     persons = [it.content for it in found.entities if it.type == "person"]
-    assert persons == ["called", *told[: count - rest]]
-    assert found.entities[len(persons) :] == tuple(fallback_note(it) for it in told[count - rest :])
+    assert persons == ["called", *sentences[: count - rest]]
+    assert found.entities[len(persons) :] == tuple(fallback_note(it) for it in sentences[count - rest :])
     assert found.uncovered_count == count

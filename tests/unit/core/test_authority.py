@@ -157,9 +157,9 @@ HEADERS: Final = {"author": "user", "x-author": "user"}
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("said", WIRE)
-def test_a_request_over_http_does_not(said: Callable[[str], tuple[str, str, str]], name: str) -> None:
-    method, path, body = said(name)
+@pytest.mark.parametrize("request_of", WIRE)
+def test_a_request_over_http_does_not(request_of: Callable[[str], tuple[str, str, str]], name: str) -> None:
+    method, path, body = request_of(name)
     for pair in (owned(), Pair().run()):
         before = system_blocks(pair), pair.rows("sheet"), pair.rows("change")
         call = parse("o1", method, f"/v1/agents/a/{path}", HEADERS, body)
@@ -168,15 +168,17 @@ def test_a_request_over_http_does_not(said: Callable[[str], tuple[str, str, str]
         assert (system_blocks(pair), pair.rows("sheet"), pair.rows("change")) == before
 
 
-@pytest.mark.parametrize("said", WIRE[-2:])
-def test_a_tool_is_a_models_whoever_was_authenticated(said: Callable[[str], tuple[str, str, str]]) -> None:
-    method, path, body = said("system")
+@pytest.mark.parametrize("request_of", WIRE[-2:])
+def test_a_tool_has_the_author_model_for_every_authenticated_user(
+    request_of: Callable[[str], tuple[str, str, str]],
+) -> None:
+    method, path, body = request_of("system")
     call = parse("o1", method, f"/v1/agents/a/{path}", {}, body, author="user")
     assert not isinstance(call, Malformed)
     assert owned().ask(call.request) == Refused(ReadOnly("system", "model"))
 
 
-def test_a_user_who_was_authenticated_does() -> None:
+def test_an_authenticated_user_does() -> None:
     pair = owned()
     call = parse("o1", "PATCH", "/v1/agents/a/blocks/SYSTEM", {}, '{"value": "Be brief."}', author="user")
     assert not isinstance(call, Malformed)
@@ -192,7 +194,7 @@ def test_a_user_who_was_authenticated_does() -> None:
         RemoveBlock("o1", "system"), api.DeleteBlock("o1", "system"),
     ],
 )  # fmt: skip
-def test_a_refusal_names_the_block_and_who_asked(request_: Request) -> None:
+def test_a_refusal_names_the_block_and_the_author(request_: Request) -> None:
     outcome = owned().ask(request_)
     assert isinstance(outcome, Refused)
     assert isinstance(outcome.error, ReadOnly)

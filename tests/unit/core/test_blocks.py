@@ -71,7 +71,7 @@ def test_at_most_32_blocks_are_authored() -> None:
     assert pair.ask(SetBlock(99, "goals", "")) == Refused(TooManyBlocks(32, 32))
 
 
-def test_entries_make_room_for_text_and_are_told() -> None:
+def test_entries_make_room_for_text_and_are_reported() -> None:
     pair = Pair(config=structs.replace(SMALL, promote_score_min_ppm=0)).run()
     pair.ask(Remember(1, "Umi helps. Alice likes tea"))
     pair.ask(Rebalance(2))

@@ -16,6 +16,6 @@ def test_texts_that_differ_look_different_however_much_they_share(alike_count: i
         assert max(len(broken.expected), len(broken.got)) <= CONTRAST_CHARS_MAX
 
 
-def test_short_texts_are_told_whole() -> None:
+def test_short_texts_are_printed_completely() -> None:
     broken = Broken(rules.CORE_LIMITS, "m", [1, 2], [1, 3])
     assert (broken.expected, broken.got) == ("[1, 2]", "[1, 3]")

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from tests.unit.core.test_create_entity import created, entity, homes
-from tests.unit.core.test_memorize import memorized, told, xml
+from tests.unit.core.test_memorize import answer_by_type, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, id_of_note, input_of, saying
 from umi_core.config import Config
 from umi_core.errors import BadConfig, BadOption, BadType, Rejected
@@ -37,7 +37,7 @@ TEA, CAKE = id_of_note("Likes tea"), id_of_note("Likes cake")
 
 def begun(config: Config, before: Pair | None = None, category: str = "PREFERENCES") -> Pair:
     """A memory with these settings, on the storage of the one before."""
-    memories = told(profile=xml("Likes tea", category), skill=xml("Likes tea", "none of them"))
+    memories = answer_by_type(profile=xml("Likes tea", category), skill=xml("Likes tea", "none of them"))
     model = saying(memories=memories, segment="none", summarise_category="<summary>Tea.</summary>")
     storage = SimStorage() if before is None else before.storage
     return Pair(storage, model=model, config=config).run()

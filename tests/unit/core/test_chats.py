@@ -25,7 +25,7 @@ def read(value: object) -> ChatFile:
     return found
 
 
-def said_in(value: object) -> Said:
+def read_texts(value: object) -> Said:
     """Return roles and texts of the only conversation, of which everything can be read."""
     [chat] = read(value).chats
     assert chat.unread == ()
@@ -98,7 +98,7 @@ def test_a_tree_in_a_circle_ends() -> None:
     [chat] = read({"mapping": nodes, "current_node": "a"}).chats
     assert [it.text for it in chat.messages] == ["y", "x"]
     assert chat.left_out == (("in another branch", 1),)
-    assert said_in({"mapping": {"a": {"message": say("x")[0]}, "b": {"message": say("y")[0]}}}) == [
+    assert read_texts({"mapping": {"a": {"message": say("x")[0]}, "b": {"message": say("y")[0]}}}) == [
         ("user", "x"),
         ("user", "y"),
     ]
@@ -220,16 +220,16 @@ def test_gemini_is_read_with_functions_and_code() -> None:
         {"role": "model", "parts": PARTS},
         {"role": "user", "parts": [REPLY]},
     ]
-    assert said_in({"contents": contents, "systemInstruction": {"parts": [{"text": "Be kind"}]}}) == [
+    assert read_texts({"contents": contents, "systemInstruction": {"parts": [{"text": "Be kind"}]}}) == [
         ("system", "Be kind"),
         ("user", "Hi\n[image]\n[file]"),
         ("assistant", 'calls weather(city="Oslo")\nruns python: 1+1\nresult: 2\nresult: (no output)'),
         ("tool", "weather: 18 degrees"),
     ]
     assert read({"contents": contents}).format == read(contents).format == "gemini"
-    assert said_in({"candidates": [{"content": contents[0], "index": 0}]})[0][0] == "user"
+    assert read_texts({"candidates": [{"content": contents[0], "index": 0}]})[0][0] == "user"
     chunks = [{"role": "user", "text": "Hi"}, {"role": "model", "text": "hm", "isThought": True}]
-    assert said_in({"chunkedPrompt": {"chunks": chunks}}) == [("user", "Hi")]
+    assert read_texts({"chunkedPrompt": {"chunks": chunks}}) == [("user", "Hi")]
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Oslo"}'}}
@@ -250,7 +250,7 @@ def test_openai_is_read_with_tools_names_and_images() -> None:
         {"role": "assistant", "content": None, "audio": {"id": "a", "transcript": "Ho"}},
         {"role": "assistant", "content": None, "audio": {"id": "a"}},
     ]
-    assert said_in({"model": "m", "messages": messages}) == [
+    assert read_texts({"model": "m", "messages": messages}) == [
         ("system", "Be kind"),
         ("Ann", "Hi\n[image: https://e.org/a.png]\n[image]"),
         ("assistant", CALLED),
@@ -284,13 +284,13 @@ def test_responses_are_read_item_by_item() -> None:
         ("tool", 'result: {"type":"shot","image_url":"data:image/png;base64,A"}'),
         ("assistant", "Done"),
     ]
-    assert said_in(output) == spoken
+    assert read_texts(output) == spoken
     value = {"object": "response", "instructions": "Be kind", "input": "Hi", "output": output}
-    assert said_in(value) == [("system", "Be kind"), ("user", "Hi"), *spoken]
-    assert said_in({"input": say("Hi")}) == [("user", "Hi")]
+    assert read_texts(value) == [("system", "Be kind"), ("user", "Hi"), *spoken]
+    assert read_texts({"input": say("Hi")}) == [("user", "Hi")]
     parts = [{"type": "input_text", "text": "booked"}]
-    assert said_in([{"type": "function_call_output", "output": parts}]) == [("tool", "result: booked")]
-    assert said_in({"choices": [{"index": 0, "message": say("Ho", role="assistant")[0]}]}) == [
+    assert read_texts([{"type": "function_call_output", "output": parts}]) == [("tool", "result: booked")]
+    assert read_texts({"choices": [{"index": 0, "message": say("Ho", role="assistant")[0]}]}) == [
         ("assistant", "Ho")
     ]
 
@@ -303,7 +303,7 @@ def test_a_page_of_threads_is_turned_round() -> None:
          "content": [{"type": "image_file", "image_file": {"file_id": "f7"}}]},
     ]  # fmt: skip
     expected = [("user", "[image: f7]"), ("assistant", "Ho")]
-    assert said_in({"object": "list", "data": data}) == said_in({"data": data[::-1]}) == expected
+    assert read_texts({"object": "list", "data": data}) == read_texts({"data": data[::-1]}) == expected
 
 
 def test_anthropic_is_read_block_by_block() -> None:
@@ -353,12 +353,12 @@ def test_langchain_is_read_in_each_of_its_dumps() -> None:
         {"type": "tool", "data": {"content": "done", "name": "book"}},
     ]
     for messages in (dumped, plain, older):
-        assert said_in(messages) == booked
+        assert read_texts(messages) == booked
         assert read(messages).format == "langchain"
-    assert said_in({"values": {"messages": plain}, "next": []}) == booked
-    assert said_in([["human", "Hi"], ["ai", "Ho"]]) == [("user", "Hi"), ("assistant", "Ho")]
+    assert read_texts({"values": {"messages": plain}, "next": []}) == booked
+    assert read_texts([["human", "Hi"], ["ai", "Ho"]]) == [("user", "Hi"), ("assistant", "Ho")]
     single = {"type": "ai", "content": "", "additional_kwargs": {"function_call": {"name": "f"}}}
-    assert said_in(single) == [("assistant", "calls f()")]
+    assert read_texts(single) == [("assistant", "calls f()")]
 
 
 def test_sharegpt_is_read_by_from_and_value() -> None:
@@ -383,7 +383,7 @@ def test_the_parts_of_user_interfaces_are_read() -> None:
         {"type": "tool-result", "toolName": "w", "result": True},
         {"type": "text", "text": "18"},
     ]
-    assert said_in([{"role": "assistant", "parts": parts}]) == [
+    assert read_texts([{"role": "assistant", "parts": parts}]) == [
         ("assistant", 'calls weather(city="Oslo")\nweather: {"temp":18}\ncalls z([1])\n'
                       "calls f(a=[1])\nf: ok\nw: true\n18"),
     ]  # fmt: skip
@@ -391,7 +391,7 @@ def test_the_parts_of_user_interfaces_are_read() -> None:
 
 def test_json_lines_are_messages_or_conversations() -> None:
     lines = [json.dumps(it) for it in say("Hi\u2028Ho", "Ho")]
-    assert said_in("\ufeff" + "\n\n".join(lines) + "\n") == [("user", "Hi\u2028Ho"), ("user", "Ho")]
+    assert read_texts("\ufeff" + "\n\n".join(lines) + "\n") == [("user", "Hi\u2028Ho"), ("user", "Ho")]
     tuned = [json.dumps({"messages": say(it)}) for it in ("Hi", "Ho")]
     found = read("\r\n".join([*tuned, '{"messages": [']))
     assert [len(it.messages) for it in found.chats] == [1, 1, 0]
@@ -494,7 +494,7 @@ def test_a_role_is_one_of_four_or_a_name(message: Any, role: str) -> None:
     ],
 )
 def test_each_part_is_a_line(part: Any, shown: str) -> None:
-    assert said_in(say([part]))[0][1] == shown
+    assert read_texts(say([part]))[0][1] == shown
 
 
 # Dates.
@@ -747,25 +747,25 @@ PAIR = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": ANS
     ],
 )  # fmt: skip
 def test_a_question_and_its_answer_are_read_in_any_form(value: object) -> None:
-    assert said_in(value) == BOTH
+    assert read_texts(value) == BOTH
 
 
 def test_calls_in_a_text_are_lines() -> None:
     call = '<details type="tool_calls" name="save" arguments="{&quot;a&quot;:1}" result="&quot;ok&quot;">x'
-    assert said_in([PAIR[0], {"role": "assistant", "content": f"{call}</details>\nNoted."}]) == [
+    assert read_texts([PAIR[0], {"role": "assistant", "content": f"{call}</details>\nNoted."}]) == [
         ("user", ASKED), ("assistant", "calls save(a=1)\nsave: ok\n\nNoted."),
     ]  # fmt: skip
 
 
 def test_whatsapp_is_read_with_its_notices_and_numbers() -> None:
-    told = "9/3/24, 17:20 - Messages are encrypted.\n\u200e[13/03/2024, 17:20:01] ann: Hi\n"
-    [chat] = read(told + "13/03/2024, 5:21 p.m. - +49 170 123: \u200eHo\n13/03/2024, 17:30 - Bob left").chats
+    first = "9/3/24, 17:20 - Messages are encrypted.\n\u200e[13/03/2024, 17:20:01] ann: Hi\n"
+    [chat] = read(first + "13/03/2024, 5:21 p.m. - +49 170 123: \u200eHo\n13/03/2024, 17:30 - Bob left").chats
     assert [(it.role, it.text) for it in chat.messages] == [("ann", "Hi"), ("+49 170 123", "Ho")]
     assert chat.left_out == (("notice", 2),)
 
 
 def test_a_line_that_begins_with_a_date_continues_a_turn_without_one() -> None:
-    assert said_in("Ann: This week:\n2024-03-10 10:00 dentist\nBob: Ok") == [
+    assert read_texts("Ann: This week:\n2024-03-10 10:00 dentist\nBob: Ok") == [
         ("Ann", "This week:\n2024-03-10 10:00 dentist"), ("Bob", "Ok"),
     ]  # fmt: skip
 
@@ -776,12 +776,12 @@ def test_facebook_is_read_backwards_and_its_bytes_are_mended() -> None:
     messages = [
         {"sender_name": "Ann", "timestamp_ms": at, "content": it} for at, it in zip(times, texts, strict=True)
     ]
-    assert said_in({"messages": messages}) == [("Ann", "Nüsse?"), ("Ann", "Schön.")]
+    assert read_texts({"messages": messages}) == [("Ann", "Nüsse?"), ("Ann", "Schön.")]
 
 
 def test_a_text_with_bold_words_is_one_text() -> None:
     parts = ["I eat ", {"type": "bold", "text": "no"}, " nuts."]
-    assert said_in([{"from": "Ann", "text": parts}, {"from": "Bob", "text": "Ho"}])[0] == ("Ann", ASKED)
+    assert read_texts([{"from": "Ann", "text": parts}, {"from": "Bob", "text": "Ho"}])[0] == ("Ann", ASKED)
 
 
 @pytest.mark.parametrize(
@@ -807,7 +807,7 @@ def test_what_is_cut_off_or_no_table_is_no_conversation() -> None:
 
 def test_the_history_of_a_pair_comes_before_it() -> None:
     pair = {"instruction": "And fish?", "output": "None.", "history": [[ASKED, ANSWERED], "?"]}
-    assert said_in(pair) == [*BOTH, ("user", "And fish?"), ("assistant", "None.")]
+    assert read_texts(pair) == [*BOTH, ("user", "And fish?"), ("assistant", "None.")]
 
 
 def test_a_text_that_is_no_bytes_of_facebook_stays() -> None:
@@ -820,7 +820,7 @@ def test_a_text_that_is_no_bytes_of_facebook_stays() -> None:
 
 def test_a_message_of_langchain_inside_another_object_is_found() -> None:
     inner = {"lc": 1, "id": ["langchain", "HumanMessage"], "kwargs": {"content": ASKED}}
-    assert said_in([{"message": inner}]) == BOTH[:1]
+    assert read_texts([{"message": inner}]) == BOTH[:1]
 
 
 def test_a_table_with_a_cell_beyond_the_limit_of_its_reader_is_no_table() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties import hierarchy_reference as plain
-from tests.spec_tables import rows, told, words
+from tests.spec_tables import read_cell, rows, words
 from umi_core.language.keywords import (
     Unnamed,
     free_name,
@@ -35,11 +35,11 @@ def test_the_example_of_the_page() -> None:
     for row, it in zip(rows("hierarchy", "clusters"), found, strict=True):
         near = [vector_relevance_ppm(EXAMPLE[key], it.centroid) for key in it.member_ids]
         assert [list(it.member_ids), list(it.centroid), near] == [
-            told(row["members"]), told(row["centroid"]), told(row["similarities"])
+            read_cell(row["members"]), read_cell(row["centroid"]), read_cell(row["similarities"])
         ]  # fmt: skip
 
 
-def test_who_is_near_a_known_group_goes_there_and_the_others_form_new_ones() -> None:
+def test_members_near_a_known_group_go_there_and_the_others_form_new_ones() -> None:
     old = KnownGroup("sub_a", 5, (1, 0), ())
     assert shown(clusters(EXAMPLE, (old,), BOUNDS, afresh=False)) == [
         ("sub_a", ("a1", "a2", "a3", "c2")), ("", ("b1", "b2", "b3")),
@@ -79,7 +79,7 @@ def test_so_many_new_ones_are_formed_and_no_more() -> None:
     assert [it.member_ids for it in found] == [(f"m{at:03}",) for at in range(100)]
 
 
-def test_nobody_is_divided() -> None:
+def test_no_agent_is_partitioned() -> None:
     assert clusters({}, (), BOUNDS, afresh=False) == []
 
 
@@ -132,7 +132,7 @@ def test_any_members_in_any_order_are_divided_as_the_plain_reader_does(
 
 def test_the_keywords_of_the_page() -> None:
     for row in rows("hierarchy", "keywords"):
-        assert list(keywords(told(row["texts"]))) == told(row["keywords"]).split()
+        assert list(keywords(read_cell(row["texts"]))) == read_cell(row["keywords"]).split()
 
 
 def test_the_words_of_the_page() -> None:

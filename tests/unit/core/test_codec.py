@@ -264,7 +264,7 @@ def refused(data: bytes, **more: Any) -> errors.Error:
 
 
 def resealed(change: Callable[[list[Any]], list[Any]]) -> bytes:
-    """A saved memory whose frame was changed by somebody who knows the format."""
+    """A saved memory whose frame was changed with knowledge of the format."""
     return pack(change(msgpack.unpackb(busy().memory.snapshot())))
 
 

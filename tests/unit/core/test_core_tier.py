@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from tests.spec_tables import rows, told, whole
+from tests.spec_tables import read_cell, rows, whole
 from tests.unit.core.sound import check_core
 from umi_core.config import Config
 from umi_core.errors import (
@@ -58,7 +58,7 @@ def written(core: CoreTier, kind: str, text: str, label: str = "", ppm: int | No
 def refusal(
     core: CoreTier, kind: str, text: str, label: str = "", ppm: int | None = None, config: Config = SMALL
 ) -> Error:
-    """What a request is told that sets this block: at the door, or by the tier."""
+    """The reply to a request that sets this block: by validation, or by the tier."""
     change = bad_request(SetBlock(0, kind, text, label, ppm)) or set_block(
         core, kind, text, label, ppm, {}, config, USER
     )
@@ -102,12 +102,12 @@ def test_a_refusal_says_what_was_wrong_and_what_is_allowed() -> None:
         refusal(EMPTY, "human", "", "", 1_000_001),
         remove_block(EMPTY, "human", "work"),
     ]
-    sentences = [told(row["sentence"]) for row in rows("memory", "sentences")]
+    sentences = [read_cell(row["sentence"]) for row in rows("memory", "sentences")]
     assert [str(error) for error in say if str(error) not in sentences] == []
     assert str(remove_block(EMPTY, "goals")) == "block not found: goals"
 
 
-def test_the_first_thing_wrong_is_what_is_told() -> None:
+def test_the_first_problem_is_reported() -> None:
     """Each row mends what the row before was refused for, and everything later is still wrong."""
     full = core_of([*(Block("facts", f"label {i}", "") for i in range(31)), Block("facts", "", "x" * 4_000)])
     long, big = "x" * 65, "x" * 16_385
@@ -194,7 +194,7 @@ NAMES = {"a": ("", 300), "b": ("n" * 200, 1_000), "c": ("", 200)}
 
 
 def worked(**kinds: str) -> CoreTier:
-    """The core of the example in section 8; an entry lies in facts unless told otherwise."""
+    """The core of the example in section 8; an entry lies in facts by default."""
     core = written(EMPTY, "facts", "x" * 2_296)
     for at, (entity_id, (name, text_bytes)) in enumerate(NAMES.items()):
         new = Entry(entity_id, 1, name, "x" * text_bytes, at)
@@ -257,7 +257,7 @@ def test_a_displaced_entry_cannot_displace_its_displacer() -> None:
     assert back.outcome == "refused_full"
 
 
-def test_an_entry_that_nobody_scored_counts_as_zero() -> None:
+def test_an_entry_without_a_score_counts_as_zero() -> None:
     assert admit(worked(), entry("z", 300), "facts", 50_000, {}, SMALL).outcome == "promoted"
     assert admit(worked(), entry("z", 300), "facts", 49_999, {}, SMALL).outcome == "refused_full"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, rows, told, words
+from tests.spec_tables import Row, read_cell, rows, words
 from umi_core.config import Config
 from umi_core.language.extraction import Extraction, find_uncovered, parse_extraction, telling
 from umi_core.language.sentences import sentences
@@ -17,12 +17,14 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(". \n
 
 @pytest.mark.parametrize("row", rows("memory", "told_sentences"), ids=lambda row: row["text"])
 def test_sentences_are_those_of_the_table(row: Row) -> None:
-    assert list(sentences(told(row["text"]))) == told(row["sentences"])
+    assert list(sentences(read_cell(row["text"]))) == read_cell(row["sentences"])
 
 
 @pytest.mark.parametrize("row", rows("memory", "passed_over"), ids=lambda row: row["text"])
 def test_what_is_passed_over_is_as_the_table_says(row: Row) -> None:
-    assert list(find_uncovered(told(row["text"]), told(row["told"]))) == told(row["passed over"])
+    assert list(find_uncovered(read_cell(row["text"]), read_cell(row["told"]))) == read_cell(
+        row["passed over"]
+    )
 
 
 def test_full_stops_are_those_of_the_list() -> None:
@@ -139,12 +141,12 @@ SENTENCE = st.lists(WORDS, min_size=1, max_size=4).map(lambda some: f"{' '.join(
 
 @pytest.mark.uncounted
 @given(st.lists(SENTENCE, min_size=1, max_size=5, unique_by=telling), st.data())
-def test_what_is_told_in_words_of_other_sentences_covers_none(some: list[str], data: st.DataObject) -> None:
+def test_words_of_other_sentences_cover_none(some: list[str], data: st.DataObject) -> None:
     listed = data.draw(st.lists(st.sampled_from(some), max_size=4))
     lost = find_uncovered("\n".join(some), listed)  # behind a blank "tea i. i." is one sentence
     for it in some:
-        is_told = any(is_part(telling(it), telling(other)) for other in listed)
-        assert is_told or not telling(it) or it in lost
+        is_covered = any(is_part(telling(it), telling(other)) for other in listed)
+        assert is_covered or not telling(it) or it in lost
 
 
 def is_part(terms: tuple[str, ...], others: tuple[str, ...]) -> bool:
@@ -162,8 +164,8 @@ def test_sentences_lose_nothing_but_white_space(text: str) -> None:
 
 
 @given(TEXTS, st.lists(TEXTS, max_size=3))
-def test_each_sentence_says_nothing_or_is_told_or_is_passed_over(text: str, kept: list[str]) -> None:
-    told_now = (*kept, *find_uncovered(text, kept))
-    assert find_uncovered(text, told_now) == ()
+def test_each_sentence_states_nothing_or_is_covered_or_is_passed_over(text: str, kept: list[str]) -> None:
+    all_texts = (*kept, *find_uncovered(text, kept))
+    assert find_uncovered(text, all_texts) == ()
     assert find_uncovered(text, (text,)) == ()
     assert all(telling(sentence) for sentence in find_uncovered(text, kept))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from tests.unit.core.test_memorize import memorized, told, xml
+from tests.unit.core.test_memorize import answer_by_type, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, id_of_note, saying
 from umi_core.config import Config
 from umi_core.domains import CategoryNames
@@ -22,7 +22,7 @@ TEA = id_of_note("Likes tea")
 
 
 def world(config: Config = QUIET) -> Pair:
-    memories = told(profile=xml("Likes tea", "preferences"))
+    memories = answer_by_type(profile=xml("Likes tea", "preferences"))
     return Pair(model=saying(memories=memories, segment="none"), config=config).run()
 
 
@@ -72,7 +72,7 @@ def test_a_fact_is_in_the_categories_that_are_named(
     assert pair.row("vector", TEA) is not None
 
 
-def test_told_again_it_is_the_same_and_comes_into_the_categories_that_are_new() -> None:
+def test_a_fact_remembered_again_is_the_same_and_comes_into_the_categories_that_are_new() -> None:
     pair = world()
     created(pair, CreateEntity(1, "Likes tea", "profile"))
     assert created(pair, CreateEntity(2, "likes  TEA", "profile", ("rules",))) == Stored(TEA, 1, "unchanged")
@@ -89,7 +89,7 @@ def test_as_another_memory_type_it_is_the_same_fact_and_stays_what_it_is() -> No
     assert homes(pair) == [("facts", "default"), ("preferences", "default")]
 
 
-def test_what_only_a_text_told_is_told_directly_from_then_on() -> None:
+def test_a_fact_of_a_text_alone_becomes_direct() -> None:
     pair = world()
     memorized(pair, Memorize(1, "She likes tea.", uri="a", memory_types=("profile",)))
     assert not entity(pair).is_direct
@@ -99,7 +99,7 @@ def test_what_only_a_text_told_is_told_directly_from_then_on() -> None:
     assert entity(pair).sources == ()
 
 
-def test_a_text_that_tells_it_finds_the_same_fact() -> None:
+def test_a_text_that_repeats_it_finds_the_same_fact() -> None:
     pair = world()
     created(pair, CreateEntity(1, "Likes tea", "profile"))
     memorized(pair, Memorize(2, "She likes tea.", memory_types=("profile",)))
@@ -122,7 +122,7 @@ def test_other_lines_of_the_same_words_are_the_same_fact() -> None:
     assert entity(pair).content == "Likes tea"
 
 
-def test_a_membership_that_storage_has_put_back_is_that_of_the_fact_told_again() -> None:
+def test_a_membership_that_storage_has_put_back_is_that_of_the_fact_remembered_again() -> None:
     pair = world()
     created(pair, CreateEntity(1, "Likes tea", "profile"))
     (before,) = pair.rows("membership")
@@ -181,7 +181,7 @@ def test_a_long_fact_has_a_short_name() -> None:
     assert entity(pair, value.id).name == auto_name(content)
 
 
-def test_a_fact_on_its_way_is_restored_only_as_the_one_that_was_told() -> None:
+def test_a_fact_in_flight_is_restored_only_as_it_was_extracted() -> None:
     pair = world()
     pair.step(CreateEntity(1, "Likes tea", "profile"))
     pair.hold(Commit)

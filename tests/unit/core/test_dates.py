@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spec_tables import rows, told
+from tests.spec_tables import read_cell, rows
 from umi_core.config import Config
 from umi_core.language import date_words, dates
 from umi_core.language.dates import add_dates, day_of, drop_dates, list_dated, name_day
@@ -206,8 +206,8 @@ def test_words_stay_and_a_second_pass_changes_nothing(text: str, day: int) -> No
 
 @pytest.mark.parametrize("row", rows("memory", "searched_texts"), ids=str)
 def test_the_texts_of_a_query_are_those_of_the_specification(row: dict[str, str]) -> None:
-    query, day = told(row["query"]), (date.fromisoformat(row["on"]) - EPOCH).days
-    assert list_texts(query, day) == (query, *told(row["texts with dates"]))
+    query, day = read_cell(row["query"]), (date.fromisoformat(row["on"]) - EPOCH).days
+    assert list_texts(query, day) == (query, *read_cell(row["texts with dates"]))
 
 
 def test_a_query_has_a_text_for_each_day_of_a_week_and_else_one() -> None:

@@ -23,6 +23,6 @@ def test_to_be_accessed_and_to_become_a_member_are_uses() -> None:
     assert used(*members, last_ms={"a": NEW_MS, "b": LIMIT_MS}) == ["a", "c"]
 
 
-def test_one_member_speaks_for_its_group_and_for_nobody_else() -> None:
+def test_one_member_speaks_for_its_group_and_for_no_other() -> None:
     groups = (member("a", "sub_1"), member("b", "sub_1"), member("c", "sub_2"), member("d"), member("e"))
     assert used(*groups, last_ms={"a": NEW_MS, "e": NEW_MS}) == ["a", "b", "e"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.spec_tables import NOTHING, Row, rows, told
+from tests.spec_tables import NOTHING, Row, read_cell, rows
 from umi_core.language.decisions import parse_decision
 from umi_core.language.ranks import Ranks, parse_ranks
 from umi_core.limits import REPLY_BYTES_MAX
@@ -12,7 +12,7 @@ NO = "<decision>NO_RETRIEVE</decision>"
 
 @pytest.mark.parametrize("row", rows("hierarchy", "decisions"), ids=lambda row: row["case"])
 def test_the_decision_is_that_of_the_table(row: Row) -> None:
-    decision = parse_decision(told(row["reply"]))
+    decision = parse_decision(read_cell(row["reply"]))
     assert decision.is_enough == (row["decision"] == "NO_RETRIEVE")
     assert (decision.why or NOTHING) == row["diagnostic"]
 
@@ -33,6 +33,9 @@ def test_what_is_too_long_or_closes_itself_decides_nothing() -> None:
 
 @pytest.mark.parametrize("row", rows("hierarchy", "rank_replies"), ids=lambda row: row["case"])
 def test_the_order_is_that_of_the_table(row: Row) -> None:
-    ranks = parse_ranks(told(row["reply, of c1, c2, c3, at most 2"]), 3, 2)
+    ranks = parse_ranks(read_cell(row["reply, of c1, c2, c3, at most 2"]), 3, 2)
     assert isinstance(ranks, Ranks)
-    assert (list(ranks.aliases), list(ranks.dropped)) == (told(row["ids"]), told(row["diagnostics"]))
+    assert (list(ranks.aliases), list(ranks.dropped)) == (
+        read_cell(row["ids"]),
+        read_cell(row["diagnostics"]),
+    )

@@ -12,7 +12,7 @@ from umi_core.workflows import check_served
 
 
 class Untagged(WorkingRequest):
-    """A request that somebody has just written."""
+    """A request as it was just written."""
 
 
 def test_a_class_without_a_tag() -> None:

@@ -43,7 +43,7 @@ def test_blocks_messages_and_records_by_their_old_names() -> None:
     assert (agent.list_blocks(), agent.list_archival().records) == ((), ())
 
 
-def test_a_record_by_its_id_and_who_was_spoken_of_last() -> None:
+def test_a_record_by_its_id_and_the_person_mentioned_last() -> None:
     agent = delegate()
     added = agent.add_archival("likes tea")
     assert agent.get_archival(added.ids[0]).content == "likes tea"

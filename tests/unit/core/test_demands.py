@@ -91,12 +91,12 @@ def test_what_is_wrong_with_a_vector(vector: object, fault: str) -> None:
 
 
 def test_what_is_missing_and_why() -> None:
-    told = ((1, 2), (0, 0), (1,))
-    assert sound_vectors(told, 3, DIMS) == ((1, 2), None, None)
-    assert find_missing(told, 3, DIMS) == ("zero", 2)
-    assert find_missing(told[:1], 1, DIMS) == ("", 0)
-    assert sound_vectors(told, 2, DIMS) is None
-    assert find_missing(told, 2, DIMS) == find_missing(7, 2, DIMS) == ("wrong number of vectors", 1)
+    vectors = ((1, 2), (0, 0), (1,))
+    assert sound_vectors(vectors, 3, DIMS) == ((1, 2), None, None)
+    assert find_missing(vectors, 3, DIMS) == ("zero", 2)
+    assert find_missing(vectors[:1], 1, DIMS) == ("", 0)
+    assert sound_vectors(vectors, 2, DIMS) is None
+    assert find_missing(vectors, 2, DIMS) == find_missing(7, 2, DIMS) == ("wrong number of vectors", 1)
 
 
 def test_the_vectors_that_were_answered_are_learnt() -> None:
@@ -110,14 +110,14 @@ def test_the_vectors_that_were_answered_are_learnt() -> None:
         assert caught(pair.judge) == "vectors-as-answered"
 
 
-def test_what_is_missing_is_told_with_its_reason_and_counted() -> None:
+def test_what_is_missing_is_reported_with_its_reason_and_counted() -> None:
     pair = asking(Embed)
     question = pair.pending.pop(0)
     pair.step(Embedded(question.request_id, ((0,) * 64, (1,) * 64)))
     operation = only(pair)
-    told, operation.degraded = operation.lacks, ()
+    degraded, operation.degraded = operation.lacks, ()
     assert caught(pair.judge) == "degradation-named"
-    operation.degraded = (structs.replace(told[0], reason="not_whole"),)
+    operation.degraded = (structs.replace(degraded[0], reason="not_whole"),)
     assert caught(pair.judge) == "degradation-named"
 
 
@@ -183,7 +183,7 @@ def elsewhere(core: CoreTier, entity: Entity, kind: str) -> CoreTier:
     return admit(without(core, (entity.id,)), entry_of(entity, 0), kind, 0, {}, Config()).core
 
 
-def test_what_enters_core_enters_its_own_block_and_is_told() -> None:
+def test_what_enters_core_enters_its_own_block_and_is_reported() -> None:
     check_blocks(ALONE, BOTH, (routed("human"),), (BERT,), None)
     check_blocks(ALONE, ALONE, (routed("human", "refused_full"),), (BERT,), None)
     wrong: list[tuple[CoreTier, RoutingDecision]] = [
@@ -208,7 +208,7 @@ def test_what_a_scan_promotes_enters_the_block_that_is_stored() -> None:
 # Settling.
 
 
-def test_a_commit_is_sent_again_while_nobody_knows_how_it_ended() -> None:
+def test_a_commit_is_sent_again_while_its_outcome_is_unknown() -> None:
     pair = asking(Commit)
     pair.fail("unknown")
     operation = only(pair)
@@ -243,19 +243,19 @@ def test_after_another_plan_has_won_core_is_read() -> None:
 
 def test_a_plan_that_did_not_win_has_saved_and_decided_nothing() -> None:
     pair, answer = lost()
-    heard, operation = next(iter(pair.before.snapshots.values())), only(pair)
+    snapshot, operation = next(iter(pair.before.snapshots.values())), only(pair)
     was = pair.memory.state.tiers
     assert was.access.unsaved
     saved = was.copy()
     saved.access = structs.replace(was.access, unsaved={})
     others = was.copy()
     others.decisions = ()
-    check_won(heard, answer, operation, was, was)
+    check_won(snapshot, answer, operation, was, was)
     for now, rule in ((saved, "access-truth"), (others, "once-only")):
-        assert caught(partial(check_won, heard, answer, operation, was, now)) == rule
+        assert caught(partial(check_won, snapshot, answer, operation, was, now)) == rule
 
 
-def test_a_newer_core_that_was_told_is_believed() -> None:
+def test_a_newer_core_that_was_reported_is_believed() -> None:
     check_believed(None, CoreTier())
     check_believed(CoreTier((), 3), CoreTier((), 3))
     with pytest.raises(Broken, match="core-current"):
@@ -265,7 +265,7 @@ def test_a_newer_core_that_was_told_is_believed() -> None:
 def test_core_that_a_lookup_has_read_is_believed() -> None:
     pair = watched()
     pair.ask(SetBlock(1, "human", "x"))
-    pair.memory.state.tiers.core = CoreTier()  # as if it had never heard of it
+    pair.memory.state.tiers.core = CoreTier()  # as if it had never read it
     pair.step(Remember(2, "Alice likes tea"))
     while pair.memory.state.tiers.core == CoreTier():
         pair.answer()
@@ -273,7 +273,7 @@ def test_core_that_a_lookup_has_read_is_believed() -> None:
     assert caught(pair.judge) == "core-current"
 
 
-def test_core_of_somebody_else_in_a_search_is_nobody_s_word() -> None:
+def test_core_of_another_agent_in_a_search_is_not_relied_on() -> None:
     """neighbours, seed 12291413624106461747: storage gave another scope's core row to a search by words."""
     row = Row(Address(Scope("u2", "a1"), "core", "core"), 1, Core(()))
     search = ByWords(SCOPE, "Alice likes tea", (), 5, 0)
@@ -328,12 +328,12 @@ def test_a_record_that_a_later_commit_wrote_again_stays() -> None:
 
 
 def test_what_was_shown_is_not_gone() -> None:
-    told = [Row(Address(SCOPE, "entity", ALICE), 1, None)]
-    check_removed(told, ("ent_other",))
-    assert caught(partial(check_removed, told, (ALICE,))) == "access-truth"
+    rows = [Row(Address(SCOPE, "entity", ALICE), 1, None)]
+    check_removed(rows, ("ent_other",))
+    assert caught(partial(check_removed, rows, (ALICE,))) == "access-truth"
 
 
-# Questions to models, and what is told of them.
+# Questions to models, and reports about them.
 
 
 def test_the_record_of_a_call_tells_what_was_sent() -> None:
@@ -355,16 +355,16 @@ def test_no_call_is_left_out() -> None:
     calls = snapshot_operation(only(asking(Commit))).calls
     assert len(calls) > 1
     check_reported_calls(calls[:1], calls)
-    for told in ((), calls[1:], calls[::-1]):
-        assert caught(partial(check_reported_calls, calls, told)) == "workflow-contract"
+    for reported in ((), calls[1:], calls[::-1]):
+        assert caught(partial(check_reported_calls, calls, reported)) == "workflow-contract"
 
 
 def test_the_last_turns_that_say_something_are_kept() -> None:
-    said = [Turn("user", f"{n} " + "x" * TURN_CHARS_MAX) for n in range(TURN_COUNT_MAX + 2)]
-    given = Recall(1, "she", turns=(*said, Turn("tool", " ")))
-    last = [structs.replace(turn, text=turn.text[:TURN_CHARS_MAX]) for turn in said[2:]]
+    turns = [Turn("user", f"{n} " + "x" * TURN_CHARS_MAX) for n in range(TURN_COUNT_MAX + 2)]
+    given = Recall(1, "she", turns=(*turns, Turn("tool", " ")))
+    last = [structs.replace(turn, text=turn.text[:TURN_CHARS_MAX]) for turn in turns[2:]]
     check_turns(given, structs.replace(given, turns=tuple(last)))
     check_turns(given, structs.replace(given, op_id=2))
-    for wrong in (said[:TURN_COUNT_MAX], said[2:], last[1:], last[::-1]):
+    for wrong in (turns[:TURN_COUNT_MAX], turns[2:], last[1:], last[::-1]):
         kept = structs.replace(given, turns=tuple(wrong))
         assert caught(partial(check_turns, given, kept)) == "prompt-inputs"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.spec_tables import NOTHING, Row, rows, told
+from tests.spec_tables import NOTHING, Row, read_cell, rows
 from umi_core.language.descriptions import Description, Undescribed, parse_description
 from umi_core.language.prompts import ask_description
 from umi_core.limits import CAPTION_BYTES_MAX, REPLY_BYTES_MAX
@@ -12,8 +12,12 @@ from umi_core.values import DESCRIBED_BY
 @pytest.mark.parametrize("row", rows("hierarchy", "descriptions"), ids=lambda row: row["case"])
 def test_replies_are_read_as_the_table_says(row: Row) -> None:
     is_useless = row["content"] == NOTHING
-    due = Undescribed("empty") if is_useless else Description(told(row["content"]), told(row["caption"]))
-    assert parse_description(told(row["reply"])) == due
+    due = (
+        Undescribed("empty")
+        if is_useless
+        else Description(read_cell(row["content"]), read_cell(row["caption"]))
+    )
+    assert parse_description(read_cell(row["reply"])) == due
 
 
 def test_a_reply_that_is_too_long_is_of_no_use() -> None:

@@ -1,4 +1,4 @@
-"""Goal: what is wrong with a request is told at once, by value and range, in the order of M11."""
+"""Goal: what is wrong with a request is reported first, by value and range, in the order of M11."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ SEARCH = Recall(
 )  # fmt: skip
 
 
-def told(request: Request) -> str | None:
+def describe_error(request: Request) -> str | None:
     error = bad_request(request)
     return None if error is None else f"{type(error).__name__}: {error}"
 
@@ -77,7 +77,7 @@ SOUND: list[Request] = [
 
 @pytest.mark.parametrize("request_", SOUND, ids=lambda request: type(request).__name__)
 def test_what_is_within_its_bounds_is_admitted(request_: Request) -> None:
-    assert told(request_) is None
+    assert describe_error(request_) is None
 
 
 def change(request: Request, **fields: Any) -> Request:
@@ -160,9 +160,9 @@ REFUSED: list[tuple[Request, str]] = [
 
 @pytest.mark.parametrize(("request_", "message"), REFUSED, ids=lambda value: str(value)[:40])
 def test_what_is_out_of_bounds_is_refused_with_value_and_range(request_: Request, message: str) -> None:
-    told_message = told(request_) or ""
-    assert told_message[: len(message)] == message
-    assert len(told_message) == len(message) or TYPES_RANGE in message  # a message shows so much and no more
+    full_message = describe_error(request_) or ""
+    assert full_message[: len(message)] == message
+    assert len(full_message) == len(message) or TYPES_RANGE in message  # a message shows so much and no more
 
 
 ALL_WRONG: list[tuple[Request, dict[str, list[Any]], str]] = [
@@ -197,15 +197,15 @@ ALL_WRONG: list[tuple[Request, dict[str, list[Any]], str]] = [
 
 
 @pytest.mark.parametrize(("request_", "mends", "expected"), ALL_WRONG, ids=lambda value: type(value).__name__)
-def test_of_several_errors_the_first_in_the_order_of_the_rules_is_told(
+def test_the_first_of_several_errors_in_the_order_of_the_rules_is_reported(
     request_: Request, mends: dict[str, list[Any]], expected: str
 ) -> None:
     found = []
     for name, value in ((name, value) for name, values in mends.items() for value in values):
-        found.append((told(request_) or "sound").split(":")[0])
+        found.append((describe_error(request_) or "sound").split(":")[0])
         request_ = change(request_, **{name: value})
     assert [error for error in found if error != "sound"] == expected.split()
-    assert told(request_) is None
+    assert describe_error(request_) is None
 
 
 # Through the door.

@@ -30,7 +30,7 @@ NO_ANSWERS: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize(
-    ("now_ms", "value", "told"),
+    ("now_ms", "value", "message"),
     [
         (1.5, Wake(), "now_ms: 1.5 is not allowed, expected a whole number of milliseconds"),
         (True, Wake(), "now_ms: True is not allowed, expected a whole number of milliseconds"),
@@ -41,13 +41,13 @@ NO_ANSWERS: tuple[Any, ...] = (
     ],
 )
 def test_a_step_with_no_time_or_no_value_is_refused_and_changes_nothing(
-    now_ms: Any, value: Any, told: str
+    now_ms: Any, value: Any, message: str
 ) -> None:
     memory = recovered(Pair()).memory
     before = memory.digest()
     with pytest.raises(Rejected) as refused:
         memory.step(now_ms, value)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert memory.digest() == before
 
 
@@ -83,9 +83,9 @@ def test_a_receipt_of_the_same_request_with_another_kind_of_reply_is_none_of_thi
     pair.step(Remember(1, "Alice likes tea", request_key="k"))
     asked = pair.until(Commit)
     (receipt,) = [write.body for write in asked.writes if isinstance(write.body, Receipt)]
-    told = Committed(0, (), structs.replace(receipt, value=Forgotten(True)))
-    assert not is_receipt_of(asked, told)
-    assert is_receipt_of(asked, structs.replace(told, receipt=receipt, versions=versions_of(asked)))
+    answer = Committed(0, (), structs.replace(receipt, value=Forgotten(True)))
+    assert not is_receipt_of(asked, answer)
+    assert is_receipt_of(asked, structs.replace(answer, receipt=receipt, versions=versions_of(asked)))
 
 
 def versions_of(asked: Commit) -> tuple[tuple[Address, int], ...]:
@@ -104,7 +104,7 @@ def test_a_receipt_that_holds_no_reply_is_not_replied() -> None:
 
 
 @pytest.mark.parametrize("request_id", [None, "1", [], -1, 10**30, 1.0])
-def test_an_answer_that_names_no_question_reaches_nobody(request_id: Any) -> None:
+def test_an_answer_that_names_no_question_is_not_delivered(request_id: Any) -> None:
     pair = recovered(Pair())
     pair.step(GetEntity(1, "ent_0"))
     before = pair.memory.digest()
@@ -114,7 +114,7 @@ def test_an_answer_that_names_no_question_reaches_nobody(request_id: Any) -> Non
     assert pair.replies[1].outcome == Done(None)
 
 
-def test_nobody_answers_a_question_that_the_same_step_asks() -> None:
+def test_a_question_is_not_answered_in_the_step_that_asks_it() -> None:
     """The time of the first attempt is over: the step asks once more, and then looks at the answer."""
     pair = recovered(Pair())
     pair.step(GetEntity(1, "ent_0"))

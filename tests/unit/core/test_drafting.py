@@ -18,7 +18,7 @@ from umi_sim.services.embedder import embed
 TEA = id_of_fact("Alice", "likes tea")
 
 
-def told(*contents: str, config: Config = QUIET) -> Pair:
+def remember_about_alice(*contents: str, config: Config = QUIET) -> Pair:
     """Alice, by statements, each in a request of its own."""
     pair = Pair(config=config).run()
     for n, content in enumerate(contents):
@@ -41,7 +41,7 @@ def fact(pair: Pair, key: str = TEA) -> Entity:
 
 
 def test_each_statement_about_a_name_is_a_row_of_its_own() -> None:
-    pair = told("works at Acme", "likes tea")
+    pair = remember_about_alice("works at Acme", "likes tea")
     contents = ("works at Acme", "likes tea")
     assert {row.address.id for row in pair.rows("entity")} == {id_of_fact("Alice", it) for it in contents}
     facts = [fact(pair, id_of_fact("Alice", it)) for it in contents]
@@ -51,7 +51,7 @@ def test_each_statement_about_a_name_is_a_row_of_its_own() -> None:
 
 
 def test_a_new_statement_leaves_the_rows_of_the_others_as_they_were() -> None:
-    pair = told("works at Acme")
+    pair = remember_about_alice("works at Acme")
     before = pair.rows("entity") + pair.rows("vector")
     pair.ask(Remember(9, "Alice likes tea"))
     assert all(row in pair.rows("entity") + pair.rows("vector") for row in before)
@@ -60,7 +60,7 @@ def test_a_new_statement_leaves_the_rows_of_the_others_as_they_were() -> None:
 @pytest.mark.uncounted
 def test_of_a_hundred_and_fifty_statements_about_one_name_none_is_lost() -> None:
     contents = [f"likes number {n} of all the things that there are in the world" for n in range(150)]
-    pair = told(*contents)
+    pair = remember_about_alice(*contents)
     bodies = [row.body for row in pair.rows("entity")]
     assert sorted(it.content for it in bodies if isinstance(it, Entity)) == sorted(contents)
 
@@ -73,15 +73,15 @@ def test_a_note_is_about_no_entity() -> None:
 
 
 @pytest.mark.parametrize("again", ["CAFE\u0301 AU LAIT", " caf\u00e9  au\tlait"])
-def test_a_statement_told_again_in_another_case_spacing_or_form_is_known(again: str) -> None:
-    pair = told("Caf\u00e9 au lait")
+def test_a_statement_repeated_in_another_case_spacing_or_form_is_known(again: str) -> None:
+    pair = remember_about_alice("Caf\u00e9 au lait")
     (row,) = pair.rows("entity")
     assert stored(pair, Remember(9, f"Alice {again}")) == (Stored(row.address.id, 1, "unchanged"),)
     assert pair.rows("entity") == [row]
 
 
 def test_a_known_statement_is_neither_embedded_nor_given_another_confidence() -> None:
-    pair = told("likes tea")
+    pair = remember_about_alice("likes tea")
     pair.model = saying(
         extract='{"entities": [{"name": "ALICE", "type": "person", "content": "likes tea", "confidence": 1}]}'
     )
@@ -100,7 +100,7 @@ GIVEN: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", GIVEN)
 def test_what_is_given_explicitly_changes_a_known_fact_and_all_else_stays(name: str) -> None:
-    pair = told("likes tea")
+    pair = remember_about_alice("likes tea")
     before = fact(pair)
     assert stored(pair, Remember(9, "Alice likes tea", **{name: GIVEN[name]})) == (
         Stored(TEA, 1, "unchanged"),
@@ -113,12 +113,12 @@ def test_what_is_given_explicitly_changes_a_known_fact_and_all_else_stays(name: 
     assert fact(pair) == after
 
 
-def test_what_is_told_by_a_request_is_told_directly() -> None:
-    assert fact(told("likes tea")).is_direct
+def test_a_fact_of_a_request_is_direct() -> None:
+    assert fact(remember_about_alice("likes tea")).is_direct
 
 
 def test_a_forgotten_fact_begins_anew() -> None:
-    pair = told("likes tea")
+    pair = remember_about_alice("likes tea")
     pair.ask(Remember(8, "Alice likes tea", importance_ppm=900_000))
     pair.ask(Forget(9, TEA))
     assert stored(pair, Remember(10, "Alice likes tea")) == (Stored(TEA, 1, "created"),)
@@ -126,7 +126,7 @@ def test_a_forgotten_fact_begins_anew() -> None:
 
 
 def test_the_vector_is_of_name_and_statement() -> None:
-    pair = told("works at Acme", "left Acme")
+    pair = remember_about_alice("works at Acme", "left Acme")
     row = pair.row("vector", id_of_fact("Alice", "left Acme"))
     assert row is not None
     assert isinstance(row.body, Vector)
@@ -134,12 +134,12 @@ def test_the_vector_is_of_name_and_statement() -> None:
 
 
 def test_a_statement_is_named_by_fact_and_version() -> None:
-    shown = statement_of(fact(told("likes tea")))
+    shown = statement_of(fact(remember_about_alice("likes tea")))
     assert (shown.ref, shown.name, shown.content) == (f"{TEA}@1", "Alice", "likes tea")
 
 
 def test_what_is_embedded_is_name_and_content_cut_at_a_character() -> None:
-    naps = structs.replace(fact(told("likes tea")), name="Zoë", content="naps")
+    naps = structs.replace(fact(remember_about_alice("likes tea")), name="Zoë", content="naps")
     assert embedded_text(naps) == "Zoë\nnaps"
     assert embedded_text(structs.replace(naps, others=("Ann", "Acme"))) == "Zoë, Ann, Acme\nnaps"
     text = embedded_text(structs.replace(naps, name="日", content="日" * 3_000))
@@ -147,7 +147,7 @@ def test_what_is_embedded_is_name_and_content_cut_at_a_character() -> None:
 
 
 def test_a_draft_may_have_no_block_yet_and_is_sound_otherwise() -> None:
-    known = fact(told("likes tea"))
+    known = fact(remember_about_alice("likes tea"))
     assert bad_draft("draft", known) is None
     assert bad_draft("draft", structs.replace(known, block="")) is None
     for wrong in (None, "x", structs.replace(known, version=0), structs.replace(known, block="attic")):
@@ -155,7 +155,7 @@ def test_a_draft_may_have_no_block_yet_and_is_sound_otherwise() -> None:
 
 
 def test_a_draft_of_a_forgotten_fact_replaces_nothing() -> None:
-    pair = told("likes tea")
+    pair = remember_about_alice("likes tea")
     pair.ask(Forget(8, TEA))
     pair.step(Remember(9, "Alice likes tea"))
     pair.until(Embed)

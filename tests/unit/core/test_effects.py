@@ -27,7 +27,7 @@ LINK = Relation("r1", "extend", ("e1", 1), ("e2", 2), 0, "", "table", 5)
         (conditions(vector_missing=True), ANN, False),
         (conditions(vector_missing=False), ANN, True),
         (conditions(touches="res_1"), FIRST, True),
-        (conditions(touches="e2"), FIRST, False),  # what ended it told nothing of it
+        (conditions(touches="e2"), FIRST, False),  # the fact that ended it does not mention it
         ((Condition("about", "contains", "ent_1"),), FIRST, True),
         ((Condition("about", "contains", "ent_2"),), FIRST, False),
         (conditions(touches="e2"), LINK, True),
@@ -66,7 +66,7 @@ ALICE = structs.replace(ANN, metadata=(("team", "red"),), contradicts=("e2@1",))
     ],
 )  # fmt: skip
 def test_operators_compare_like_with_like(field: str, operator: str, value: Any, expected: bool) -> None:
-    """H9.4 to H9.8; a field or an operator that there is not holds for nobody."""
+    """H9.4 to H9.8; an unknown field or operator holds for no row."""
     assert admits((Condition(field, operator, value),), ALICE) is expected
 
 

@@ -53,7 +53,7 @@ def on(kind: str, *olds: str) -> Judge:
     return judge
 
 
-def told(*texts: str, **more: Any) -> Pair:
+def remember_all(*texts: str, **more: Any) -> Pair:
     pair = Pair(**more).run()
     for n, text in enumerate(texts):
         pair.ask(Remember(100 + n, text))
@@ -62,7 +62,7 @@ def told(*texts: str, **more: Any) -> Pair:
 
 def fill_core(*texts: str) -> Pair:
     """Return a memory with these facts in a core that has no byte left."""
-    pair = told(*texts, config=structs.replace(QUIET, promote_score_min_ppm=0, core_bytes_max=4_096))
+    pair = remember_all(*texts, config=structs.replace(QUIET, promote_score_min_ppm=0, core_bytes_max=4_096))
     pair.ask(Rebalance(90))
     used_bytes = pair.memory.state.tiers.core.used_bytes
     pair.ask(SetBlock(91, "facts", "x" * (4_096 - used_bytes)))
@@ -83,7 +83,7 @@ def moves(pair: Pair, judge: Judge | None = None, city: str = "Berlin") -> Remem
 
 
 def moved(**more: Any) -> Pair:
-    pair = told("Alice lives in Paris", **more)
+    pair = remember_all("Alice lives in Paris", **more)
     moves(pair)
     return pair
 
@@ -111,7 +111,7 @@ def kinds_under(pair: Pair, key: str) -> list[str]:
 
 @pytest.mark.parametrize("kind", ["update", "contradict"])
 def test_a_verdict_ends_the_fact_that_it_names(kind: str) -> None:
-    pair = told("Alice lives in Paris")
+    pair = remember_all("Alice lives in Paris")
     before = fact(pair, PARIS)
     pair.now_ms = 7
     value = moves(pair, on(kind, PARIS))
@@ -127,7 +127,7 @@ def test_a_verdict_ends_the_fact_that_it_names(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["extend", "derive"])
 def test_a_verdict_of_another_kind_makes_a_relation_and_ends_nothing(kind: str) -> None:
-    pair = told("Alice lives in Paris")
+    pair = remember_all("Alice lives in Paris")
     value = moves(pair, on(kind, PARIS))
     assert (value.ended, [it.kind for it in value.relations]) == ((), [kind])
     assert kinds_under(pair, PARIS) == ["access", "entity", "vector"]
@@ -136,7 +136,7 @@ def test_a_verdict_of_another_kind_makes_a_relation_and_ends_nothing(kind: str) 
 
 
 def test_other_facts_about_the_same_name_stay() -> None:
-    pair = told("Alice is allergic to nuts. Alice lives in Paris")
+    pair = remember_all("Alice is allergic to nuts. Alice lives in Paris")
     before = pair.row("entity", NUTS), pair.row("vector", NUTS)
     assert moves(pair).ended == (PARIS,)
     assert (pair.row("entity", NUTS), pair.row("vector", NUTS)) == before
@@ -147,7 +147,7 @@ def test_other_facts_about_the_same_name_stay() -> None:
 
 
 def test_a_verdict_that_is_not_sure_enough_ends_nothing() -> None:
-    pair = told("Alice lives in Paris")
+    pair = remember_all("Alice lives in Paris")
     assert moves(pair, verdict("update", 0.1)).ended == ()
     assert kinds_under(pair, PARIS) == ["access", "entity", "vector"]
 
@@ -156,7 +156,7 @@ def test_a_verdict_that_is_not_sure_enough_ends_nothing() -> None:
 def test_a_text_longer_than_the_model_is_shown_does_not_end(more: int) -> None:
     """A verdict on a fact that the model saw only in part ends nothing and leaves a relation."""
     text = f"Alice lives in Paris {'x' * (EXTRACT_CONTENT_BYTES_MAX - 21 + more)}"
-    pair = told(text, model=saying(extract="none"))
+    pair = remember_all(text, model=saying(extract="none"))
     (note,) = [row.address.id for row in pair.rows("entity")]
     value = moves(pair, on("update", note))
     assert value.ended == (() if more else (note,))
@@ -165,7 +165,7 @@ def test_a_text_longer_than_the_model_is_shown_does_not_end(more: int) -> None:
 
 
 def test_of_two_verdicts_on_one_fact_the_first_names_its_successor() -> None:
-    pair = told("Alice lives in Paris")
+    pair = remember_all("Alice lives in Paris")
     pair.model = saying(evolve=on("update", PARIS))
     value = remembered(pair, Remember(1, "Alice lives in Berlin. Alice lives in Rome"))
     assert value.ended == (PARIS,)
@@ -185,14 +185,14 @@ def test_how_it_ended_is_what_the_first_verdict_says_though_another_one_only_der
             [{**it, "type": kinds[it["new"].partition("@")[0]], "confidence": 1} for it in pairs]
         )
 
-    pair = told("Alice lives in Paris")
+    pair = remember_all("Alice lives in Paris")
     pair.model = saying(evolve=judge)
     remembered(pair, Remember(1, "Alice lives in Berlin. Alice lives in Rome"))
     assert (ended(pair).by, ended(pair).how) == (ROME, "contradict")
 
 
 def test_one_fact_may_end_several() -> None:
-    pair = told("Alice lives in Paris. Alice lives in Rome")
+    pair = remember_all("Alice lives in Paris. Alice lives in Rome")
     value = moves(pair, on("update", PARIS, ROME))
     assert sorted(value.ended) == sorted((PARIS, ROME))
     assert [ended(pair, key).by for key in (PARIS, ROME)] == [BERLIN, BERLIN]
@@ -214,7 +214,7 @@ def test_a_fact_that_has_ended_is_no_candidate_any_more() -> None:
 
 
 def test_a_fact_ends_as_it_is_though_there_is_no_room_for_the_relation() -> None:
-    pair = told("Alice lives in Paris")
+    pair = remember_all("Alice lives in Paris")
     row = pair.row("entity", PARIS)
     assert row is not None
     full = structs.replace(fact(pair, PARIS), relation_count=RELATION_COUNT_MAX)
@@ -243,7 +243,7 @@ def test_an_ended_fact_is_found_by_its_id_and_in_the_list_and_by_nothing_else() 
 
 
 def test_a_fact_takes_the_place_in_core_of_what_it_ends_in_the_same_commit() -> None:
-    pair = told("Alice lives in Paris", config=structs.replace(QUIET, promote_score_min_ppm=0))
+    pair = remember_all("Alice lives in Paris", config=structs.replace(QUIET, promote_score_min_ppm=0))
     pair.ask(Rebalance(90))
     assert pair.ask(InCore(91, PARIS)) == Done(True)
     pair.model = saying(evolve=on("update", PARIS))
@@ -265,7 +265,7 @@ def test_a_fact_takes_the_place_in_core_of_what_it_ends_in_the_same_commit() -> 
 
 def test_a_fact_that_ends_two_in_core_is_shown_once_where_the_first_was() -> None:
     config = structs.replace(QUIET, promote_score_min_ppm=0)
-    pair = told("Alice lives in Paris", "Alice likes tea", config=config)
+    pair = remember_all("Alice lives in Paris", "Alice likes tea", config=config)
     pair.ask(Rebalance(90))
     first, _ = pair.memory.state.tiers.core.blocks[0].entries
     pair.now_ms += 5_000
@@ -285,7 +285,7 @@ def test_no_entry_leaves_core_for_a_fact_that_ends_another() -> None:
 
 
 def test_what_the_assistant_says_of_itself_takes_the_place_of_what_it_ends() -> None:
-    pair = told("Umi helps in Oslo")
+    pair = remember_all("Umi helps in Oslo")
     pair.model = saying(evolve=on("update", HELPS))
     value = remembered(pair, Remember(1, "Umi sleeps in Oslo"))
     assert (value.ended, value.promoted) == ((HELPS,), (SLEEPS,))
@@ -302,7 +302,7 @@ def test_no_entry_leaves_core_for_a_longer_fact_about_the_assistant() -> None:
 
 
 def test_its_access_record_goes_and_no_late_answer_brings_it_back() -> None:
-    pair = told("Alice lives in Paris")
+    pair = remember_all("Alice lives in Paris")
     pair.step(Recall(2, "Alice Paris"))
     pair.answer()
     pair.answer()
@@ -326,7 +326,7 @@ def replaced(pair: Pair, query: str = "Where does Alice live?", **options: Any) 
 
 
 def test_a_hit_shows_what_it_replaced() -> None:
-    pair = told("Alice lives in Paris")
+    pair = remember_all("Alice lives in Paris")
     assert replaced(pair) == []
     moves(pair)
     assert replaced(pair) == [(PARIS, "lives in Paris")]
@@ -378,7 +378,7 @@ def at(happened_ms: int | None, text: str) -> Remember:
 def test_of_two_facts_the_one_that_happened_first_ends(
     old_ms: int | None, new_ms: int | None, is_past: bool
 ) -> None:
-    """The known one was told at the time 20."""
+    """The known one was stated at the time 20."""
     pair = Pair().run()
     pair.now_ms = 20
     pair.ask(at(old_ms, "Alice lives in Paris"))
@@ -435,7 +435,7 @@ def test_a_fact_that_ends_as_it_comes_is_not_shown_for_the_one_that_it_ends() ->
 
 
 def shelved() -> Pair:
-    """Two facts that a text told, in a category with a summary of both."""
+    """Two facts of one text, in a category with a summary of both."""
     names = "".join(xml(text, "facts", name="Alice") for text in ("lives in Paris", "is allergic to nuts"))
 
     def memories(prompt: str) -> str:
@@ -469,8 +469,8 @@ def test_its_memberships_go_and_the_summary_that_names_it_is_emptied() -> None:
 def moves_by_text(pair: Pair, judge: Judge, op_id: int = 1, happened_ms: int | None = None) -> Memorized:
     """A text says that she lives there now, in the category where the old fact was."""
     pair.model = saying(memories=of_profile("lives in Berlin"), evolve=judge)
-    told = Memorize(op_id, "Alice moved to Berlin.", uri="b", happened_ms=happened_ms)
-    return memorized(pair, told)
+    request = Memorize(op_id, "Alice moved to Berlin.", uri="b", happened_ms=happened_ms)
+    return memorized(pair, request)
 
 
 def test_a_text_that_is_memorized_ends_facts_as_a_remember_does() -> None:
@@ -487,7 +487,7 @@ def test_a_text_that_is_memorized_ends_facts_as_a_remember_does() -> None:
 
 
 def test_a_text_that_is_memorized_is_shown_in_core_in_the_place_of_what_it_ends() -> None:
-    pair = told("Alice lives in Paris", config=structs.replace(QUIET, promote_score_min_ppm=0))
+    pair = remember_all("Alice lives in Paris", config=structs.replace(QUIET, promote_score_min_ppm=0))
     pair.ask(Rebalance(90))
     assert pair.ask(InCore(91, PARIS)) == Done(True)
     pair.ask(Recall(93, "Alice Paris"))  # an access that is not stored yet
@@ -505,7 +505,7 @@ def test_a_text_that_is_memorized_again_ends_nothing_more() -> None:
 
 
 def test_new_facts_beyond_the_limit_are_not_compared_and_counted() -> None:
-    pair = told("Alice lives in Paris")
+    pair = remember_all("Alice lives in Paris")
     pair.model = saying(evolve=on("update", PARIS))
     with lower_limits({"evolve_fact_count_max": 1}):
         outcome = pair.ask(Remember(1, "Bob sings. Alice lives in Berlin"))
@@ -540,7 +540,7 @@ def test_without_an_end_neither_memberships_nor_categories_are_read() -> None:
     assert (first.kinds, first.where) == (("membership",), of_one)
     assert isinstance(second, ByIds)
     assert [it.id for it in second.addresses] == [FACTS]
-    (only,) = queries(told("Alice lives in Paris"), on("update", PARIS))
+    (only,) = queries(remember_all("Alice lives in Paris"), on("update", PARIS))
     assert only == first
 
 
@@ -578,11 +578,11 @@ def test_if_it_cannot_be_read_what_belongs_to_it_nothing_changes(row: str, answe
     assert pair.storage.digest() == before
 
 
-# Told again.
+# Stated again.
 
 
-def test_an_ended_fact_that_is_told_again_is_current_again() -> None:
-    pair = told("Alice lives in Paris")
+def test_an_ended_fact_that_is_remembered_again_is_current_again() -> None:
+    pair = remember_all("Alice lives in Paris")
     pair.ask(Remember(90, "Alice lives in Paris", importance_ppm=900_000, metadata=(("k", "v"),)))
     pair.now_ms = 7
     moves(pair, on("contradict", PARIS))
@@ -616,7 +616,7 @@ def relations(pair: Pair) -> list[Relation]:
     return [it for it in bodies if isinstance(it, Relation)]
 
 
-def test_a_text_that_tells_it_again_makes_it_current_with_the_sources_that_it_had() -> None:
+def test_a_text_that_repeats_it_makes_it_current_with_the_sources_that_it_had() -> None:
     pair = shelved()
     (source,) = fact(pair, PARIS).sources
     memories = pair.model
@@ -660,7 +660,7 @@ def test_a_forgotten_successor_leaves_the_ended_fact_ended() -> None:
 
 def meanwhile(*requests: Any, pair: Pair | None = None) -> tuple[Pair, Remembered]:
     """The fact changes while its end waits for storage."""
-    pair = told("Alice lives in Paris") if pair is None else pair
+    pair = remember_all("Alice lives in Paris") if pair is None else pair
     pair.model = saying(evolve=on("update", PARIS))
     pair.step(Remember(1, "Alice lives in Berlin"))
     pair.hold(Commit)
@@ -674,7 +674,7 @@ def meanwhile(*requests: Any, pair: Pair | None = None) -> tuple[Pair, Remembere
 
 
 def test_a_fact_that_changes_meanwhile_ends_as_it_is_now() -> None:
-    pair = told("Alice lives in Paris")
+    pair = remember_all("Alice lives in Paris")
     pair.model = saying(evolve=on("update", PARIS))
     pair.step(Remember(1, "Alice lives in Berlin"))
     pair.hold(Commit)
@@ -699,14 +699,14 @@ def test_a_fact_that_another_one_ends_meanwhile_ends_once() -> None:
 
 
 def test_a_fact_that_comes_into_core_meanwhile_leaves_it_too() -> None:
-    pair = told("Alice lives in Paris", config=structs.replace(QUIET, promote_score_min_ppm=0))
+    pair = remember_all("Alice lives in Paris", config=structs.replace(QUIET, promote_score_min_ppm=0))
     pair, value = meanwhile(Rebalance(2), pair=pair)
     assert (value.ended, pair.ask(InCore(3, PARIS))) == ((PARIS,), Done(False))
 
 
 def test_a_membership_that_lands_late_goes_with_the_fact() -> None:
-    pair = told("Alice lives in Paris")
-    late = pair.unheard(UpdateEntity(90, PARIS, None, ("facts", "rules")))
+    pair = remember_all("Alice lives in Paris")
+    late = pair.leave_unanswered(UpdateEntity(90, PARIS, None, ("facts", "rules")))
     pair.model = saying(evolve=on("update", PARIS))
     pair.step(Remember(1, "Alice lives in Berlin"))
     pair.hold(Commit)
@@ -726,7 +726,7 @@ MOVES: Final = (Remember(1, "Alice lives in Berlin"), Memorize(1, "Alice moved t
 
 @pytest.mark.parametrize("request_", MOVES, ids=["remember", "memorize"])
 def test_what_an_earlier_plan_has_ended_is_accessed_no_more(request_: Remember | Memorize) -> None:
-    pair = told("Alice lives in Paris", config=structs.replace(QUIET, auto_rebalance=False))
+    pair = remember_all("Alice lives in Paris", config=structs.replace(QUIET, auto_rebalance=False))
     pair.model = saying(memories=of_profile("lives in Berlin"), evolve=on("update", PARIS))
     pair.step(request_)
     first = pair.until(Commit)
@@ -747,7 +747,7 @@ def test_what_an_earlier_plan_has_ended_is_accessed_no_more(request_: Remember |
 def test_in_doubt_it_ends_once_and_the_reply_is_that_of_the_plan_that_won(
     request_: Remember | Memorize, landed: bool
 ) -> None:
-    pair = told("Alice lives in Paris")
+    pair = remember_all("Alice lives in Paris")
     pair.model = saying(memories=of_profile("lives in Berlin"), evolve=on("update", PARIS))
     pair.step(request_)
     pair.doubt(landed=landed).run()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from tests.spec_tables import Row, plain, rows, told, whole
+from tests.spec_tables import Row, plain, read_cell, rows, whole
 from umi_core.policies.eviction import EvictionCandidate, Shortage, victims
 
 A = EvictionCandidate("a", 610_000, 300, "facts")
@@ -21,13 +21,13 @@ def test_the_victims_are_those_of_the_table(row: Row) -> None:
     blocks = ["persona" if entry.entity_id == plain(row["self"]) else "facts" for entry in ABC]
     scored = [
         structs.replace(entry, score_ppm=score_ppm, block=block)
-        for entry, score_ppm, block in zip(ABC, told(row["scores"]), blocks, strict=True)
+        for entry, score_ppm, block in zip(ABC, read_cell(row["scores"]), blocks, strict=True)
     ]
-    left = victims(scored, Shortage(whole(row["lacking bytes"])))
-    assert (None if left is None else list(left)) == told(row["victims"])
+    removed = victims(scored, Shortage(whole(row["lacking bytes"])))
+    assert (None if removed is None else list(removed)) == read_cell(row["victims"])
 
 
-def test_nothing_short_nobody_leaves() -> None:
+def test_without_a_shortage_there_are_no_victims() -> None:
     assert victims(ABC, Shortage()) == ()
 
 
@@ -71,8 +71,8 @@ SHORTAGES = st.builds(
 )
 
 
-def is_enough(left: tuple[EvictionCandidate, ...], shortage: Shortage) -> bool:
-    for entry in left:
+def is_enough(remaining: tuple[EvictionCandidate, ...], shortage: Shortage) -> bool:
+    for entry in remaining:
         shortage = shortage.after(entry)
     return shortage.is_met
 
@@ -80,21 +80,23 @@ def is_enough(left: tuple[EvictionCandidate, ...], shortage: Shortage) -> bool:
 @pytest.mark.uncounted
 @given(STANDINGS, SHORTAGES)
 def test_victims_are_enough_and_each_is_needed(entries: list[EvictionCandidate], shortage: Shortage) -> None:
-    left = victims(entries, shortage)
-    if left is not None:
-        chosen = tuple(entry for entry in entries if entry.entity_id in left)
+    removed = victims(entries, shortage)
+    if removed is not None:
+        chosen = tuple(entry for entry in entries if entry.entity_id in removed)
         assert is_enough(chosen, shortage)
         assert not any(is_enough(tuple(e for e in chosen if e is not other), shortage) for other in chosen)
 
 
 @pytest.mark.uncounted
 @given(STANDINGS, SHORTAGES)
-def test_nobody_is_refused_what_some_set_of_leavers_could_give(
+def test_no_request_is_refused_for_which_some_set_of_victims_suffices(
     entries: list[EvictionCandidate], shortage: Shortage
 ) -> None:
     others = [entry for entry in entries if entry.block != "persona"]
     subsets = chain.from_iterable(combinations(others, n) for n in range(len(others) + 1))
-    assert (victims(entries, shortage) is not None) == any(is_enough(left, shortage) for left in subsets)
+    assert (victims(entries, shortage) is not None) == any(
+        is_enough(remaining, shortage) for remaining in subsets
+    )
 
 
 @pytest.mark.uncounted
@@ -116,13 +118,13 @@ def test_the_answer_is_that_of_the_spec_read_aloud(
 def walked(entries: list[EvictionCandidate], shortage: Shortage) -> tuple[str, ...] | None:
     """The dumb twin: recomputes what is short from scratch at each look."""
 
-    def lacking(left: list[EvictionCandidate]) -> dict[str, int]:
+    def lacking(remaining: list[EvictionCandidate]) -> dict[str, int]:
         blocks = {
-            block: lack - sum(e.size_bytes for e in left if e.block == block)
+            block: lack - sum(e.size_bytes for e in remaining if e.block == block)
             for block, lack in shortage.block_bytes
         }
-        core_bytes = shortage.core_bytes - sum(e.size_bytes for e in left)
-        return {**blocks, "core": core_bytes, "count": shortage.entry_count - len(left)}
+        core_bytes = shortage.core_bytes - sum(e.size_bytes for e in remaining)
+        return {**blocks, "core": core_bytes, "count": shortage.entry_count - len(remaining)}
 
     def helps(entry: EvictionCandidate, short: dict[str, int]) -> bool:
         by_bytes = short["core"] > 0 or short.get(entry.block, 0) > 0

@@ -18,8 +18,8 @@ FLOOR = 300_000
 
 
 def row(pair: tuple[object, object] = PAIR, **fields: object) -> dict[str, object]:
-    said = {"new": pair[0], "old": pair[1], "type": "update", "confidence": 0.9, "reason": "why"} | fields
-    return {name: value for name, value in said.items() if value != "absent"}
+    row = {"new": pair[0], "old": pair[1], "type": "update", "confidence": 0.9, "reason": "why"} | fields
+    return {name: value for name, value in row.items() if value != "absent"}
 
 
 def evolution(*rows: object, asked: tuple[tuple[str, str], ...] = (PAIR, OTHER)) -> Evolution:
@@ -95,7 +95,7 @@ def test_a_pair_that_was_not_asked_is_unknown_however_often_it_comes() -> None:
     assert evolution(stray, stray).dropped == ("unknown_pair", "unknown_pair")
 
 
-def test_of_several_faults_the_first_is_told() -> None:
+def test_the_first_of_several_faults_is_reported() -> None:
     worst = row(type=5, confidence=5)
     assert evolution(worst).dropped == ("bad_type",)
     assert evolution(worst, worst).dropped == ("duplicate_pair", "duplicate_pair")

@@ -28,7 +28,7 @@ CARS = ("drives fast red cars", "drives slow red cars")
 
 
 class World:
-    """A memory whose model finds what it is told to find, and names groups as it is told."""
+    """A memory whose model has scripted finds and group names."""
 
     def __init__(self, config: Config = GROUPED) -> None:
         self.finds, self.names, self.count = "", "Hot drinks", 0
@@ -168,7 +168,7 @@ def test_without_a_model_the_keywords_are_the_name() -> None:
     assert quiet.shown == []
 
 
-def test_who_founds_a_group_that_goes_on_founds_no_second_one() -> None:
+def test_a_member_of_a_group_that_goes_on_founds_no_second_one() -> None:
     row = Subcategory("sub_1", HOME, "a", "tea", "model", (), 0, 0)
     facts = Facts({"contents": (Row(Address(SCOPE, "subcategory", "sub_1"), 1, row),)})
     known = KnownGroup("sub_1", 0, (1, 0))
@@ -212,7 +212,7 @@ def test_a_vector_of_another_length_is_none() -> None:
     assert world.lacks() == [("contents:partial", "no_vector", 1)]
 
 
-def test_members_without_a_vector_are_told() -> None:
+def test_members_without_a_vector_are_reported() -> None:
     world = World()
     world.memorize(*TEAS)
     world.memorize("drinks cold tea", absent=(Embed,))
@@ -258,7 +258,7 @@ def test_what_comes_between_is_divided_too() -> None:
 
 @pytest.mark.parametrize("kind", ["vector", "subcategory"])
 def test_a_saved_division_is_of_what_was_read(kind: str) -> None:
-    """Bytes that say that a member without a vector was divided, or that a group goes on that nobody read."""
+    """Bytes that say that a member without a vector was divided, or that an unread group goes on."""
     world = World()
     world.memorize(*TEAS)
     world.evolve()
@@ -357,7 +357,7 @@ def test_groups_are_one_only_if_they_are_nearer_than_members() -> None:
 DECAYING = structs.replace(GROUPED, group_decay_ms=1_000)
 
 
-def test_a_group_that_nobody_uses_goes_and_does_not_come_back() -> None:
+def test_a_group_without_users_goes_and_does_not_come_back() -> None:
     world = World(DECAYING)
     world.memorize(*TEAS)
     tea = world.evolve().groups[0]

@@ -26,7 +26,7 @@ def found(*entities: Entity, score_ppm: int = 500_000) -> tuple[Row, ...]:
     return tuple(Row(Address(SCOPE, "entity", it.id), 1, it, score_ppm) for it in entities)
 
 
-def told(*texts: str) -> Pair:
+def remember_all(*texts: str) -> Pair:
     pair = Pair().run()
     for n, text in enumerate(texts):
         pair.ask(Remember(100 + n, text))
@@ -62,12 +62,12 @@ def until_evolve(pair: Pair, request: Remember) -> AskModel:
 
 
 def test_candidates_are_searched_by_name_and_statement_without_those_of_the_text() -> None:
-    search = until_candidates(told("Alice works at Acme"), Remember(1, "Alice likes tea. Bob snores"))
+    search = until_candidates(remember_all("Alice works at Acme"), Remember(1, "Alice likes tea. Bob snores"))
     assert search.query == ByWords(SCOPE, "Alice\nlikes tea", conditions(without=(TEA, BOB)), 5, 200_000)
 
 
 def test_a_change_is_also_searched_by_the_words_of_what_it_changes() -> None:
-    search = until_candidates(told("Alice works at Acme"), Remember(1, "Alice left Acme"))
+    search = until_candidates(remember_all("Alice works at Acme"), Remember(1, "Alice left Acme"))
     assert isinstance(search.query, ByWords)
     assert search.query.text == "Alice\nleft Acme\nwork works working job company employer"
 
@@ -76,18 +76,18 @@ def test_what_a_change_ends_is_found_among_much_else() -> None:
     others = [
         f"Alice {verb} {thing}" for verb in ("likes", "sells") for thing in ("tea", "rice", "wool", "salt")
     ]
-    asked = until_evolve(told("Alice works at Acme", *others), Remember(1, "Alice joined Globex"))
+    asked = until_evolve(remember_all("Alice works at Acme", *others), Remember(1, "Alice joined Globex"))
     assert f"{ACME}@1" in [pair["old"] for pair in input_of(asked.prompt, "pairs")]
 
 
 def test_other_facts_about_the_same_name_are_candidates() -> None:
-    asked = until_evolve(told("Alice works at Acme"), Remember(1, "Alice left Acme"))
+    asked = until_evolve(remember_all("Alice works at Acme"), Remember(1, "Alice left Acme"))
     new = id_of_fact("Alice", "left Acme")
     assert input_of(asked.prompt, "pairs") == [{"new": f"{new}@1", "old": f"{ACME}@1"}]
 
 
 def test_each_new_fact_has_a_search_of_its_own_and_an_unchanged_one_has_none() -> None:
-    pair = told("Alice likes tea")
+    pair = remember_all("Alice likes tea")
     pair.step(Remember(1, "Alice likes tea. Bob snores. Carol sings"))
     texts = []
     while not isinstance(pair.pending[0], Embed):
@@ -99,7 +99,7 @@ def test_each_new_fact_has_a_search_of_its_own_and_an_unchanged_one_has_none() -
 
 
 def test_a_search_that_fails_costs_its_own_candidates_only() -> None:
-    pair = told("Carol snores")
+    pair = remember_all("Carol snores")
     until_candidates(pair, Remember(1, "Alice likes tea. Bob snores"))
     pair.fail("refused")
     pair.model = saying(evolve=verdict("derive"))
@@ -109,8 +109,8 @@ def test_a_search_that_fails_costs_its_own_candidates_only() -> None:
 
 
 def test_a_search_is_tried_twice() -> None:
-    outcome = told("Alice works at Acme").ask(Remember(1, "Bob snores"))
-    pair = told("Alice works at Acme")
+    outcome = remember_all("Alice works at Acme").ask(Remember(1, "Bob snores"))
+    pair = remember_all("Alice works at Acme")
     until_candidates(pair, Remember(1, "Bob snores"))
     pair.fail("unavailable")
     assert (pair.memory.deadline_ms(), pair.pending) == (100, [])
@@ -121,7 +121,7 @@ def test_a_search_is_tried_twice() -> None:
 
 
 def test_the_pairs_of_a_fact_are_its_candidates_by_rank() -> None:
-    pair = told("Alice works at Acme")
+    pair = remember_all("Alice works at Acme")
     search = until_candidates(pair, Remember(1, "Alice likes tea"))
     pair.pending.clear()
     carol, bob = person("Carol", "c"), person("Bob", "b")
@@ -140,7 +140,7 @@ def test_the_pairs_of_a_fact_are_its_candidates_by_rank() -> None:
 
 def test_a_statement_is_shown_once_however_many_pairs_name_it() -> None:
     """The fact about Alice stands on both sides: new beside what is known, old beside what follows it."""
-    pair, alice = told("Carol snores"), f"{id_of_fact('Alice', 'snores')}@1"
+    pair, alice = remember_all("Carol snores"), f"{id_of_fact('Alice', 'snores')}@1"
     asked = until_evolve(pair, Remember(1, "Alice snores. Bob snores"))
     pairs = [(it["new"], it["old"]) for it in input_of(asked.prompt, "pairs")]
     assert pairs == [(alice, f"{CAROL}@1"), (f"{BOB}@1", f"{CAROL}@1"), (f"{BOB}@1", alice)]
@@ -150,7 +150,7 @@ def test_a_statement_is_shown_once_however_many_pairs_name_it() -> None:
 
 def test_one_question_has_at_most_twenty_pairs_and_another_one_the_rest() -> None:
     texts = ". ".join(f"P{n} snores loudly tonight" for n in range(5))
-    pair = told(texts)
+    pair = remember_all(texts)
     pair.model = saying(evolve=verdict("update"))
     asked = until_evolve(pair, Remember(1, ". ".join(f"Q{n} snores loudly tonight" for n in range(5))))
     assert len(input_of(asked.prompt, "pairs")) == 20
@@ -158,8 +158,8 @@ def test_one_question_has_at_most_twenty_pairs_and_another_one_the_rest() -> Non
     assert len(value.relations) == 25
 
 
-def test_nobody_is_asked_without_pairs() -> None:
-    pair = told("Alice works at Acme")
+def test_no_model_is_asked_without_pairs() -> None:
+    pair = remember_all("Alice works at Acme")
     pair.step(Remember(1, "Bob snores"))
     tasks = []
     while pair.pending:
@@ -169,8 +169,8 @@ def test_nobody_is_asked_without_pairs() -> None:
     assert tasks == ["extract", "Read", "Read", "Embed", "Commit"]
 
 
-def test_with_evolve_switched_off_nobody_is_searched_or_asked_and_nothing_is_degraded() -> None:
-    pair = told("Alice works at Acme", "Carol likes tea")
+def test_with_evolve_switched_off_nothing_is_searched_or_asked_and_nothing_is_degraded() -> None:
+    pair = remember_all("Alice works at Acme", "Carol likes tea")
     pair.step(Remember(1, "Alice likes tea", evolve=False))
     kinds = []
     while pair.pending:
@@ -186,11 +186,11 @@ def test_with_evolve_switched_off_nobody_is_searched_or_asked_and_nothing_is_deg
 
 
 def test_a_verdict_is_a_relation_from_the_old_statement_to_the_new_one() -> None:
-    pair = told("Alice works at Acme")
+    pair = remember_all("Alice works at Acme")
     pair.model = saying(evolve=verdict("update", 0.7, "she left"))
     outcome = pair.ask(Remember(1, "Alice left Acme"))
-    left = id_of_fact("Alice", "left Acme")
-    assert relations(outcome) == [("update", (ACME, 1), (left, 1), 700_000, "model")]
+    left_acme = id_of_fact("Alice", "left Acme")
+    assert relations(outcome) == [("update", (ACME, 1), (left_acme, 1), 700_000, "model")]
     assert remembered(outcome).relations[0].reason == "she left"
 
 
@@ -205,10 +205,10 @@ def test_a_verdict_is_a_relation_from_the_old_statement_to_the_new_one() -> None
         ("[{}, 7]", (Degraded("evolve:partial", "unknown_pair"), Degraded("evolve:partial", "not_object"))),
     ],
 )
-def test_without_a_verdict_nothing_known_changes_and_what_was_dropped_is_told(
+def test_without_a_verdict_nothing_known_changes_and_what_was_dropped_is_reported(
     reply: str, degraded: tuple[Degraded, ...]
 ) -> None:
-    pair = told("Alice works at Acme")
+    pair = remember_all("Alice works at Acme")
     pair.model = saying(evolve=reply)
     before = pair.rows("entity")
     outcome = pair.ask(Remember(1, "Alice left Acme"))
@@ -218,7 +218,7 @@ def test_without_a_verdict_nothing_known_changes_and_what_was_dropped_is_told(
 
 
 def test_a_model_that_is_away_is_asked_twice_and_costs_the_verdicts_only() -> None:
-    pair = told("Alice works at Acme")
+    pair = remember_all("Alice works at Acme")
     asked = until_evolve(pair, Remember(1, "Alice left Acme"))
     pair.fail("timeout")
     (again,) = pair.wake()
@@ -243,7 +243,7 @@ def test_the_setting_says_how_sure_a_verdict_must_be(floor_ppm: int, kinds: list
 
 
 def test_a_plan_made_again_asks_again_and_forgets_what_the_first_one_went_without() -> None:
-    pair = told("Alice works at Acme")
+    pair = remember_all("Alice works at Acme")
     pair.model = saying(evolve="?")
     pair.step(Remember(1, "Alice left Acme"))
     while not pair.pending or not isinstance(pair.pending[0], Commit):
@@ -256,7 +256,7 @@ def test_a_plan_made_again_asks_again_and_forgets_what_the_first_one_went_withou
 
 
 def test_a_late_verdict_is_not_taken() -> None:
-    pair = told("Alice works at Acme")
+    pair = remember_all("Alice works at Acme")
     asked = until_evolve(pair, Remember(1, "Alice left Acme"))
     pair.pending.clear()
     pair.wake()
@@ -270,7 +270,7 @@ def test_a_verdict_on_one_pair_says_nothing_of_the_others() -> None:
         pair: dict[str, Any] = input_of(prompt, "pairs")[-1]
         return json.dumps([{**pair, "type": "derive", "confidence": 1, "reason": ""}])
 
-    pair = told("Alice likes milk", "Carol likes tea")
+    pair = remember_all("Alice likes milk", "Carol likes tea")
     pair.model = saying(evolve=last_only)
     asked = until_evolve(pair, Remember(1, "Alice likes tea"))
     pairs = input_of(asked.prompt, "pairs")
@@ -280,7 +280,7 @@ def test_a_verdict_on_one_pair_says_nothing_of_the_others() -> None:
 
 
 def test_a_row_that_was_not_asked_for_is_no_candidate() -> None:
-    pair = told("Alice works at Acme")
+    pair = remember_all("Alice works at Acme")
     search = until_candidates(pair, Remember(1, "Bob snores"))
     pair.pending.clear()
     of_the_text = found(person("Bob", "snores"))

@@ -128,7 +128,7 @@ def test_each_sentence_that_the_entities_do_not_tell_is_a_note_behind_them() -> 
 
 
 @pytest.mark.parametrize(
-    ("element", "count", "told"),
+    ("element", "count", "kept_count"),
     [
         (entity(content="hates NUTS"), 0, 1),
         (entity("Nuts", content="Alice"), 0, 1),
@@ -137,10 +137,10 @@ def test_each_sentence_that_the_entities_do_not_tell_is_a_note_behind_them() -> 
         (entity(type="self", confidence=0.5), 1, 1),
     ],
 )
-def test_only_what_is_kept_covers(element: object, count: int, told: int) -> None:
+def test_only_what_is_kept_covers(element: object, count: int, kept_count: int) -> None:
     dropped = (entity("me", content="eats no nuts"), entity("Bob", content="nuts", confidence=0.1))
     result = parsed([element, *dropped], text="I hate nuts. Alice!")
-    assert (result.uncovered_count, len(result.entities)) == (count, told + count)
+    assert (result.uncovered_count, len(result.entities)) == (count, kept_count + count)
     assert result.dropped == ((1, "pronoun"), (2, "low_confidence"))
 
 
@@ -151,28 +151,28 @@ def test_fifty_entities_leave_room_for_the_note() -> None:
 
 @pytest.mark.parametrize(("count", "last"), [(49, 1), (50, 1), (51, 2), (60, 11)])
 def test_beyond_fifty_notes_the_last_one_has_the_other_sentences(count: int, last: int) -> None:
-    told = [f"Thing{n} rests." for n in range(count)]
-    result = parsed([entity()], text=" ".join(told))
+    sentences = [f"Thing{n} rests." for n in range(count)]
+    result = parsed([entity()], text=" ".join(sentences))
     notes = [it.content for it in result.entities[1:]]
-    assert notes == [*told[: count - last], "\n".join(told[count - last :])]
+    assert notes == [*sentences[: count - last], "\n".join(sentences[count - last :])]
     assert (len(notes), result.uncovered_count) == (min(count, EXTRACT_ENTITY_COUNT_MAX), count)
 
 
 def test_notes_that_sentences_share_are_no_longer_than_one_content() -> None:
-    told = [f"Thing{n} rests {'on and on ' * 30}today." for n in range(52)]  # of some 320 bytes
+    sentences = [f"Thing{n} rests {'on and on ' * 30}today." for n in range(52)]  # of some 320 bytes
     long = f"Thing rests {'on and on ' * 200}today."
-    result = parsed([entity()], text=" ".join([*told, long, "Thing99 rests."]))
+    result = parsed([entity()], text=" ".join([*sentences, long, "Thing99 rests."]))
     notes = [it.content for it in result.entities[1:]]
-    assert notes == [*told[:49], "\n".join(told[49:52]), long, "Thing99 rests."]
+    assert notes == [*sentences[:49], "\n".join(sentences[49:52]), long, "Thing99 rests."]
     assert result.uncovered_count == 54
 
 
 @pytest.mark.parametrize(("more", "count"), [(0, 50), (1, 51)])
 def test_a_shared_note_has_up_to_a_thousand_bytes(more: int, count: int) -> None:
-    told = [f"Thing{n} rests." for n in range(49)]
+    sentences = [f"Thing{n} rests." for n in range(49)]
     filled = [f"Ann sings{' la' * 163}.", f"Eve runs{' on' * 160}{'!' * (11 + more)}."]
     assert len("\n".join(filled)) == 1_000 + more
-    assert len(parsed([entity()], text=" ".join([*told, *filled])).entities) == count + 1
+    assert len(parsed([entity()], text=" ".join([*sentences, *filled])).entities) == count + 1
 
 
 def test_the_reasons_to_drop_are_those_of_the_table() -> None:
@@ -220,11 +220,11 @@ def test_what_becomes_of_a_note_without_a_name_is_named() -> None:
     assert result.entities[0] == fallback_note("x" * 1_000)
 
 
-def test_a_name_is_told_by_whole_words_only() -> None:
+def test_a_name_is_found_by_whole_words_only() -> None:
     """Vowel signs and points belong to their letters: `दिल` stands in no word of the statement."""
-    told = [("दिल", "दिल्ली में"), ("דן", "דָּנָה בַּבַּיִת"), ("Ann", "Anna is here")]
-    found = parsed([entity(name, content=content) for name, content in told])
-    assert [(it.name, it.content, it.others) for it in found.entities[:3]] == [(*it, ()) for it in told]
+    statements = [("दिल", "दिल्ली में"), ("דן", "דָּנָה בַּבַּיִת"), ("Ann", "Anna is here")]
+    found = parsed([entity(name, content=content) for name, content in statements])
+    assert [(it.name, it.content, it.others) for it in found.entities[:3]] == [(*it, ()) for it in statements]
     both = parsed([entity("दिल", content="दिल्ली में"), entity("राम", content="दिल्ली में")])
     assert [it.names for it in both.entities[:2]] == [("दिल",), ("राम",)]
 
@@ -233,9 +233,9 @@ def test_notes_that_a_reply_states_stay_beside_the_words_of_the_speaker() -> Non
     note = {"type": "note", "content": "Tea is hot.", "confidence": 0.5}
     text = "Tea is hot. I like hot cakes. I sing. Wind blows."
     found = own_words(parsed([entity(), note], text=text), text, "Bob")
-    told = [(it.name, it.content) if it.named else it.content for it in found.entities]
+    contents = [(it.name, it.content) if it.named else it.content for it in found.entities]
     own = [("Bob", "I like hot cakes."), ("Bob", "I sing.")]
-    assert told == [("Alice", "works at Acme"), "Tea is hot.", *own, "Wind blows."]
+    assert contents == [("Alice", "works at Acme"), "Tea is hot.", *own, "Wind blows."]
     assert (found.uncovered_count, found.told_count) == (3, 4)
 
 
@@ -317,11 +317,11 @@ def test_a_content_of_several_sentences_is_a_statement_for_each() -> None:
 @pytest.mark.parametrize("end", ["\n", ". "])
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_content_of_more_than_sixteen_sentences_is_one_text(end: str, more: int) -> None:
-    told = [f"line {n}" for n in range(EXTRACT_SENTENCE_COUNT_MAX + more)]
-    content = f" {end.join(told)} \n"
+    lines = [f"line {n}" for n in range(EXTRACT_SENTENCE_COUNT_MAX + more)]
+    content = f" {end.join(lines)} \n"
     result = parsed([entity(content=content)])
     mark = end.strip()
-    expected = [content] if more else [*(f"{it}{mark}" for it in told[:-1]), told[-1]]
+    expected = [content] if more else [*(f"{it}{mark}" for it in lines[:-1]), lines[-1]]
     assert [it.content for it in result.entities] == expected
 
 
@@ -406,8 +406,8 @@ def link(source: object = "Alice", target: object = "Acme", **rest: object) -> d
     return {"source": source, "target": target, "type": "works_at", "confidence": 0.8} | rest
 
 
-def both(said: str, confidence_ppm: int = 800_000) -> Mention:
-    return Mention("person", "Alice", said, confidence_ppm, others=("Acme",))
+def both(content: str, confidence_ppm: int = 800_000) -> Mention:
+    return Mention("person", "Alice", content, confidence_ppm, others=("Acme",))
 
 
 @pytest.mark.parametrize(
@@ -432,7 +432,7 @@ def test_a_link_to_a_dropped_entity_is_dropped() -> None:
     assert links(link(), named=named) == ([], ("low_confidence", "link unknown_endpoint"))
 
 
-def test_a_link_between_names_of_one_statement_is_told() -> None:
+def test_a_link_between_names_of_one_statement_is_extracted() -> None:
     named = [entity(), entity("Acme", type="organization")]
     assert links(link(), link("Acme", "Alice"), named=named) == ([], ("merged", "link told", "link told"))
     named = [entity(), entity("Acme", content="sells cups")]
@@ -444,11 +444,11 @@ def test_a_link_to_itself_is_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "kind_text"),
     [("likes", "likes"), ("Part_of", "Part of"), (" is\nin\0 ", "is in\ufffd"), ("x" * 70, "x" * 64)],
 )
-def test_a_link_says_what_the_reply_calls_it(kind: object, said: str) -> None:
-    assert links(link(type=kind)) == ([both(f"Alice {said} Acme")], ())
+def test_a_link_says_what_the_reply_calls_it(kind: object, kind_text: str) -> None:
+    assert links(link(type=kind)) == ([both(f"Alice {kind_text} Acme")], ())
 
 
 @pytest.mark.parametrize("kind", [None, 3, "", "_ _"])
@@ -460,12 +460,12 @@ def test_a_repeated_link_is_kept_once_and_other_directions_and_types_stay() -> N
     result = links(
         link(), link("alice", confidence=0.9), link("Acme", "Alice"), link(type="KNOWS", confidence="x")
     )
-    told = [
+    expected = [
         both("Alice works at Acme", 900_000),
         both("Acme works at Alice"),
         both("Alice KNOWS Acme", 500_000),
     ]
-    assert result == (told, ("link confidence missing",))
+    assert result == (expected, ("link confidence missing",))
 
 
 def test_link_101_and_later_are_dropped() -> None:

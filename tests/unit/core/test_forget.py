@@ -18,7 +18,7 @@ TEA, HELPS = id_of_fact("Alice", "likes tea"), id_of_fact("Umi", "helps")
 ALICE, BOB, CAROL, DORA = (id_of_fact(name, "snores") for name in ("Alice", "Bob", "Carol", "Dora"))
 
 
-def told() -> Pair:
+def remember_two_facts() -> Pair:
     """A fact about Alice, and one about Bob."""
     pair = Pair().run()
     pair.ask(Remember(1, "Alice likes tea. Bob snores"))
@@ -26,7 +26,7 @@ def told() -> Pair:
 
 
 def rows_about(pair: Pair, key: str) -> list[Row]:
-    """Whatever storage still says of a fact, receipts aside, and but that another one was told after it."""
+    """Rows that storage still has about a fact, without receipts and links of the next fact."""
     rows = [row for row in pair.storage.live_rows(SCOPE) if row.address.kind != "receipt"]
     return [row for row in rows if key in f"{row.address.id} {unchained(row.body)}"]
 
@@ -36,7 +36,7 @@ def unchained(body: object) -> object:
 
 
 def test_everything_of_the_fact_leaves_in_one_commit() -> None:
-    pair = told()
+    pair = remember_two_facts()
     assert [row.address.kind for row in rows_about(pair, TEA)] == ["access", "entity", "vector"]
     assert pair.ask(Forget(3, TEA)) == Done(Forgotten(True))
     assert rows_about(pair, TEA) == []
@@ -44,8 +44,8 @@ def test_everything_of_the_fact_leaves_in_one_commit() -> None:
     assert list(pair.memory.state.tiers.access.records) == [BOB]
 
 
-def test_what_is_forgotten_is_found_by_nobody() -> None:
-    pair = told()
+def test_a_forgotten_fact_is_never_found() -> None:
+    pair = remember_two_facts()
     pair.ask(Remember(2, "Alice likes coffee"))
     pair.ask(Forget(3, TEA))
     assert pair.ask(GetEntity(4, TEA)) == Done(None)
@@ -55,8 +55,8 @@ def test_what_is_forgotten_is_found_by_nobody() -> None:
     assert [hit.content for hit in found.value.hits] == ["likes coffee"]
 
 
-def test_what_was_never_there_is_told_and_nothing_is_written() -> None:
-    pair = told()
+def test_an_unknown_id_is_reported_and_nothing_is_written() -> None:
+    pair = remember_two_facts()
     before = pair.storage.digest()
     assert pair.ask(Forget(3, "ent_unknown")) == Done(Forgotten(False))
     assert pair.storage.digest() == before
@@ -64,7 +64,7 @@ def test_what_was_never_there_is_told_and_nothing_is_written() -> None:
 
 def test_a_store_that_says_it_is_full_keeps_the_fact() -> None:
     """A world shows it only of what was not there: a forget frees more than it writes."""
-    pair = told()
+    pair = remember_two_facts()
     pair.step(Forget(3, TEA))
     pair.until(Commit)
     pair.fail("full")
@@ -73,8 +73,8 @@ def test_a_store_that_says_it_is_full_keeps_the_fact() -> None:
     assert len(rows_about(pair, TEA)) == 3
 
 
-def test_the_same_statement_told_again_is_a_new_fact() -> None:
-    pair = told()
+def test_the_same_statement_after_a_forget_is_a_new_fact() -> None:
+    pair = remember_two_facts()
     pair.ask(Forget(3, TEA))
     other, again = pair.ask(Remember(4, "Alice naps")), pair.ask(Remember(5, "Alice likes tea"))
     stored = [it.value.entities for it in (other, again) if isinstance(it, Done)]  # type: ignore[attr-defined]
@@ -95,7 +95,7 @@ def test_a_fact_in_core_leaves_it_in_the_same_commit() -> None:
     assert pair.memory.state.tiers.core.blocks == ()
 
 
-def test_an_entry_of_whom_storage_has_lost_leaves_core_too() -> None:
+def test_an_entry_whose_row_storage_has_lost_leaves_core_too() -> None:
     pair = Pair(config=structs.replace(QUIET, promote_score_min_ppm=0)).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Rebalance(2))
@@ -108,7 +108,7 @@ def test_an_entry_of_whom_storage_has_lost_leaves_core_too() -> None:
     assert TEA not in str(core.body)
 
 
-def test_who_comes_into_core_meanwhile_leaves_it_too() -> None:
+def test_an_entry_promoted_meanwhile_leaves_core_too() -> None:
     pair = Pair(config=structs.replace(QUIET, promote_score_min_ppm=0)).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.step(Forget(2, TEA))
@@ -122,7 +122,7 @@ def test_who_comes_into_core_meanwhile_leaves_it_too() -> None:
 
 
 def test_a_recall_that_read_it_before_brings_no_access_record_back() -> None:
-    pair = told()
+    pair = remember_two_facts()
     pair.step(Recall(3, "Alice Bob"))
     pair.answer()
     pair.answer()
@@ -139,7 +139,7 @@ def test_a_recall_that_read_it_before_brings_no_access_record_back() -> None:
 
 
 def test_a_forget_in_doubt_that_finds_nothing_asks_whether_it_was_itself() -> None:
-    pair = told()
+    pair = remember_two_facts()
     pair.step(Forget(3, TEA))
     pair.land(pair.until(Commit))
     pair.fail("unknown")
@@ -150,7 +150,7 @@ def test_a_forget_in_doubt_that_finds_nothing_asks_whether_it_was_itself() -> No
 
 
 def test_waiting_access_records_ride_along_but_not_its_own() -> None:
-    pair = told()
+    pair = remember_two_facts()
     pair.now_ms = 5
     pair.ask(Recall(3, "Alice Bob"))
     assert sorted(pair.memory.state.tiers.access.unsaved) == sorted((TEA, BOB))
@@ -160,7 +160,7 @@ def test_waiting_access_records_ride_along_but_not_its_own() -> None:
 
 
 def test_the_same_request_key_forgets_once() -> None:
-    pair = told()
+    pair = remember_two_facts()
     assert pair.ask(Forget(3, TEA, "k")) == Done(Forgotten(True))
     pair.ask(Remember(4, "Alice likes tea"))
     assert pair.ask(Forget(5, TEA, "k")) == Done(Forgotten(True, repeated=True))
@@ -247,7 +247,7 @@ def test_facts_that_contradict_one_that_has_ended_forget_it() -> None:
 
 
 def test_without_relations_and_categories_no_other_end_is_read() -> None:
-    pair = told()
+    pair = remember_two_facts()
     pair.step(Forget(3, TEA))
     kinds = []
     while pair.pending:

@@ -1,4 +1,4 @@
-"""Goal: a text that is forgotten takes what only it told, and leaves all that others told (H2.26, K8.4)."""
+"""Goal: a forgotten text takes facts that only it stated, and leaves those of others (H2.26, K8.4)."""
 
 import json
 from collections.abc import Callable
@@ -38,16 +38,16 @@ MADE = {"summarise_category": "<summary>a cat</summary>", "reflect": "<summary>s
 
 def says(prompt: str) -> str:
     """Of each sentence of a text what it says of Ann; a sentence without her is a fact of its own."""
-    told = [it.strip() for it in input_of(prompt, "text").split(".") if it.strip()]
+    sentences = [it.strip() for it in input_of(prompt, "text").split(".") if it.strip()]
     if input_of(prompt, "memory_type") != "profile":
         return "<item></item>"
-    named = [it.removeprefix("Ann ") for it in told if it.startswith("Ann ")]
-    notes = [xml(it, "preferences") for it in told if not it.startswith("Ann ")]
+    named = [it.removeprefix("Ann ") for it in sentences if it.startswith("Ann ")]
+    notes = [xml(it, "preferences") for it in sentences if not it.startswith("Ann ")]
     return "".join([*(xml(it, "facts", name="Ann") for it in named), *notes])
 
 
 class World:
-    """A memory that is told texts of Ann."""
+    """A memory with texts about Ann."""
 
     def __init__(self, config: Config = QUIET) -> None:
         self.pair = Pair(config=config)
@@ -55,13 +55,13 @@ class World:
         self.pair.run()
         self.count = 0
 
-    def answers(self, **told: Any) -> None:
+    def answers(self, **replies: Any) -> None:
         plain: dict[str, Any] = {
             "memories": says,
             "segment": "none",
             "summarise_category": "<summary>a cat</summary>",
         }
-        self.pair.model = saying(**(plain | MADE | told))
+        self.pair.model = saying(**(plain | MADE | replies))
 
     def ask(self, make: Callable[[int], Any], *absent: type[Embed | Commit | Read]) -> Any:
         self.count += 1
@@ -75,7 +75,7 @@ class World:
         memorized(self.pair, Memorize(self.count, text, uri=uri, **options))
 
     def remember(self, content: str, evolve: Any = "none") -> None:
-        """What somebody says of Ann."""
+        """Statements about Ann."""
         ann = {"name": "Ann", "type": "person", "content": content}
         self.answers(extract=json.dumps({"entities": [ann], "relations": []}), evolve=evolve)
         self.ask(lambda n: Remember(n, f"Ann {content}."))
@@ -102,7 +102,7 @@ class World:
         return value.session_id
 
 
-def test_what_it_told_is_restored_only_if_it_is_facts() -> None:
+def test_its_facts_are_restored_only_if_they_are_facts() -> None:
     world = World()
     world.tell("a", "Ann likes tea")
     pair = world.pair
@@ -117,7 +117,7 @@ def test_what_it_told_is_restored_only_if_it_is_facts() -> None:
         Memory.restore(pair.memory.snapshot(), life=0)
 
 
-def test_a_fact_names_the_texts_that_told_it() -> None:
+def test_a_fact_names_its_source_texts() -> None:
     world = World()
     world.tell("a", "Ann likes tea. Ann has a cat")
     world.pair.now_ms = 7
@@ -132,7 +132,7 @@ def test_a_fact_names_the_texts_that_told_it() -> None:
     assert world.facts()["has a cat"] == cat
 
 
-def test_what_another_text_told_stays_and_the_rest_leaves() -> None:
+def test_facts_of_another_text_stay_and_the_rest_leaves() -> None:
     world = World()
     world.tell("a", "Ann likes tea. Ann has a cat")
     world.tell("b", "Ann has a CAT. Ann sings")
@@ -150,7 +150,7 @@ def test_what_another_text_told_stays_and_the_rest_leaves() -> None:
     assert (world.pair.row("vector", TEA), world.pair.row("vector", A)) == (None, None)
 
 
-def test_a_fact_that_only_it_told_leaves_nothing() -> None:
+def test_a_fact_with_only_this_source_leaves_nothing() -> None:
     world = World()
     world.tell("a", "Ann likes tea")
     assert world.forget(A) == ResourceForgotten(True, (Stored(TEA, 1, "forgotten"),))
@@ -178,7 +178,7 @@ def test_neither_a_model_nor_an_embedder_is_asked() -> None:
 def test_a_membership_that_lands_late_goes_with_its_fact() -> None:
     world = World()
     world.tell("a", "Ann likes tea")
-    late = world.pair.unheard(UpdateEntity(90, TEA, None, ("facts", "rules")))
+    late = world.pair.leave_unanswered(UpdateEntity(90, TEA, None, ("facts", "rules")))
     world.pair.step(ForgetResource(91, A))
     world.pair.hold(Commit)
     world.pair.land(late)
@@ -187,7 +187,7 @@ def test_a_membership_that_lands_late_goes_with_its_fact() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tellings", "left"),
+    ("tellings", "remaining"),
     [
         (("remember likes tea", "a Ann likes tea"), ["likes tea"]),
         (("a Ann likes tea", "remember Likes  TEA"), ["likes tea"]),
@@ -199,13 +199,13 @@ def test_a_membership_that_lands_late_goes_with_its_fact() -> None:
         (("a Ann likes tea", "a Ann likes tea"), []),
     ],
 )  # fmt: skip
-def test_what_was_told_otherwise_stays(tellings: tuple[str, ...], left: list[str]) -> None:
+def test_a_fact_stated_in_another_text_stays(tellings: tuple[str, ...], remaining: list[str]) -> None:
     world = World()
     for telling in tellings:
         source, _, text = telling.partition(" ")
         (world.remember(text) if source == "remember" else world.tell(source, text))
     world.forget(A)
-    assert sorted(world.facts()) == left
+    assert sorted(world.facts()) == remaining
     assert all(A not in it.sources for it in world.facts().values())
 
 
@@ -221,7 +221,7 @@ def test_a_fact_that_was_created_as_well_stays() -> None:
 # Facts that have ended.
 
 
-def test_an_ended_fact_that_only_it_told_is_forgotten_too() -> None:
+def test_an_ended_fact_with_only_this_source_is_forgotten_too() -> None:
     world = World()
     world.tell("a", "Ann lives in Oslo")
     world.remember("lives in Rome", verdict("update"))
@@ -232,7 +232,7 @@ def test_an_ended_fact_that_only_it_told_is_forgotten_too() -> None:
     assert (sorted(world.facts()), entity(world.pair, rome).relation_count) == (["lives in Rome"], 0)
 
 
-def test_an_ended_fact_that_another_text_told_stays_without_this_one() -> None:
+def test_an_ended_fact_of_another_text_stays_without_this_one() -> None:
     world = World()
     world.tell("a", "Ann lives in Oslo")
     world.tell("b", "Ann lives in Oslo")
@@ -261,7 +261,7 @@ def test_the_ended_fact_loses_its_relation_to_a_successor_that_leaves() -> None:
     assert (row.body.fact.relation_count, row.body.fact.contradicts, row.body.by) == (0, (), rome)
 
 
-def test_a_text_that_is_not_there_is_said_to_be_so() -> None:
+def test_a_missing_text_is_reported_as_missing() -> None:
     world = World()
     world.tell("a", "Ann sings")
     assert world.forget(B) == ResourceForgotten(False)
@@ -372,7 +372,7 @@ def test_a_session_that_ends_meanwhile_does_not_keep_it() -> None:
 
 
 def bob_who_sings_as_ann_does() -> tuple[World, Entity]:
-    """Return also the fact about Bob; that about Ann is told by a text alone."""
+    """Return also the fact about Bob; that about Ann has a text as its only source."""
     world = World()
     world.tell("a", "Ann sings")
     world.answers(evolve=verdict("derive"))

@@ -40,7 +40,7 @@ CHAT = [
 ]
 
 
-def told(pair: Pair, op: str, text: str) -> str:
+def remember_text(pair: Pair, op: str, text: str) -> str:
     """Remember a text of one statement, and return the id of its fact."""
     outcome = pair.ask(Remember(op, text))
     assert isinstance(outcome, Done), outcome
@@ -85,10 +85,10 @@ def memorize(pair: Pair, op: str, key: str, messages: object, uri: str | None = 
 # Facts.
 
 
-def test_the_facts_of_a_session_are_told_to_the_agent_that_loads_it() -> None:
+def test_the_facts_of_a_session_are_reported_to_the_agent_that_loads_it() -> None:
     a, b = opened()
-    told(a, "r1", "Alice likes tea")
-    told(a, "r2", "Bob lives in Oslo")
+    remember_text(a, "r1", "Alice likes tea")
+    remember_text(a, "r2", "Bob lives in Oslo")
     value = loaded(b, "l1", hand_over(a, "facts"))
     assert value.facts is not None
     assert [it.change for it in value.facts.entities] == ["created", "created"]
@@ -101,7 +101,7 @@ def test_the_facts_of_a_session_are_told_to_the_agent_that_loads_it() -> None:
 
 def test_nothing_but_keys_goes_along_unless_it_is_declared() -> None:
     a, b = opened()
-    told(a, "r1", "Alice likes tea")
+    remember_text(a, "r1", "Alice likes tea")
     a.ask(Set("s", "plan", b"1"))
     key = hand_over(a, "keys")
     memorize(a, "m1", key, CHAT)
@@ -115,10 +115,10 @@ def test_nothing_but_keys_goes_along_unless_it_is_declared() -> None:
     assert contents(b) == []
 
 
-def test_a_session_without_keys_shows_nothing_of_what_was_said() -> None:
+def test_a_session_without_keys_shows_no_text_of_a_turn() -> None:
     a, b = opened()
     a.ask(Set("s", "plan", b"1"))
-    told(a, "r1", "Alice likes tea")
+    remember_text(a, "r1", "Alice likes tea")
     loaded(b, "l1", hand_over(a, "facts"))
     assert [b.ask(Get(key, key)) for key in ("plan", "__last_input")] == [Done(None), Done(None)]
     assert b.ask(Get("g", "__interaction_count")) == Done(b"0")
@@ -126,7 +126,7 @@ def test_a_session_without_keys_shows_nothing_of_what_was_said() -> None:
 
 def test_a_load_that_is_repeated_changes_nothing() -> None:
     a, b = opened()
-    told(a, "r1", "Alice likes tea")
+    remember_text(a, "r1", "Alice likes tea")
     key = hand_over(a, "facts")
     loaded(b, "l1", key)
     before = [row.body for row in b.rows("entity")]
@@ -138,8 +138,8 @@ def test_a_load_that_is_repeated_changes_nothing() -> None:
 
 def test_what_the_first_agent_forgot_before_the_load_is_not_carried() -> None:
     a, b = opened()
-    fact = told(a, "r1", "Alice likes tea")
-    told(a, "r2", "Bob snores")
+    fact = remember_text(a, "r1", "Alice likes tea")
+    remember_text(a, "r2", "Bob snores")
     key = hand_over(a, "facts")
     a.ask(Forget("f", fact))
     value = loaded(b, "l1", key)
@@ -150,7 +150,7 @@ def test_what_the_first_agent_forgot_before_the_load_is_not_carried() -> None:
 
 def test_what_is_forgotten_while_it_is_loaded_is_not_carried() -> None:
     a, b = opened()
-    fact = told(a, "r1", "Alice likes tea")
+    fact = remember_text(a, "r1", "Alice likes tea")
     key = hand_over(a, "facts")
     b.step(LoadSession("l1", key))
     b.hold(Commit)
@@ -164,9 +164,9 @@ def in_flight(pair: Pair) -> Operation:
     return next(it for it in pair.memory.state.operations.values() if it.workflow == "load_session")
 
 
-def test_a_load_waits_for_what_is_told_of_the_same_person() -> None:
+def test_a_load_waits_for_writes_about_the_same_person() -> None:
     a, b = opened()
-    told(a, "1", "Ann naps")
+    remember_text(a, "1", "Ann naps")
     key = hand_over(a, "facts")
     b.step(Remember("2", "Ann sings"))
     b.hold(Commit)
@@ -181,13 +181,13 @@ def test_a_load_waits_for_what_is_told_of_the_same_person() -> None:
 
 def test_a_new_plan_of_a_load_claims_nothing_more_though_it_carries_more() -> None:
     a, b = opened()
-    first, second = told(a, "1", "Ann naps"), told(a, "2", "Bob snores")
+    first, second = remember_text(a, "1", "Ann naps"), remember_text(a, "2", "Bob snores")
     key = hand_over(a, "facts")
     a.ask(Forget("3", second))
     b.step(LoadSession("4", key))
     b.until(Commit)
     claims = in_flight(b).claims
-    told(a, "5", "Bob snores")
+    remember_text(a, "5", "Bob snores")
     a.ask(Forget("6", first))
     b.answer()  # the commit, a conflict
     b.until(Commit)
@@ -198,7 +198,7 @@ def test_a_new_plan_of_a_load_claims_nothing_more_though_it_carries_more() -> No
 
 def test_a_load_whose_session_was_edited_in_a_saved_memory_is_in_doubt_once_its_facts_are_stored() -> None:
     a, b = opened()
-    told(a, "1", "Ann naps")
+    remember_text(a, "1", "Ann naps")
     b.step(LoadSession("2", hand_over(a, "facts")))
     b.until(Commit)
     operation = in_flight(b)
@@ -209,9 +209,9 @@ def test_a_load_whose_session_was_edited_in_a_saved_memory_is_in_doubt_once_its_
 
 def test_what_has_ended_is_not_carried() -> None:
     a, b = opened()
-    told(a, "r1", "Bob lives in Oslo")
+    remember_text(a, "r1", "Bob lives in Oslo")
     a.model = saying(evolve=verdict("update"))
-    told(a, "r2", "Bob lives in Rome")
+    remember_text(a, "r2", "Bob lives in Rome")
     assert loaded(b, "l1", hand_over(a, "facts")).left_out_count == 1
     assert contents(b) == ["lives in Rome"]
 
@@ -222,7 +222,7 @@ def test_a_carried_fact_ends_an_older_one_and_no_newer_one() -> None:
         b.model = saying(evolve=verdict("update"))
         for pair, text in ((a, "Bob lives in Oslo"), (b, "Bob lives in Rome"))[:: -1 if is_newer else 1]:
             a.now_ms = b.now_ms = a.now_ms + 1_000
-            told(pair, "r1", text)
+            remember_text(pair, "r1", text)
         b.now_ms = a.now_ms + 1_000
         loaded(b, "l1", hand_over(a, "facts"))
         assert contents(b) == (["lives in Oslo"] if is_newer else ["lives in Rome"])
@@ -230,23 +230,23 @@ def test_a_carried_fact_ends_an_older_one_and_no_newer_one() -> None:
 
 def test_an_agent_that_loads_its_own_session_goes_on_with_its_facts() -> None:
     a, b = opened()
-    told(a, "r1", "Alice likes tea")
+    remember_text(a, "r1", "Alice likes tea")
     key = hand_over(a, "keys")
     again = Pair(storage=a.storage).run()
     loaded(again, "l1", key)
-    told(again, "r2", "Bob snores")
+    remember_text(again, "r2", "Bob snores")
     again.ask(SaveSession("s2", carries=("facts",)))
     loaded(b, "l1", key)
     assert contents(b) == ["likes tea", "snores"]
 
 
-def test_a_third_agent_gets_what_the_second_one_was_carried_and_told() -> None:
+def test_a_third_agent_gets_what_the_second_one_loaded_and_remembered() -> None:
     a, b = opened()
     c = Pair(storage=a.storage, scope=Scope("u1", "a3")).run()
-    told(a, "r1", "Alice likes tea")
+    remember_text(a, "r1", "Alice likes tea")
     key = hand_over(a, "facts")
     loaded(b, "l1", key)
-    told(b, "r1", "Bob snores")
+    remember_text(b, "r1", "Bob snores")
     b.ask(SaveSession("s1", ("a3",), ("facts",)))
     loaded(c, "l1", key)
     assert contents(c) == ["likes tea", "snores"]
@@ -254,7 +254,7 @@ def test_a_third_agent_gets_what_the_second_one_was_carried_and_told() -> None:
 
 def test_an_agent_that_is_no_member_gets_nothing() -> None:
     a, _ = opened()
-    told(a, "r1", "Alice likes tea")
+    remember_text(a, "r1", "Alice likes tea")
     key = hand_over(a, *ALL)
     for scope in (Scope("u1", "a3"), Scope("u2", "a2")):
         other = Pair(storage=a.storage, scope=scope).run()
@@ -264,7 +264,7 @@ def test_an_agent_that_is_no_member_gets_nothing() -> None:
 
 def test_a_load_whose_facts_are_not_stored_changes_nothing() -> None:
     a, b = opened()
-    told(a, "r1", "Alice likes tea")
+    remember_text(a, "r1", "Alice likes tea")
     b.ask(Set("s", "own", b"2"))
     before = b.memory.state.tiers.working
     assert not isinstance(b.ask(LoadSession("l1", hand_over(a, *ALL)), Commit), Done)
@@ -275,7 +275,7 @@ def test_a_load_whose_facts_are_not_stored_changes_nothing() -> None:
 def test_a_save_names_how_many_facts_it_cannot_carry() -> None:
     a, b = opened()
     for n in range(SESSION_FACT_COUNT_MAX + 2):
-        told(a, f"r{n}", f"Alice likes tea{n}")
+        remember_text(a, f"r{n}", f"Alice likes tea{n}")
     outcome = a.ask(SaveSession("s", ("a2",), ("facts",)))
     assert isinstance(outcome, Done)
     assert isinstance(outcome.value, SessionSaved)
@@ -331,7 +331,7 @@ def test_a_save_that_declares_nothing_carries_keys() -> None:
 
 def test_facts_that_are_too_long_for_one_text_are_left_out_first() -> None:
     pair = Pair().run()
-    told(pair, "r1", "Alice likes tea")
+    remember_text(pair, "r1", "Alice likes tea")
     (row,) = pair.rows("entity")
     assert isinstance(row.body, Entity)
     long = structs.replace(row.body, content="x" * (TEXT_BYTES_MAX // 2))
@@ -344,7 +344,7 @@ def test_facts_that_are_too_long_for_one_text_are_left_out_first() -> None:
 def test_a_row_of_an_older_release_carries_keys_alone() -> None:
     a, b = opened()
     a.ask(Set("s", "plan", b"1"))
-    told(a, "r1", "Alice likes tea")
+    remember_text(a, "r1", "Alice likes tea")
     key = hand_over(a, *ALL)
     kind, _, tree = msgpack.unpackb(encode_row(session_row(a, key)))
     old = decode_row(pack([kind, 1, pack(msgpack.unpackb(tree)[:-3])]))

@@ -51,7 +51,7 @@ TEA = id_of_fact("Alice", "likes tea")
 # What became of a commit.
 
 
-def test_a_commit_of_which_the_host_says_timeout_may_have_happened() -> None:
+def test_a_commit_that_timed_out_at_the_host_may_have_happened() -> None:
     """An adapter that gives up waiting knows no more than a memory that does."""
     pair = recovered(Pair())
     pair.step(Remember(1, "Alice likes tea"))
@@ -77,7 +77,7 @@ def test_a_save_that_landed_is_no_conflict_with_itself() -> None:
 
 
 def test_the_last_decisions_are_those_of_the_plan_that_won() -> None:
-    """It landed, nobody said so, and the next attempt met a conflict that was none."""
+    """It was committed, the answer was lost, and the next attempt met a conflict that was none."""
     pair = recovered(Pair())
     pair.ask(Remember(1, "Bob snores"))
     pair.step(Remember(2, "Alice likes tea"))
@@ -98,7 +98,7 @@ def test_the_last_decisions_are_those_of_the_plan_that_won() -> None:
 
 
 def test_a_forget_that_found_nothing_keeps_its_request_key() -> None:
-    """Else a message that is delivered twice deletes what was told in between."""
+    """Else a message that is delivered twice deletes what was remembered in between."""
     pair = recovered(Pair())
     assert pair.ask(Forget(1, TEA, request_key="k")) == Done(Forgotten(False))
     pair.ask(Remember(2, "Alice likes tea"))
@@ -251,7 +251,7 @@ def test_no_count_is_never_a_number(count: int | None) -> None:
     assert isinstance(pair.replies[1].outcome, Failed)
 
 
-def test_who_lacks_room_is_told_of_the_limit_that_is_short() -> None:
+def test_a_refusal_for_lack_of_room_names_the_limit_that_is_short() -> None:
     pair = recovered(Pair())
     pair.ask(Remember(1, "Umi is calm"))
     after = recovered(Pair(storage=pair.storage, config=structs.replace(QUIET, core_entry_count_max=0)))

@@ -72,12 +72,12 @@ def test_of_tasks_an_effect_knows_its_own() -> None:
     assert tables_broken(pair) == "hook-order"
 
 
-def test_who_failed_on_the_way_out_is_noted_and_not_told_on_the_way_back() -> None:
+def test_a_hook_that_failed_before_the_effect_is_noted_and_not_called_after_it() -> None:
     pair, operation = asking(Interceptor("h", before=lambda *_: Substitute(7)))
     assert (operation.entered, [note.what for note in operation.notes]) == ((), ["bad_result"])
     operation.notes = ()
     assert tables_broken(pair) == "hook-order"
-    operation.op_id = None  # nobody waits for a reply that could tell
+    operation.op_id = None  # no caller waits for a reply that could tell
     check_tables(pair.memory.state, pair.memory.registry)
 
 
@@ -127,7 +127,7 @@ LACK = Degraded("extract:hook:usher", "timeout", 1)
         ((structs.replace(FALLBACK, hook="after"),), (), 1, True),
     ],
 )
-def test_a_fallback_is_told_as_less_than_was_asked_for(
+def test_a_fallback_is_reported_as_less_than_was_asked_for(
     notes: tuple[HookNote, ...], lacks: tuple[Degraded, ...], plan_number: int, *, holds: bool
 ) -> None:
     with nullcontext() if holds else pytest.raises(Broken, match="fallbacks of interceptors"):

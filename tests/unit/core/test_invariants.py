@@ -98,7 +98,7 @@ SMALL = Config(core_bytes_max=4_096)
 DAY_MS = 86_400_000
 
 
-def lived() -> Pair:
+def fill_every_tier() -> Pair:
     """A memory with something in every tier, and nothing in flight."""
     pair = Pair(now_ms=5).run()
     pair.ask(SetBlock(1, "system", "Be helpful."))
@@ -120,8 +120,8 @@ def broken(check: Callable[[], None]) -> str:
 # The state alone.
 
 
-def test_a_memory_that_lived_keeps_every_rule() -> None:
-    check_memory(lived().memory.state)
+def test_a_used_memory_keeps_every_rule() -> None:
+    check_memory(fill_every_tier().memory.state)
 
 
 def block(state: State, **changes: object) -> None:
@@ -215,20 +215,20 @@ BREAKS: list[tuple[str, Callable[[State], None]]] = [
 
 @pytest.mark.parametrize(("rule", "change"), BREAKS)
 def test_a_broken_state_is_caught_by_name(rule: str, change: Callable[[State], None]) -> None:
-    state = lived().memory.state
+    state = fill_every_tier().memory.state
     change(state)
     assert broken(lambda: check_memory(state)) == rule
 
 
 @pytest.mark.parametrize("change", [spend(used_bytes=-1), spend(used_bytes=2**21), too_many_rewrites])
 def test_totals_are_seen_by_the_cheap_check(change: Callable[[State], None]) -> None:
-    state = lived().memory.state
+    state = fill_every_tier().memory.state
     change(state)
     assert broken(lambda: check_cheap(state)) in ("space-accounting", "tables-bounded")
 
 
 def test_limits_of_core_may_have_been_lowered_until_recovery_is_done() -> None:
-    state = lived().memory.state
+    state = fill_every_tier().memory.state
     put_core(Block("facts", entries=entries(51)))(state)
     state.phase = "recovering"
     check_full(state)
@@ -255,7 +255,7 @@ def test_limits_of_core_may_have_been_lowered_until_recovery_is_done() -> None:
 def test_a_wrong_score_is_caught(
     monkeypatch: pytest.MonkeyPatch, rule: str, name: str, wrong: Callable[..., int]
 ) -> None:
-    state = lived().memory.state
+    state = fill_every_tier().memory.state
     monkeypatch.setattr(promotion, name, wrong)
     assert broken(lambda: check_memory(state)) == rule
 
@@ -266,7 +266,7 @@ def in_order_of_arrival(tier: WorkingTier, info: SessionInfo, now_ms: int) -> by
 
 
 def test_wrong_snapshots_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = lived().memory.state
+    state = fill_every_tier().memory.state
     empty = session.Loaded(WorkingTier(), SessionInfo(), 0)
     forgetful = structs.replace(empty, tier=WorkingTier(dict(state.tiers.working.entries)))
     tell(interaction_count=1)(state)
@@ -279,7 +279,7 @@ def test_wrong_snapshots_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_wrong_renderings_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = lived().memory.state
+    state = fill_every_tier().memory.state
     with monkeypatch.context() as patch:
         patch.setattr(rendering, "escape_text", lambda text: text)
         assert broken(lambda: check_memory(state)) == "render-parse"
@@ -295,7 +295,7 @@ def test_wrong_renderings_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def asking() -> Pair:
     """A remember waits for its model; a recall sleeps after a failure."""
-    pair = lived()
+    pair = fill_every_tier()
     pair.step(Remember(11, "Alice likes coffee"))
     pair.step(Recall(12, "tea"))
     pair.fail("unavailable", at=1)
@@ -306,7 +306,7 @@ def asking() -> Pair:
 
 def reading() -> Pair:
     """A block is to be set, and core is read for it; a recall sleeps after a failure."""
-    pair = lived()
+    pair = fill_every_tier()
     pair.step(SetBlock(11, "goals", "tea"))
     pair.step(Recall(12, "tea"))
     pair.fail("unavailable", at=1)
@@ -407,7 +407,7 @@ def test_an_operation_that_asked_nothing_is_seen_by_the_cheap_check() -> None:
     assert broken(lambda: check_cheap(state)) == "workflow-contract"
 
 
-def test_facts_that_are_wrong_are_told_in_order_of_their_names() -> None:
+def test_wrong_facts_are_reported_in_order_of_their_names() -> None:
     state = asking().memory.state
     facts = both(state)[0].facts
     facts["a_secret"] = 1
@@ -551,7 +551,7 @@ def test_a_late_answer_that_does_something_is_caught(change: Callable[[State], o
     assert judged(asking(), LATE, change) == "late-is-inert"
 
 
-def test_core_changes_only_to_what_was_told() -> None:
+def test_core_changes_only_to_what_was_replied() -> None:
     assert judged(asking(), Wake(), lambda state: setattr(state.tiers, "core", OTHER)) == CHANGED
     pair = reading()
     waiting = both(pair.memory.state)[0].waiting
@@ -595,7 +595,7 @@ def test_a_self_entry_leaves_only_when_it_is_named() -> None:
 
 
 def test_a_self_entry_that_leaves_with_a_commit_of_another_kind_is_caught() -> None:
-    pair = lived()
+    pair = fill_every_tier()
     pair.step(SetBlock(11, "goals", "x"))
     commit = pair.until(Commit)
     without = core_of([Block("goals", text="x")], guard_version=99)
@@ -608,7 +608,7 @@ def test_a_self_entry_that_leaves_with_a_commit_of_another_kind_is_caught() -> N
 
 @pytest.mark.parametrize("is_built_on", [True, False])
 def test_entries_of_self_grow_within_their_share_of_a_core_that_was_there(is_built_on: bool) -> None:
-    pair = lived()
+    pair = fill_every_tier()
     pair.step(SetBlock(11, "goals", "x"))
     commit, core = pair.until(Commit), pair.memory.state.tiers.core
     mine = tuple(entry for block, entry in core.entries() if block.kind == "persona")
@@ -634,7 +634,7 @@ def test_accesses_are_counted_when_something_is_learnt_and_never_else() -> None:
     )
 
 
-def test_decisions_are_those_of_a_remember_that_heard_something() -> None:
+def test_decisions_are_those_of_a_remember_with_an_answer() -> None:
     def decide(state: State) -> None:
         state.tiers.decisions = (RoutingDecision(ALICE, "human", False, None, "", "kept", None),)
 
@@ -663,7 +663,7 @@ def test_facts_stay_until_an_operation_plans_again() -> None:
 
 
 @pytest.mark.parametrize("lie", [{"outcome": "timeout"}, {"reply_bytes": 0}])
-def test_a_call_of_a_model_is_told_as_it_was(lie: dict[str, Any]) -> None:
+def test_a_call_of_a_model_is_described_as_it_was(lie: dict[str, Any]) -> None:
     pair = Pair()
     pair.run()
     pair.step(Remember(1, "Alice likes tea"))
@@ -808,8 +808,8 @@ def test_a_prompt_holds_each_of_its_inputs_once_and_whole(task: str, pair: Pair,
     inputs = [line for line in whole.split("\n") if line.startswith("INPUT ")]
     lies = [whole.replace(line, other) for line in inputs for other in ("", f"{line}\n{line}", line[:-1])]
     given = ("INPUT text", "INPUT context", "INPUT turns", "INPUT query")  # what the request alone says
-    told = [line.partition(" = ") for line in inputs if line.startswith(given)]
-    lies += [whole.replace(f" = {value}", f" = {value.replace('e', 'o')}") for _, _, value in told]
+    given_lines = [line.partition(" = ") for line in inputs if line.startswith(given)]
+    lies += [whole.replace(f" = {value}", f" = {value.replace('e', 'o')}") for _, _, value in given_lines]
     for prompt in ("", *lies):
         put_question(operation, structs.replace(asked, prompt=prompt))
         assert broken(check) == "prompt-inputs"
@@ -831,8 +831,8 @@ def test_a_pair_of_statements_that_are_not_listed_is_caught(side: str) -> None:
     operation, check = asking_for("evolve", Pair(), Remember(11, "Alice likes coffee"))
     asked = operation.asked
     assert isinstance(asked, AskModel)
-    told = {"new": "likes coffee", "old": "likes tea"}[side]
-    shown = f'"{side}":"{id_of_fact("Alice", told)}@1"'
+    content = {"new": "likes coffee", "old": "likes tea"}[side]
+    shown = f'"{side}":"{id_of_fact("Alice", content)}@1"'
     assert shown in asked.prompt
     put_question(operation, structs.replace(asked, prompt=asked.prompt.replace(shown, f'"{side}":"fct_x@1"')))
     assert broken(check) == "prompt-inputs"
@@ -857,7 +857,7 @@ def test_what_other_workflows_ask_of_a_model_is_not_judged() -> None:
 
 def loading(snapshot: bytes | None = None) -> tuple[Pair, ReadDone]:
     """A load that waits for its row, and the row."""
-    pair = lived()
+    pair = fill_every_tier()
     row_id = "ses_1"
     where = Address(Scope(SCOPE.user, row_id), "session", row_id)
     data = session.encode(WorkingTier({"s": (b"1", 50)}, 2), SessionInfo(session_id=row_id), 0)
@@ -975,12 +975,12 @@ def test_a_planned_core_is_judged() -> None:
     bert, both_gone = (BERT.id,), (ANNA.id, BERT.id)
     text = "x" * 3_400
     cases: list[tuple[str, dict[str, object]]] = [
-        # the wrong one leaves; more leave than needed; the stronger is turned away; nobody had to leave
+        # the wrong one leaves; more leave than needed; the stronger is turned away; no entry had to leave
         ("fewest-victims", remembered(FULL, seated(ANNA, CARL, text=text), decision(CARL), evicted=bert)),
         ("fewest-victims", remembered(FULL, seated(CARL, text=text), decision(CARL), evicted=both_gone)),
         ("fewest-victims", remembered(FULL, FULL, decision(CARL, "refused_full"))),
         ("fewest-victims", remembered(seated(BERT), seated(), decision(CARL, "refused_full"), evicted=bert)),
-        # who leaves is not told; who enters is not told; who is told does not enter; others are decided on
+        # a victim is not reported; nor is an entrant; a reported one does not enter; others are decided on
         ("core-bijection", remembered(FULL, seated(BERT, CARL, text=text), decision(CARL))),
         ("route-known-only", remembered(seated(), seated(CARL), decision(CARL, "refused_full"))),
         ("route-known-only", remembered(seated(), seated(), decision(CARL))),
@@ -992,8 +992,8 @@ def test_a_planned_core_is_judged() -> None:
 
 
 def test_a_block_that_is_deleted_takes_its_entries_with_it_and_no_others() -> None:
-    def deleted(label: str, after: CoreTier | None, *left: Entity) -> dict[str, object]:
-        value = BlockWritten("blk_1", label, 1, "deleted", 0, evicted=tuple(it.id for it in left))
+    def deleted(label: str, after: CoreTier | None, *removed: Entity) -> dict[str, object]:
+        value = BlockWritten("blk_1", label, 1, "deleted", 0, evicted=tuple(it.id for it in removed))
         plan = Plan(0, core=after, value=value)
         return {"core": seated(SELF, BERT), "plan": plan, "request": DeleteBlock(1, label)}
 
@@ -1004,7 +1004,7 @@ def test_a_block_that_is_deleted_takes_its_entries_with_it_and_no_others() -> No
     assert broken(partial(planned, deleted("human", seated(BERT), SELF))) == "self-stays"
 
 
-def test_nobody_is_driven_out_by_an_equal() -> None:
+def test_no_entry_is_evicted_for_an_equal_one() -> None:
     table = records(Anna=5, Bert=5, Carl=5)
     facts = remembered(FULL, seated(BERT, CARL, text="x" * 3_400), decision(CARL), evicted=(ANNA.id,))
     assert broken(lambda: planned(facts, table=table)) == "displacement"
@@ -1033,7 +1033,7 @@ def test_every_entity_has_one_decision() -> None:
     assert broken(lambda: planned(facts)) == "route-per-entity"
 
 
-def test_decisions_and_reply_tell_the_same_of_who_is_promoted() -> None:
+def test_decisions_and_reply_name_the_same_promoted_entries() -> None:
     facts = remembered(seated(), seated(CARL), decision(CARL))
     plan = facts["plan"]
     assert isinstance(plan, Plan)
@@ -1047,7 +1047,7 @@ def test_decisions_and_reply_tell_the_same_of_who_is_promoted() -> None:
         assert broken(lambda: planned(facts)) == "route-known-only"
 
 
-def test_who_leaves_core_stays_in_the_archive() -> None:
+def test_an_evicted_entity_stays_in_the_archive() -> None:
     facts = remembered(FULL, seated(BERT, CARL, text="x" * 3_400), decision(CARL), evicted=(ANNA.id,))
     planned(facts, Write(Address(SCOPE, "vector", ANNA.id), None))
     assert (
@@ -1055,7 +1055,7 @@ def test_who_leaves_core_stays_in_the_archive() -> None:
     )
 
 
-def test_who_is_named_leaves() -> None:
+def test_the_named_entry_leaves() -> None:
     facts: dict[str, object] = {"core": FULL, "plan": Plan(0, core=FULL), "request": Forget(1, ANNA.id)}
     assert broken(lambda: planned(facts)) == "deleted-stays-deleted"
     text = ForgetResource(1, "res_1")
@@ -1077,14 +1077,14 @@ def test_a_fact_that_a_new_one_ends_leaves_core(request_: Request) -> None:
     plan = facts["plan"]
     assert isinstance(plan, Plan)
     value = Remembered((), ended=(ANNA.id,))
-    told = value if isinstance(request_, Remember) else RecordAdded("archival", 1, 1, 0, facts=value)
-    facts |= {"request": request_, "plan": structs.replace(plan, value=told, forgotten=(ANNA.id,))}
+    value_of_plan = value if isinstance(request_, Remember) else RecordAdded("archival", 1, 1, 0, facts=value)
+    facts |= {"request": request_, "plan": structs.replace(plan, value=value_of_plan, forgotten=(ANNA.id,))}
     planned(facts, Write(Address(SCOPE, "entity", ANNA.id), None))
-    facts["plan"] = structs.replace(plan, value=told, core=FULL)
+    facts["plan"] = structs.replace(plan, value=value_of_plan, core=FULL)
     assert broken(lambda: planned(facts)) == "core-bijection"
 
 
-def test_a_fact_that_is_told_otherwise_leaves_core() -> None:
+def test_a_fact_that_is_stated_differently_leaves_core() -> None:
     request = UpdateEntity(1, ANNA.id, "sings")
     facts: dict[str, object] = {"core": FULL, "plan": Plan(0, core=FULL), "request": request}
     assert broken(lambda: planned(facts)) == "core-bijection"
@@ -1182,16 +1182,16 @@ def test_what_lacks_a_vector_that_was_wanted_is_marked(embed: bool, is_up: bool)
         assert broken(partial(check_marked, writes, operation.facts)) == "index-follows-row"
 
 
-def test_a_relation_that_nobody_asked_about_is_caught() -> None:
+def test_a_relation_of_a_pair_that_was_not_asked_about_is_caught() -> None:
     pair = Pair(model=saying(evolve=verdict("contradict"))).run()
     pair.ask(Remember(1, "Carol snores"))
     pair.step(Remember(2, "Bob snores", embed=False))
     writes = pair.until(Commit).writes
     (operation,) = pair.memory.state.operations.values()
     check_relations(writes, operation.facts)
-    (told,) = [write.body for write in writes if isinstance(write.body, Relation)]
-    for lie in (structs.replace(told, source=(ALICE, 1)), structs.replace(told, target=(BOB, 2))):
-        write = Write(Address(SCOPE, "relation", told.id), lie)
+    (relation,) = [write.body for write in writes if isinstance(write.body, Relation)]
+    for lie in (structs.replace(relation, source=(ALICE, 1)), structs.replace(relation, target=(BOB, 2))):
+        write = Write(Address(SCOPE, "relation", relation.id), lie)
         assert broken(partial(check_relations, (write,), operation.facts)) == "relation-ends"
 
 

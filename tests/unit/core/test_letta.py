@@ -190,7 +190,7 @@ def test_the_worlds_failures_may_be_asked_again() -> None:
     assert respond(Unknown()).status == 504
 
 
-def test_of_a_record_that_is_read_for_facts_whom_it_told_of_is_replied() -> None:
+def test_the_reply_names_the_subjects_of_a_record_that_is_read_for_facts() -> None:
     pair = Pair().run()
     added = json.loads(respond(pair.ask(api.AddArchival(1, "Alice likes tea", extract=True))).body)
     assert (added["ids"], [it["change"] for it in added["entities"]]) == (["arc_000000000001"], ["created"])
@@ -221,7 +221,7 @@ def test_replies_come_as_json_with_their_pairs_as_objects() -> None:
     assert json.loads(respond(pair.ask(api.BuildSystemPrompt(10))).body)["version"] == 1
 
 
-def test_times_are_told_as_dates_and_a_block_that_nobody_dated_has_none() -> None:
+def test_times_are_printed_as_dates_and_an_undated_block_has_none() -> None:
     pair = Pair(now_ms=1_500).run()
     pair.ask(api.CreateBlock(1, "notes", "tea"))
     pair.ask(SetBlock(2, "persona", "Umi"))

@@ -17,8 +17,8 @@ TEA, RUM = id_of_fact("Alice", "likes tea"), id_of_fact("Bob", "likes rum")
 NOTE = id_of_note("buy milk")
 
 
-def told() -> Pair:
-    """A fact about Alice is told before all others, then forgotten, and told again as the last one."""
+def forget_and_remember_again() -> Pair:
+    """A fact about Alice is stated before all others, then forgotten, and stated again as the last one."""
     pair = Pair().run()
     requests = (
         Remember(1, "Alice likes tea"), Remember(2, "Bob likes rum"), Remember(3, "buy milk", extract=False),
@@ -40,7 +40,7 @@ def recent(pair: Pair, **options: object) -> list[str]:
 
 
 def test_what_changed_last_comes_first() -> None:
-    pair = told()
+    pair = forget_and_remember_again()
     assert recent(pair) == [TEA, NOTE, RUM]
     pair.ask(Remember("again", "Bob likes rum", importance_ppm=9))
     assert recent(pair) == [TEA, NOTE, RUM]
@@ -54,7 +54,7 @@ def test_of_what_changed_at_the_same_time_the_smaller_id_comes_first() -> None:
 
 
 def test_pages_and_types_narrow_it() -> None:
-    pair = told()
+    pair = forget_and_remember_again()
     assert recent(pair, limit=1) == [TEA]
     assert recent(pair, limit=1, skip=1) == [NOTE]
     assert recent(pair, skip=1_000) == []
@@ -68,7 +68,7 @@ def test_pages_and_types_narrow_it() -> None:
     [((), 1), ((("id", "eq", RUM),), 1), ((("id", "ne", RUM),), 0), ((("name", "eq", "Bob"),), 0)],
 )
 def test_facts_that_have_ended_have_a_list_of_their_own(where: Any, count: int) -> None:
-    pair = told()
+    pair = forget_and_remember_again()
     pair.ask(UpdateEntity(6, RUM, "likes gin"))
     outcome = pair.ask(List(7, "ended", where=where))
     assert isinstance(outcome, Done)
@@ -78,14 +78,14 @@ def test_facts_that_have_ended_have_a_list_of_their_own(where: Any, count: int) 
 
 
 def test_it_counts_as_no_access() -> None:
-    pair = told()
+    pair = forget_and_remember_again()
     before = pair.memory.state.tiers.access
     recent(pair)
     assert pair.memory.state.tiers.access == before
 
 
-def test_a_damaged_row_is_told_and_a_failed_read_is_no_empty_page() -> None:
-    pair = told()
+def test_a_damaged_row_is_reported_and_a_failed_read_is_no_empty_page() -> None:
+    pair = forget_and_remember_again()
     pair.step(RecentEntities("recent"))
     (asked,) = pair.pending
     pair.pending.clear()

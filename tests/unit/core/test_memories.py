@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, rows, told
+from tests.spec_tables import Row, read_cell, rows
 from umi_core.language.memories import EXAMPLE, ExtractedFact, Memories, Unread, parse_memories
 from umi_core.language.prompts import FIXED, ask_memories
 from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, EXTRACT_ENTITY_COUNT_MAX, REPLY_BYTES_MAX
@@ -22,10 +22,13 @@ SOUP = st.lists(st.sampled_from(PIECES), max_size=24).map("".join)
 
 @pytest.mark.parametrize("row", rows("hierarchy", "memories"), ids=lambda row: row["case"])
 def test_replies_are_read_as_the_table_says(row: Row) -> None:
-    read = parse_memories(told(row["reply"]))
+    read = parse_memories(read_cell(row["reply"]))
     found = [[it.content, list(it.categories)] for it in read.memories] if isinstance(read, Memories) else []
     noted = list(read.diagnostics) if isinstance(read, Memories) else [read.reason]
-    assert (found, noted) == (told(row["memories, each with its categories"]), told(row["diagnostics"]))
+    assert (found, noted) == (
+        read_cell(row["memories, each with its categories"]),
+        read_cell(row["diagnostics"]),
+    )
     assert isinstance(read, Memories) == (row["usable"] == "yes")
 
 
@@ -77,8 +80,8 @@ def test_any_soup_is_read(reply: str) -> None:
 
 @pytest.mark.uncounted
 @given(st.text(max_size=20), SOUP)
-def test_a_complete_memory_is_kept_whatever_comes_behind(said: str, behind: str) -> None:
-    read = parse_memories(TEA + said.replace("<", "") + behind)
+def test_a_complete_memory_is_kept_whatever_comes_behind(reply: str, behind: str) -> None:
+    read = parse_memories(TEA + reply.replace("<", "") + behind)
     assert isinstance(read, Memories)
     assert read.memories[0].content == "Likes tea"
 

@@ -31,7 +31,7 @@ def xml(content: str, *categories: str, name: str = "") -> str:
     return f"<memory>{named}<content>{content}</content><categories>{listed}</categories></memory>"
 
 
-def told(**by_type: str) -> Callable[[str], str]:
+def answer_by_type(**by_type: str) -> Callable[[str], str]:
     """What is found for each memory type, whatever the text says."""
     return lambda prompt: by_type.get(input_of(prompt, "memory_type"), NOTHING)
 
@@ -41,7 +41,7 @@ def pair_of(memories: str | Callable[[str], str], segment: str = "none", config:
 
 
 def likes_tea() -> Pair:
-    return pair_of(told(profile=xml("Likes tea", "preferences")))
+    return pair_of(answer_by_type(profile=xml("Likes tea", "preferences")))
 
 
 def memorized(pair: Pair, request: Memorize, *absent: type[AskModel | Embed | Read | Commit]) -> Memorized:
@@ -211,21 +211,25 @@ def test_another_text_under_the_same_uri_takes_its_place() -> None:
 
 
 def test_facts_about_one_name_stay_rows_of_their_own() -> None:
-    pair = pair_of(told(profile=xml("Ann snores", "facts", name="Ann") + xml("Ann naps", name="ann")))
+    pair = pair_of(
+        answer_by_type(profile=xml("Ann snores", "facts", name="Ann") + xml("Ann naps", name="ann"))
+    )
     snores, naps, hums = (id_of_fact("Ann", f"Ann {it}") for it in ("snores", "naps", "hums"))
     value = memorized(pair, Memorize(1, "about Ann"))
     assert value.entities == (Stored(snores, 1, "created"), Stored(naps, 1, "created"))
     assert entity(pair, snores).about == (entity_id(SCOPE, "Ann"),)
-    pair.model = saying(memories=told(profile=xml("Ann hums", name="Ann") + xml("ann  NAPS", name="Ann")))
+    pair.model = saying(
+        memories=answer_by_type(profile=xml("Ann hums", name="Ann") + xml("ann  NAPS", name="Ann"))
+    )
     value = memorized(pair, Memorize(2, "more about Ann"))
     assert value.entities == (Stored(hums, 1, "created"), Stored(naps, 1, "unchanged"))
     assert [entity(pair, key).reinforced_count for key in (snores, naps, hums)] == [1, 2, 1]
     assert pair.rows("relation") == []
 
 
-def test_a_fact_told_for_two_memory_types_is_one_row_in_the_categories_of_both() -> None:
+def test_a_fact_found_for_two_memory_types_is_one_row_in_the_categories_of_both() -> None:
     both = {"profile": xml("Likes tea", "preferences"), "event": xml("likes TEA", "context")}
-    pair = pair_of(told(**both))
+    pair = pair_of(answer_by_type(**both))
     assert memorized(pair, Memorize(1, "I like tea")).entities == (Stored(TEA, 1, "created"),)
     assert (entity(pair, TEA).memory_type, entity(pair, TEA).reinforced_count) == ("profile", 1)
     assert (count_of(pair, "preferences"), count_of(pair, "context")) == (1, 1)
@@ -241,7 +245,7 @@ def test_what_is_forgotten_leaves_its_categories() -> None:
 
 
 def test_an_unknown_category_leaves_the_default() -> None:
-    pair = pair_of(told(profile=xml("Likes tea", "Drinks", "facts "), event=xml("Tea at noon")))
+    pair = pair_of(answer_by_type(profile=xml("Likes tea", "Drinks", "facts "), event=xml("Tea at noon")))
     memorized(pair, Memorize(1, "I like tea at noon"))
     assert (count_of(pair, "facts"), count_of(pair, "context")) == (1, 1)
 
@@ -254,11 +258,11 @@ def test_a_conversation_is_read_in_the_parts_that_a_model_gives() -> None:
     cut = '{"segments":[{"start":0,"end":0},{"start":2,"end":2}]}'
     asked: list[str] = []
 
-    def heard(prompt: str) -> str:
+    def find_nothing(prompt: str) -> str:
         asked.append(input_of(prompt, "text"))
         return NOTHING
 
-    pair = pair_of(heard, cut, config)
+    pair = pair_of(find_nothing, cut, config)
     request = Memorize(1, TALK, "conversation", "chat/1", memory_types=("profile",))
     assert memorized(pair, request).segment_count == 2
     assert asked == ["[0] [user]: 0 cups\n[1] [user]: 1 cups", "[2] [user]: 2 cups\n[3] [user]: 3 cups"]
@@ -310,7 +314,7 @@ def lands_meanwhile(pair: Pair, late: Commit, request: Memorize) -> None:
 
 def test_segments_of_a_text_that_lands_late_go_with_it() -> None:
     pair = pair_of(NOTHING, '{"segments":[{"start":0,"end":0},{"start":2,"end":2}]}', PARTED)
-    late = pair.unheard(Memorize(1, TALK, "conversation", "chat/1", session_id="s1"))
+    late = pair.leave_unanswered(Memorize(1, TALK, "conversation", "chat/1", session_id="s1"))
     lands_meanwhile(pair, late, Memorize(2, "I like tea", uri="chat/1"))
     assert [row.address.id for row in pair.rows("resource")] == [CHAT]
     assert resource(pair, CHAT).session_id == "s1"
@@ -319,7 +323,7 @@ def test_segments_of_a_text_that_lands_late_go_with_it() -> None:
 def test_a_text_that_was_forgotten_meanwhile_is_read_for_what_was_asked_now() -> None:
     pair = likes_tea()
     memorized(pair, Memorize(1, "I like tea", uri="chat/1"))
-    late = pair.unheard(ForgetResource(2, CHAT))
+    late = pair.leave_unanswered(ForgetResource(2, CHAT))
     lands_meanwhile(pair, late, Memorize(3, "I like tea", uri="chat/1", memory_types=("profile", "skill")))
     assert resource(pair, CHAT).extracted_types == ("skill",)
     assert resource(pair, CHAT).pending == ("profile",)
@@ -354,7 +358,7 @@ def test_what_cannot_be_memorized_is_refused(request_: Memorize, error: object) 
 )  # fmt: skip
 def test_a_list_shows_the_rows_that_its_filter_leaves(kind: str, where: Any, count: int) -> None:
     """H2.28, H9.13: without such rows nothing is asked."""
-    pair = pair_of(told(profile="".join(xml(f"fact {n}", "preferences") for n in range(2))))
+    pair = pair_of(answer_by_type(profile="".join(xml(f"fact {n}", "preferences") for n in range(2))))
     memorized(pair, Memorize(1, "two facts", memory_types=("profile",)))
     outcome = pair.ask(List(2, kind, where=where))
     assert isinstance(outcome, Done)
@@ -363,7 +367,7 @@ def test_a_list_shows_the_rows_that_its_filter_leaves(kind: str, where: Any, cou
 
 
 def test_lists_go_from_page_to_page() -> None:
-    pair = pair_of(told(profile="".join(xml(f"fact {n}") for n in range(5))))
+    pair = pair_of(answer_by_type(profile="".join(xml(f"fact {n}") for n in range(5))))
     memorized(pair, Memorize(1, "many facts"))
     seen: list[str] = []
     cursor = None
@@ -384,10 +388,10 @@ SEEN = "<content>Ann likes tea.\nBob naps.</content><caption>Two at home</captio
 
 
 def seeing(*replies: str, finds: str = NOTHING) -> Pair:
-    """A model that describes what it is shown, with these replies; "" is of no use, and is said twice."""
-    said = iter([it for it in replies for _ in range(1 if it else 2)])
-    describe = dict.fromkeys(DESCRIBED_BY.values(), lambda _: next(said))
-    return Pair(model=saying(memories=told(profile=finds), **describe), config=QUIET).run()
+    """A model that describes what it is shown, with these replies; "" is of no use, and is replied twice."""
+    descriptions = iter([it for it in replies for _ in range(1 if it else 2)])
+    describe = dict.fromkeys(DESCRIBED_BY.values(), lambda _: next(descriptions))
+    return Pair(model=saying(memories=answer_by_type(profile=finds), **describe), config=QUIET).run()
 
 
 def resource(pair: Pair, key: str) -> Resource:
@@ -421,7 +425,7 @@ def test_what_a_payload_holds_is_asked_and_read_as_its_text(modality: str, task:
     assert pair.row("vector", CHAT) is not None
 
 
-def test_what_nobody_can_describe_is_kept_and_asked_for_again() -> None:
+def test_a_picture_without_a_description_is_kept_and_asked_for_again() -> None:
     pair = seeing("", SEEN)
     outcome = pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
     assert isinstance(outcome, Done)

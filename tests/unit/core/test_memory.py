@@ -103,7 +103,7 @@ def test_a_clock_that_moves_back_is_one_that_stands_still() -> None:
     assert (pair.memory.state.seen_ms, pair.memory.deadline_ms()) == (5_010, 15_010)
 
 
-def test_an_answer_nobody_waits_for_changes_nothing() -> None:
+def test_an_answer_without_a_waiting_operation_changes_nothing() -> None:
     pair = Pair().run()
     before = pair.memory.digest()
     assert pair.step(ReadDone(77)) == []
@@ -264,7 +264,7 @@ def test_a_registry_that_forgets_a_revision_or_a_set_of_interceptors_is_not_take
         memory.use(BUILT_IN)
 
 
-def test_a_broken_workflow_of_somebody_else_answers_and_harms_nothing() -> None:
+def test_a_broken_workflow_of_a_third_party_answers_and_harms_nothing() -> None:
     broken = Workflow("count", (REQUEST,), (Step("read", lambda *_: Learned(), (), (OUTCOME,)),))
     registry = structs.replace(BUILT_IN, revisions={**BUILT_IN.revisions, "count": (broken,)})
     pair = Pair(registry=registry).run()

@@ -200,7 +200,7 @@ def test_what_is_added_waits_for_those_before_it() -> None:
     assert len([where for where in stores.stores["main"].rows if where.kind == "moved"]) == 3
 
 
-def test_a_number_that_nobody_was_told_is_given_again() -> None:
+def test_a_number_that_was_not_replied_is_given_again() -> None:
     stores = Stores()
     assert isinstance(stores.ask(add("a"), None, None, None, REFUSES), Failed)
     assert isinstance(stores.ask(add("a"), None, REFUSES), Failed)
@@ -269,7 +269,7 @@ def test_nothing_is_done_before_the_phase_is_known() -> None:
         assert stores.ask(ReadRow(*OF, "r")) == Done()
 
 
-def test_of_a_write_to_the_old_store_nobody_knows_until_somebody_looks() -> None:
+def test_the_outcome_of_a_write_to_the_old_store_is_unknown_until_it_is_read() -> None:
     stores = Stores()
     stores.ask(put("tea"))
     assert stores.ask(put("rum"), IN_DOUBT) == Unknown()  # it looks: not there, but perhaps on its way
@@ -528,7 +528,7 @@ LATER = Done(None, (Degraded("mirror:later", "unavailable"),))
 
 
 @pytest.mark.parametrize("phase", ["legacy", "dual_write"])
-def test_a_key_that_main_could_not_be_told_of_is_settled_by_what_the_old_store_shows(phase: str) -> None:
+def test_a_key_unknown_to_main_is_settled_by_what_the_old_store_shows(phase: str) -> None:
     stores = Stores().to(phase)
     stores.ask(put("x"))
     assert stores.ask(keyed("tea"), *TOLD_LATE) == LATER
@@ -565,7 +565,7 @@ def test_what_is_so_already_is_noted_under_its_key_and_the_old_store_is_not_writ
     assert content(stores) == "rum"
 
 
-def test_a_key_comes_again_before_anything_else_and_is_told_what_the_old_store_shows() -> None:
+def test_a_key_comes_again_before_anything_else_and_has_the_outcome_that_the_old_store_shows() -> None:
     stores = Stores()
     stores.ask(put("x"))
     assert stores.ask(keyed("tea"), *TOLD_LATE) == LATER
@@ -590,7 +590,7 @@ def test_a_key_that_is_not_begun_leaves_all_as_it_was(
     assert stores.ask(keyed("tea")) == Done()
 
 
-def test_what_main_has_heard_of_meanwhile_is_not_told_again() -> None:
+def test_what_main_has_received_meanwhile_is_not_sent_again() -> None:
     stores = Stores()
     stores.ask(put("x"))
     assert stores.ask(keyed("tea"), *TOLD_LATE) == LATER
@@ -672,8 +672,8 @@ def test_at_the_end_the_memory_itself_answers_with_all_that_has_moved() -> None:
     memory = memory_of(stores)
     assert [it.content for it in shown(memory, Recall(4, "Lisbon")).hits] == ["Ann moved to Lisbon."]
     assert "Ann likes tea." in shown(memory, api.BuildSystemPrompt(5)).text
-    left = [row.address.kind for row in memory.storage.live_rows(SCOPE)]
-    assert {"moved", "moved_key", "moved_begun", "outbox"} & {*left} == set()
+    kinds = [row.address.kind for row in memory.storage.live_rows(SCOPE)]
+    assert {"moved", "moved_key", "moved_begun", "outbox"} & {*kinds} == set()
 
 
 def test_once_the_memory_has_the_rows_the_migrator_sends_to_it() -> None:
@@ -715,10 +715,10 @@ def test_a_block_without_a_place_is_named_before_there_is_no_way_back() -> None:
     outcome = stores.ask(AdvanceMigration(*OF))
     assert isinstance(outcome, Refused)
     assert isinstance(outcome.error, NotReady)
-    told = outcome.error.missing
-    assert told.startswith("a place in core for 3 of 4: a/b (not a label: a/b")
-    assert "human (label taken: human is the block blk_" in told
-    assert "big (core memory full: " in told
+    missing = outcome.error.missing
+    assert missing.startswith("a place in core for 3 of 4: a/b (not a label: a/b")
+    assert "human (label taken: human is the block blk_" in missing
+    assert "big (core memory full: " in missing
     for own_id in ("a/b", "human", "big"):
         stores.ask(DropRow(*OF, own_id))
     stores.to("done")
@@ -758,15 +758,15 @@ PLAIN = (
 )  # fmt: skip
 
 
-def test_a_message_is_json_as_the_wire_has_it_or_what_the_user_said() -> None:
+def test_a_message_is_json_as_on_the_wire_or_the_text_of_the_user() -> None:
     stores = Stores()
     for text in (*PLAIN, CALLED, SAID):
         stores.ask(add(text))
     stores.to("done", "messages")
-    told = [(it.role, it.content, it.details, it.at_ms) for it in messages(stores)]
-    assert told[0] == ("assistant", "hi", (), 2)  # the one that tells its time is before all others
-    assert told[1:-1] == [("user", text, (), 0) for text in PLAIN]
-    assert told[-1] == ("tool", "", (("tool_name", "f"), ("tool_return", "7")), 0)
+    shown = [(it.role, it.content, it.details, it.at_ms) for it in messages(stores)]
+    assert shown[0] == ("assistant", "hi", (), 2)  # the one that tells its time is before all others
+    assert shown[1:-1] == [("user", text, (), 0) for text in PLAIN]
+    assert shown[-1] == ("tool", "", (("tool_name", "f"), ("tool_return", "7")), 0)
 
 
 def test_a_record_is_json_as_the_wire_has_it_or_a_text() -> None:
@@ -804,8 +804,10 @@ def test_a_fact_of_records_that_have_moved_leaves_with_the_last_of_them() -> Non
     notes = {it.content: it.sources for it in bodies if it.type == "note"}
     assert notes == {"Ann sings.": both, "Bob runs.": both[:1], "Ann paints.": both[1:]}
     shown(memory, api.DeleteArchival(1, both[0]))
-    left = {it.content: it.sources for row in memory.rows("entity") if isinstance(it := row.body, Entity)}
-    assert {key: value for key, value in left.items() if value} == {
+    remaining = {
+        it.content: it.sources for row in memory.rows("entity") if isinstance(it := row.body, Entity)
+    }
+    assert {key: value for key, value in remaining.items() if value} == {
         "Ann sings.": both[1:], "Ann paints.": both[1:],
     }  # fmt: skip
     shown(memory, Rebalance(2))
@@ -855,8 +857,8 @@ def test_a_deleted_agent_leaves_nothing_of_a_move_and_one_that_goes_on_fails(pha
     memory = memory_of(stores)
     assert isinstance(memory.ask(api.DeleteAgent(1)), Done)
     shown(memory, api.OpenAgent(2))
-    left = [row.address.kind for row in memory.storage.live_rows(SCOPE)]
-    assert sorted(dict.fromkeys(left)) == ["epoch", "receipt"]
+    kinds = [row.address.kind for row in memory.storage.live_rows(SCOPE)]
+    assert sorted(dict.fromkeys(kinds)) == ["epoch", "receipt"]
     assert shown(memory, api.ListBlocks(3)).blocks == ()
     if phase not in ("legacy", "dual_write", "done"):
         assert isinstance(stores.ask(put("rum")), Failed)

@@ -1,4 +1,4 @@
-"""Goal: facts of one text end each other, as if they had been told one after the other (M2.27, M14.1)."""
+"""Goal: facts of one text end each other, as if remembered one after the other (M2.27, M14.1)."""
 
 import json
 from typing import Any, Final
@@ -14,8 +14,8 @@ from tests.unit.core.test_ending import (
     fill_core,
     kinds_under,
     on,
+    remember_all,
     remembered,
-    told,
 )
 from tests.unit.core.test_handoff import hand_over, loaded, opened
 from tests.unit.core.test_memorize import count_of, memorized, xml
@@ -43,8 +43,8 @@ FIRST, SECOND = (resource_id(SCOPE, f"chat/{n}", "") for n in (1, 2))
 
 
 def moves(text: str = MOVES, *before: str, **more: Any) -> tuple[Pair, Remembered]:
-    """Return a memory that was told one text, with a model by which each fact ends what was before it."""
-    pair = told(*before)
+    """Return a memory that remembered one text, with a model by which each fact ends what was before it."""
+    pair = remember_all(*before)
     pair.model = UPDATE
     return pair, remembered(pair, Remember(1, text, **more))
 
@@ -77,7 +77,7 @@ def test_a_fact_that_the_text_takes_back_is_stored_as_an_ended_one() -> None:
 def test_no_fact_ends_where_nothing_is_compared_or_the_model_fails() -> None:
     pair, value = moves(evolve=False)
     assert (value.ended, current(pair)) == ((), sorted((PARIS, BERLIN)))
-    pair = told()
+    pair = remember_all()
     pair.step(Remember(1, MOVES))
     while not is_asked(pair):
         pair.answer()
@@ -95,7 +95,7 @@ def test_the_order_is_that_of_the_text_and_not_of_the_reply() -> None:
             {"name": name, "type": "person", "content": it, "confidence": 0.9} for name, it in names
         ]})  # fmt: skip
 
-    pair = told()
+    pair = remember_all()
     pair.model = saying(extract=backwards, evolve=verdict("update"))
     paris, berlin = (id_of_fact("Alice", f"Alice lives in {city}") for city in ("Paris", "Berlin"))
     value = remembered(pair, Remember(1, MOVES))
@@ -130,7 +130,7 @@ def test_a_known_fact_of_the_text_ends_a_new_one_or_is_ended_by_it(text: str) ->
     assert kinds_under(pair, value.ended[0]) == ["ended"]
 
 
-def test_told_again_the_text_changes_nothing() -> None:
+def test_the_same_text_remembered_again_changes_nothing() -> None:
     pair, _ = moves(MOVES_TWICE)
     kinds = ("entity", "ended", "vector", "relation")
     before = [pair.rows(kind) for kind in kinds]
@@ -164,8 +164,8 @@ def test_alone_the_fact_is_current_again_and_ends_what_has_ended_it() -> None:
 
 
 def test_facts_never_end_each_other_in_a_circle() -> None:
-    """Rome is of an early day, but is told after Berlin, which is told after Paris, which is of today."""
-    pair = told()
+    """Rome is of an early day, but is stated after Berlin, which is stated after Paris, which is of today."""
+    pair = remember_all()
     pair.now_ms = 30
     remembered(pair, Remember(1, "Alice lives in Berlin"))
     remembered(pair, Remember(2, "Alice lives in Rome", event_time_ms=40, evolve=False))
@@ -225,7 +225,7 @@ def test_a_record_takes_itself_back() -> None:
 
 
 def test_carried_facts_end_each_other_by_their_times() -> None:
-    """They were told apart from each other, and not compared where they were told."""
+    """They were stated in two texts, and not compared when they were remembered."""
     a, b = opened()
     a.now_ms, b.now_ms, b.model = 10, 30, UPDATE
     a.ask(Remember("r1", "Alice lives in Berlin"))

@@ -48,7 +48,7 @@ def test_equal_rows_are_equal_however_they_were_put() -> None:
     assert (table, list(table.items())) == (RowVersions(LONG), list(LONG.items()))
 
 
-def test_row_versions_are_equal_if_they_were_told_in_one_order() -> None:
+def test_row_versions_are_equal_if_they_were_written_in_one_order() -> None:
     table = RowVersions({"a": (3, 7), "b": (1, 8)})
     assert table == RowVersions({"a": (1, 7), "b": (0, 8)})
     assert table != RowVersions({"a": (0, 7), "b": (1, 8)})

@@ -24,8 +24,8 @@ def record(
 
 
 def test_the_roots_are_those_of_the_table() -> None:
-    told = {whole(row["k"]): whole(row["c"]) for row in rows("memory", "roots")}
-    assert {k: ROOTS[k - 1] for k in told if k} == told
+    roots = {whole(row["k"]): whole(row["c"]) for row in rows("memory", "roots")}
+    assert {k: ROOTS[k - 1] for k in roots if k} == roots
 
 
 @pytest.mark.parametrize("row", rows("memory", "scores"), ids=lambda row: row["age"])
@@ -48,8 +48,8 @@ def test_so_many_accesses_within_a_day_or_so_much_importance_make_an_entity_elig
 
 def test_every_type_has_its_part() -> None:
     assert tuple(TYPE_PPM) == ENTITY_TYPES
-    told = {row["type"]: whole(row["part of the score"]) for row in rows("memory", "types")}
-    assert dict(TYPE_PPM) == told
+    shares = {row["type"]: whole(row["part of the score"]) for row in rows("memory", "types")}
+    assert dict(TYPE_PPM) == shares
     assert [row["type"] for row in rows("memory", "eligible")] == list(ENTITY_TYPES)
 
 

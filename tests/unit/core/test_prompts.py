@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from tests.spec_tables import Row, rows, told
+from tests.spec_tables import Row, read_cell, rows
 from umi_core.ids import entity_id
 from umi_core.language.prompts import (
     FIXED,
@@ -95,8 +95,8 @@ def test_the_tasks_of_today_are_those_of_the_table() -> None:
 
 @pytest.mark.parametrize("row", rows("engine", "input_lines"), ids=lambda row: row["name"])
 def test_an_input_is_one_line_whatever_it_says(row: Row) -> None:
-    filled = prompt("extract", ((row["name"], told(row["value"])),))
-    assert filled.split("\n")[-1] == told(row["line"])
+    filled = prompt("extract", ((row["name"], read_cell(row["value"])),))
+    assert filled.split("\n")[-1] == read_cell(row["line"])
 
 
 def test_extract_asks_with_the_whole_text() -> None:
@@ -105,7 +105,7 @@ def test_extract_asks_with_the_whole_text() -> None:
     assert blocks[-1] == r'INPUT text = "Zoë said:\n\"tea\""'
 
 
-def test_extract_tells_who_speaks_if_that_is_known() -> None:
+def test_extract_names_the_speaker_if_known() -> None:
     assert ask_extract("I nap.", "Zoë\n") == ask_extract("I nap.") + '\nINPUT speaker = "Zoë\\n"'
 
 
@@ -196,7 +196,7 @@ def test_no_fixed_line_is_an_input() -> None:
         assert inputs_of("\n".join(blocks)) == []
 
 
-def test_a_model_that_echoes_its_instructions_has_said_nothing() -> None:
+def test_a_reply_that_echoes_the_instructions_is_empty() -> None:
     for blocks in FIXED.values():
         echo = "\n\n".join(blocks)
         assert find_json(echo, ObjectWith("entities")) == UnusableReply("no_json")

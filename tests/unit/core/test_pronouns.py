@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, rows, told
+from tests.spec_tables import Row, read_cell, rows
 from umi_core.language import languages, tables
 from umi_core.language.pronouns import IDIOMS, LANGUAGES, phrase, read
 
@@ -31,7 +31,7 @@ def test_the_tables_are_frozen() -> None:
 
 @pytest.mark.parametrize("row", rows("memory", "terms"), ids=lambda row: row["query"])
 def test_terms_are_read_from_left_to_right_the_longest_first(row: Row) -> None:
-    assert terms(told(row["query"])) == told(row["terms"])
+    assert terms(read_cell(row["query"])) == read_cell(row["terms"])
 
 
 @pytest.mark.uncounted

@@ -148,8 +148,8 @@ def test_what_both_lists_have_is_before_what_one_has() -> None:
 def test_the_worked_example() -> None:
     """Its order and scores, and relevance: the best of all lists beside the fused score."""
     found = fuse_lists([A_LIST, B_LIST], 10)
-    told = [(row["id"], whole(row["score"]), whole(row["relevance"])) for row in rows("memory", "fusion")]
-    assert [(it.row.address.id, it.score_ppm, it.relevance_ppm) for it in found] == told
+    expected = [(row["id"], whole(row["score"]), whole(row["relevance"])) for row in rows("memory", "fusion")]
+    assert [(it.row.address.id, it.score_ppm, it.relevance_ppm) for it in found] == expected
 
 
 def test_the_order_of_lists_does_not_matter() -> None:

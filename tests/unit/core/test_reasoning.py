@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.properties.replies_reference import answer_in
-from tests.spec_tables import Row, rows, told
+from tests.spec_tables import Row, read_cell, rows
 from tests.worlds import Model, Pair, plain, saying
 from umi_core.language.reasoning import strip_reasoning
 from umi_core.messages.effects import Done
@@ -37,7 +37,7 @@ PIECES = [
 
 @pytest.mark.parametrize("row", rows("memory", "reasoning"), ids=lambda row: row["reply"])
 def test_the_answer_is_that_of_the_table(row: Row) -> None:
-    assert strip_reasoning(told(row["reply"])) == told(row["answer"])
+    assert strip_reasoning(read_cell(row["reply"])) == read_cell(row["answer"])
 
 
 @pytest.mark.parametrize("answer", ANSWERS)

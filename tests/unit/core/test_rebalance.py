@@ -109,7 +109,7 @@ def test_the_higher_score_comes_first_and_a_refusal_is_no_error() -> None:
     assert rebalanced(pair.ask(Rebalance(5))) == Rebalanced((NAPS,), (SNORES,), (), (), "", 3)
 
 
-def test_who_came_and_left_in_one_run_is_told_as_neither() -> None:
+def test_an_entry_that_came_and_left_in_one_run_is_reported_as_neither() -> None:
     pair = Pair(config=structs.replace(EASY, core_entry_count_max=1)).run()
     pair.ask(Remember(1, "Umi helps", importance_ppm=0))
     pair.ask(RemoveBlock(2, "persona"))
@@ -178,7 +178,7 @@ def test_of_two_runs_from_one_place_the_late_one_does_not_take_the_cursor_back()
     assert rebalanced(pair.ask(Rebalance(4))).cursor == ""
 
 
-def test_a_run_that_nobody_heard_of_is_known_by_its_head() -> None:
+def test_a_run_without_a_report_is_known_by_its_head() -> None:
     pair = many(250)
     pair.step(Rebalance(1))
     for _ in range(3):
@@ -243,7 +243,7 @@ def test_a_record_that_an_older_commit_puts_back_leaves_again() -> None:
 
 
 def test_a_record_that_was_stored_behind_a_forget_in_doubt_leaves_with_the_next_scan() -> None:
-    """`storage_storm` 440005: nobody in core is looked up, and a forget that nobody heard of had landed."""
+    """`storage_storm` 440005: no entry of core is looked up, and a forget without an answer was committed."""
     pair = Pair(config=EASY).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Recall(2, "Alice"))
@@ -258,7 +258,7 @@ def test_a_record_that_was_stored_behind_a_forget_in_doubt_leaves_with_the_next_
     assert pair.rows("access") == []
 
 
-def test_who_is_forgotten_during_the_scan_is_not_promoted() -> None:
+def test_an_entity_that_is_forgotten_during_the_scan_is_not_promoted() -> None:
     pair = Pair(config=EASY).run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.step(Rebalance(2))
@@ -269,7 +269,7 @@ def test_who_is_forgotten_during_the_scan_is_not_promoted() -> None:
     assert (pair.rows("access"), pair.memory.state.tiers.core.blocks) == ([], ())
 
 
-def test_what_is_told_again_while_its_old_record_is_pruned_keeps_the_new_one() -> None:
+def test_a_fact_remembered_again_while_its_old_record_is_pruned_keeps_the_new_one() -> None:
     pair = Pair().run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.now_ms = ACCESS_PRUNE_MS + 1

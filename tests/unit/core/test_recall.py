@@ -58,7 +58,7 @@ def hits(outcome: Outcome) -> list[Hit]:
     return list(recalled(outcome).hits)
 
 
-def told(model: Model = plain) -> Pair:
+def remember_two_facts(model: Model = plain) -> Pair:
     """A fact about Alice, with the time of an event, and one about Bob."""
     pair = Pair(model=model).run()
     pair.ask(Remember(1, "Alice works at Acme", event_time_ms=500))
@@ -67,16 +67,16 @@ def told(model: Model = plain) -> Pair:
 
 
 def test_a_hit_shows_the_current_row_and_how_well_it_answers() -> None:
-    (hit,) = hits(told().ask(Recall(3, "Where does Alice work?")))
+    (hit,) = hits(remember_two_facts().ask(Recall(3, "Where does Alice work?")))
     found = Hit(ACME, 1, "person", "Alice", "works at Acme", 934_655, 934_655, 500)
     assert hit == structs.replace(found, next_id=LIGHT, next_content="likes light mode")
 
 
-# What was told next.
+# The next statement.
 
 
 def after(pair: Pair, query: str, **options: Any) -> list[tuple[str, str]]:
-    """Return what each hit says, and what was told after it."""
+    """Return the text of each hit, and the statement after it."""
     found = hits(pair.ask(Recall(90 + len(pair.replies), query, **options)))
     return [(hit.content, hit.next_content) for hit in found]
 
@@ -90,7 +90,7 @@ def test_a_hit_shows_what_the_same_text_or_the_next_one_says_after_it() -> None:
     assert after(pair, "rests") == [("Bob rests", "")]
 
 
-def test_what_was_told_next_is_what_the_text_says_next_whatever_the_reply_lists_first() -> None:
+def test_the_next_fact_is_the_next_in_the_text_whatever_the_reply_lists_first() -> None:
     globex = {"name": "Globex", "type": "organization", "content": "She works at Globex.", "confidence": 0.9}
     pair = Pair(model=saying(extract=json.dumps({"entities": [globex]}))).run()
     pair.ask(Remember(1, "My sister lives in Lisbon. She works at Globex. It rains a lot."))
@@ -101,8 +101,8 @@ def test_what_was_told_next_is_what_the_text_says_next_whatever_the_reply_lists_
 
 
 def test_a_content_in_other_words_keeps_its_place_in_the_reply() -> None:
-    told = [("Ann", "is a nurse"), ("Bob", "Bob naps."), ("Eve", "moved far away")]
-    listed = [{"name": name, "type": "person", "content": it, "confidence": 0.9} for name, it in told]
+    statements = [("Ann", "is a nurse"), ("Bob", "Bob naps."), ("Eve", "moved far away")]
+    listed = [{"name": name, "type": "person", "content": it, "confidence": 0.9} for name, it in statements]
     pair = Pair(model=saying(extract=json.dumps({"entities": listed}))).run()
     pair.ask(Remember(1, "Ann nurses the ill. Bob naps. Eve left."))
     assert after(pair, "nurse") == [("is a nurse", "Bob naps.")]
@@ -115,7 +115,7 @@ def test_what_is_a_hit_itself_is_not_shown_again() -> None:
     assert after(pair, "Alice") == [("Alice sings.", "Bob rests"), ("Alice naps.", "")]
 
 
-def test_what_was_told_next_holds_the_filter_or_is_not_shown() -> None:
+def test_the_next_fact_passes_the_filter_or_is_not_shown() -> None:
     pair = Pair().run()
     pair.ask(Remember(1, "It naps", extract=False, metadata=(("seen", "by all"),)))
     pair.ask(Remember(2, "It sings", extract=False))
@@ -125,7 +125,7 @@ def test_what_was_told_next_holds_the_filter_or_is_not_shown() -> None:
     assert after(pair, "naps", where=(("metadata", "contains", ("seen", "by none")),)) == []
 
 
-def test_of_several_facts_told_after_one_the_first_is_shown() -> None:
+def test_the_first_of_several_facts_stated_after_one_is_shown() -> None:
     pair = Pair().run()
     for at_ms, text in enumerate(("It naps", "It sings", "It naps", "It rests")):
         pair.now_ms = at_ms
@@ -135,8 +135,8 @@ def test_of_several_facts_told_after_one_the_first_is_shown() -> None:
     assert after(pair, "naps") == [("It naps", "It rests")]
 
 
-def test_what_was_told_next_and_cannot_be_read_is_left_out_and_said_to_be() -> None:
-    pair = told()
+def test_a_next_fact_that_cannot_be_read_is_left_out_and_reported() -> None:
+    pair = remember_two_facts()
     pair.step(Recall(3, "Where does Alice work?"))
     while not isinstance(getattr(pair.pending[0], "query", None), ByFilter):
         pair.answer()
@@ -155,14 +155,14 @@ def test_what_was_told_next_and_cannot_be_read_is_left_out_and_said_to_be() -> N
     ],
 )  # fmt: skip
 def test_conditions_narrow_what_is_found(where: Any, names: list[str]) -> None:
-    found = told().ask(Recall(3, "Alice and Bob", min_score_ppm=1, where=where))
+    found = remember_two_facts().ask(Recall(3, "Alice and Bob", min_score_ppm=1, where=where))
     assert sorted(hit.name for hit in hits(found)) == names
 
 
 @pytest.mark.parametrize("where", [(("user", "ne", SCOPE.user),), (("uri", "eq", None),)])
-def test_a_filter_that_leaves_nobody_asks_for_nobody(where: Any) -> None:
+def test_a_filter_that_excludes_everything_reads_nothing(where: Any) -> None:
     """M12.1, M5.22: neither embedder nor storage is asked, and that was no question."""
-    pair = told()
+    pair = remember_two_facts()
     pair.step(Recall(3, "Alice and Bob", where=where))
     assert pair.pending == []
     assert hits(pair.replies[3].outcome) == []
@@ -170,7 +170,7 @@ def test_a_filter_that_leaves_nobody_asks_for_nobody(where: Any) -> None:
 
 
 def test_each_list_is_asked_for_twice_the_limit_with_the_whole_filter() -> None:
-    pair = told()
+    pair = remember_two_facts()
     pair.step(Recall(3, "Alice", limit=4, time_range=(1, 9), types=("person",), min_score_ppm=0))
     pair.answer()
     where = conditions(("person",), 1, 9)
@@ -184,7 +184,7 @@ def test_each_list_is_asked_for_twice_the_limit_with_the_whole_filter() -> None:
 
 
 def test_each_fact_about_a_name_is_a_hit_of_its_own_and_the_limit_counts_facts() -> None:
-    pair = told()
+    pair = remember_two_facts()
     pair.ask(Remember(3, "Alice likes tea"))
     found = hits(pair.ask(Recall(4, "Does Alice like tea at Acme?", min_score_ppm=1)))
     assert sorted((it.name, it.content) for it in found if it.name == "Alice") == [
@@ -216,7 +216,7 @@ def test_without_options_the_settings_say_how_many_and_how_well() -> None:
 )
 def test_filters_hold_before_anything_is_cut(options: dict[str, Any], found: list[str]) -> None:
     wanted = Recall(3, "Alice Bob Acme", **{"min_score_ppm": 1, **options})
-    assert [hit.id for hit in hits(told().ask(wanted))] == found
+    assert [hit.id for hit in hits(remember_two_facts().ask(wanted))] == found
 
 
 # The better of both lists, in a total order.
@@ -265,8 +265,8 @@ def test_a_row_that_scores_otherwise_than_asked_for_is_no_hit(score_ppm: int | N
 def those_at_home(speaker: str | None, query: str, others: int = 1, limit: int | None = None) -> list[str]:
     """Return the contents of the hits of a memory in which Ann and others live somewhere."""
     names = ["Bob", *(f"Cy{number}" for number in range(1, others))]
-    told = [(name, "lives in Oslo") for name in names] + [("Ann", "I live in the old town of Rome")]
-    elements = [{"name": name, "type": "person", "content": it, "confidence": 0.9} for name, it in told]
+    statements = [(name, "lives in Oslo") for name in names] + [("Ann", "I live in the old town of Rome")]
+    elements = [{"name": name, "type": "person", "content": it, "confidence": 0.9} for name, it in statements]
     pair = Pair(model=saying(extract=json.dumps({"entities": elements}))).run()
     pair.ask(Remember(1, "Noted.", evolve=False))
     pair.ask(Remember(2, "Some people live on boats.", extract=False))
@@ -317,7 +317,7 @@ def test_whether_a_query_speaks_of_its_speaker(case: dict[str, str]) -> None:
 
 
 def test_without_vectors_words_find_it_and_the_reply_says_so() -> None:
-    outcome = told().ask(Recall(3, "Alice"), Embed)
+    outcome = remember_two_facts().ask(Recall(3, "Alice"), Embed)
     assert [hit.id for hit in hits(outcome)] == [ACME]
     assert getattr(outcome, "degraded", None) == (Degraded("embed:words_only", "unavailable"),)
 
@@ -333,7 +333,7 @@ def test_without_vectors_words_find_it_and_the_reply_says_so() -> None:
     ],
 )
 def test_an_unsound_vector_is_no_vector(vectors: tuple[tuple[int, ...], ...], reason: str) -> None:
-    pair = told()
+    pair = remember_two_facts()
     (embed,) = pair.step(Recall(3, "Alice"))
     pair.pending.clear()
     (read,) = pair.step(Embedded(embed.request_id, vectors))
@@ -344,7 +344,7 @@ def test_an_unsound_vector_is_no_vector(vectors: tuple[tuple[int, ...], ...], re
 
 
 def test_an_unsound_vector_takes_none_from_the_other_variants() -> None:
-    pair = told(model=saying(expand='["drinks", "beverages"]'))
+    pair = remember_two_facts(model=saying(expand='["drinks", "beverages"]'))
     pair.step(Recall(3, "tea", deep=True))
     pair.answer()
     embed = pair.pending.pop()
@@ -360,7 +360,7 @@ def test_an_unsound_vector_takes_none_from_the_other_variants() -> None:
 
 
 def test_a_failed_search_by_vector_leaves_the_words() -> None:
-    pair = told()
+    pair = remember_two_facts()
     pair.step(Recall(3, "Alice"))
     pair.answer()
     pair.fail("refused")
@@ -370,7 +370,7 @@ def test_a_failed_search_by_vector_leaves_the_words() -> None:
 
 
 def test_a_failed_search_by_words_is_an_error_and_no_access() -> None:
-    pair = told()
+    pair = remember_two_facts()
     before = pair.memory.state.tiers
     assert pair.ask(Recall(3, "Alice"), Read) == Failed(StorageFailed("by_words", "unavailable", 3))
     assert pair.memory.state.tiers == before
@@ -453,7 +453,7 @@ def test_a_refused_rewrite_is_named_and_the_query_is_searched_as_it_was(reply: s
         (QUERY, Resolution("unchanged", QUERY, TERMS, turn_count=2)),
     ],
 )
-def test_an_adopted_rewrite_is_told_and_nothing_is_degraded(reply: str, resolution: Resolution) -> None:
+def test_an_adopted_rewrite_is_reported_and_nothing_is_degraded(reply: str, resolution: Resolution) -> None:
     outcome = rewriting(reply).ask(ASKED)
     assert (recalled(outcome).resolution, recalled(outcome).variants) == (resolution, (resolution.query,))
     assert degraded(outcome) == []
@@ -502,7 +502,7 @@ def test_a_model_that_is_away_is_asked_twice_and_costs_the_rewrite() -> None:
 
 
 def test_without_a_rewrite_the_query_still_finds_what_it_names() -> None:
-    pair = told()
+    pair = remember_two_facts()
     query = "Did Alice like that?"
     outcome = pair.ask(Recall(3, query, turns=TURNS, deep=False, min_score_ppm=1), AskModel)
     assert ACME in [hit.id for hit in hits(outcome)]
@@ -535,7 +535,7 @@ def test_another_query_or_other_turns_are_asked_anew(other: Recall) -> None:
     assert again(pair, other) == ["rewrite"]
 
 
-def test_turns_that_nobody_is_shown_make_no_difference() -> None:
+def test_turns_that_are_not_shown_make_no_difference() -> None:
     pair = rewriting(REWRITE)
     pair.ask(ASKED)
     assert again(pair, structs.replace(ASKED, turns=(*TURNS, Turn("user", " ")))) == []
@@ -637,7 +637,7 @@ def test_the_query_stands_first_and_each_variant_once(
 
 
 def test_a_model_that_is_away_costs_the_variants() -> None:
-    outcome = told().ask(Recall(3, "Alice", deep=True), AskModel)
+    outcome = remember_two_facts().ask(Recall(3, "Alice", deep=True), AskModel)
     assert recalled(outcome).variants == ("Alice",)
     assert degraded(outcome) == [("expand:single", "unavailable", 1)]
     assert [hit.id for hit in hits(outcome)] == [ACME]
@@ -703,7 +703,7 @@ def answered(pair: Pair) -> Pair:
 
 def two_variants() -> Pair:
     """A deep recall of Alice, with Bob as its variant."""
-    pair = told()
+    pair = remember_two_facts()
     pair.model = saying(expand='["Bob"]')
     pair.step(Recall(3, "Alice", deep=True))
     return pair
@@ -733,7 +733,7 @@ def test_a_search_by_words_that_fails_for_any_variant_is_an_error(place: int) ->
 
 
 def test_a_floor_holds_for_relevance_and_never_for_the_fused_score() -> None:
-    pair = told()
+    pair = remember_two_facts()
     pair.model = saying(expand='["zzz"]')
     (hit,) = hits(pair.ask(Recall(3, "Acme", deep=True, min_score_ppm=815_000)))
     assert (hit.id, hit.relevance_ppm, hit.score_ppm) == (ACME, 934_655, 804_258)
@@ -743,7 +743,7 @@ def test_a_floor_holds_for_relevance_and_never_for_the_fused_score() -> None:
 
 
 def test_each_hit_is_an_access_and_only_a_hit() -> None:
-    pair = told()
+    pair = remember_two_facts()
     pair.now_ms = 70
     pair.ask(Recall(3, "Acme"))
     records = pair.memory.state.tiers.access.records
@@ -754,7 +754,7 @@ def test_each_hit_is_an_access_and_only_a_hit() -> None:
 
 
 def test_the_last_query_is_the_one_that_was_answered() -> None:
-    pair = told()
+    pair = remember_two_facts()
     pair.ask(Recall(3, "Alice?"))
     pair.ask(Recall(4, "Bob?"), Read)
     assert pair.ask(Get(5, "__last_query")) == Done(b"Alice?")
@@ -764,7 +764,7 @@ def test_the_last_query_is_the_one_that_was_answered() -> None:
 
 
 def test_get_gives_a_current_fact_or_an_ended_one_or_none() -> None:
-    pair = told()
+    pair = remember_two_facts()
     assert getattr(pair.ask(GetEntity(3, ACME)), "value", None) == body(pair, "entity")
     pair.ask(UpdateEntity(4, ACME, "works at Globex"))
     ended = body(pair, "ended")
@@ -781,7 +781,7 @@ def body(pair: Pair, kind: str) -> object:
 
 
 def test_count_counts_current_facts_of_the_scope_and_types() -> None:
-    pair = told()
+    pair = remember_two_facts()
     other = Pair(storage=pair.storage, scope=structs.replace(SCOPE, agent="a2")).run()
     other.ask(Remember(1, "Carol sings"))
     pair.ask(Remember(3, "Umi helps"))
@@ -797,7 +797,11 @@ def test_count_counts_current_facts_of_the_scope_and_types() -> None:
 
 def test_a_read_that_fails_is_an_error_and_not_nothing() -> None:
     failed = Failed(StorageFailed("read", "unavailable", 3))
-    assert told().ask(GetEntity(3, ACME), Read) == told().ask(Count(3), Read) == failed
+    assert (
+        remember_two_facts().ask(GetEntity(3, ACME), Read)
+        == remember_two_facts().ask(Count(3), Read)
+        == failed
+    )
 
 
 # Dates of a question.
@@ -806,7 +810,7 @@ SATURDAY_MS = 20_785 * 86_400_000  # 2026-11-28
 NAPS = id_of_note("Alice naps today (2026-11-28)")
 
 
-def told_on_saturday(model: Model = plain, config: Config = QUIET) -> Pair:
+def remember_on_saturday(model: Model = plain, config: Config = QUIET) -> Pair:
     """A note of Saturday, and one without a date; it is Sunday now."""
     pair = Pair(model=model, config=config).run()
     pair.now_ms = SATURDAY_MS
@@ -830,8 +834,8 @@ def asked_texts(pair: Pair, request: Recall) -> tuple[list[tuple[str, ...]], lis
     return embedded, searched
 
 
-def test_what_was_told_of_a_day_is_found_by_the_date_of_the_question() -> None:
-    pair = told_on_saturday()
+def test_a_fact_of_a_day_is_found_by_the_date_of_the_question() -> None:
+    pair = remember_on_saturday()
     embedded, searched = asked_texts(pair, Recall(3, "who rested yesterday?", deep=False))
     assert embedded == [("who rested yesterday?",)]
     assert searched == ["who rested yesterday?", "who rested yesterday (2026-11-28)?"]
@@ -842,7 +846,7 @@ def test_what_was_told_of_a_day_is_found_by_the_date_of_the_question() -> None:
 
 
 def test_each_variant_has_its_dates() -> None:
-    pair = told_on_saturday(saying(expand='["Alice last week", "a nap"]'))
+    pair = remember_on_saturday(saying(expand='["Alice last week", "a nap"]'))
     embedded, searched = asked_texts(pair, Recall(3, "who rested today?", deep=True))
     assert embedded == [("who rested today?", "Alice last week", "a nap")]
     days = [f"Alice last week (2026-11-{day})" for day in range(16, 23)]
@@ -853,7 +857,7 @@ def test_each_variant_has_its_dates() -> None:
 
 def test_a_question_that_says_when_finds_no_less() -> None:
     """Two of three terms are enough, two of six would not be."""
-    pair = told_on_saturday()
+    pair = remember_on_saturday()
     request = Recall(3, "Bob light yesterday", deep=False, min_score_ppm=600_000)
     pair.step(request)
     pair.fail("refused")  # no vector has a part in it
@@ -866,7 +870,7 @@ def test_a_question_that_says_when_finds_no_less() -> None:
 
 
 def test_the_day_is_that_of_the_request_however_long_its_questions_take() -> None:
-    pair = told_on_saturday(saying(expand="[]"), structs.replace(QUIET, utc_offset_minutes=60))
+    pair = remember_on_saturday(saying(expand="[]"), structs.replace(QUIET, utc_offset_minutes=60))
     pair.now_ms -= 3_600_000 + 1  # the last millisecond of Saturday, by the clocks of the users
     pair.step(Recall(3, "tonight", deep=True))
     pair.now_ms += 10
@@ -883,7 +887,7 @@ def test_the_day_is_that_of_the_request_however_long_its_questions_take() -> Non
 
 @pytest.mark.parametrize("texts", [((0, "tonight"),), ((0, "tonight"), (0, "tonight (2026-11-28)")), ()])
 def test_the_texts_of_a_search_are_restored_only_with_their_dates(texts: tuple[tuple[int, str], ...]) -> None:
-    pair = told_on_saturday()
+    pair = remember_on_saturday()
     pair.step(Recall(3, "tonight", deep=False))
     assert Memory.restore(pair.memory.snapshot(), life=0).digest() == pair.memory.digest()
     (operation,) = pair.memory.state.operations.values()

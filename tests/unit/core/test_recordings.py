@@ -22,8 +22,8 @@ STEPS = (
 
 
 def lines() -> list[str]:
-    told = [HEAD.line(), STEPS[0].line(), digest_line(()), STEPS[1].line(), STEPS[2].line()]
-    return [*told, digest_line((Reply(1, Done(7)),)), ""]
+    lines = [HEAD.line(), STEPS[0].line(), digest_line(()), STEPS[1].line(), STEPS[2].line()]
+    return [*lines, digest_line((Reply(1, Done(7)),)), ""]
 
 
 def test_what_was_written_is_read() -> None:
@@ -51,7 +51,7 @@ def test_a_last_line_that_is_cut_off_is_left_out(cut: int) -> None:
         (json.dumps({"umi": "recording", "version": 1, "scope": "a", "config": ""}), "not a recording"),
     ],
 )  # fmt: skip
-def test_a_head_that_is_none_is_told(line: str, sentence: str) -> None:
+def test_a_malformed_head_is_reported(line: str, sentence: str) -> None:
     with pytest.raises(Rejected, match=sentence) as rejected:
         read_recording("\n".join([line, *lines()[1:]]))
     assert isinstance(rejected.value.errors[0], StateDamaged | BadVersion)
@@ -62,7 +62,7 @@ def test_a_head_that_is_none_is_told(line: str, sentence: str) -> None:
     ["7", "[]", "[1]", "nothing", "[" * 100_000, '[1, ""]', '[1, "%"]', f'[true, "{pack_value(Wake())}"]',
      f'[1, "{pack_value(HEAD.scope)}"]'],
 )  # fmt: skip
-def test_a_line_that_is_no_step_is_told_with_its_number(line: str) -> None:
+def test_a_line_that_is_no_step_is_reported_with_its_number(line: str) -> None:
     with pytest.raises(Rejected, match="line 3 is no step of a recording"):
         read_recording("\n".join([HEAD.line(), STEPS[0].line(), line, STEPS[1].line(), ""]))
 

@@ -29,7 +29,7 @@ SMALL = structs.replace(QUIET, core_bytes_max=4_096)
 HELPS, TEA = id_of_fact("Umi", "helps"), id_of_fact("Alice", "likes tea")
 
 
-def lived() -> Pair:
+def fill_every_tier() -> Pair:
     """A life with something in every tier."""
     pair = Pair(now_ms=5, config=EASY).run()
     pair.ask(Remember(1, "Umi helps. Alice likes tea"))
@@ -40,7 +40,7 @@ def lived() -> Pair:
 
 
 def test_a_restart_restores_what_was_committed_and_nothing_volatile() -> None:
-    first = lived()
+    first = fill_every_tier()
     later = Pair(storage=first.storage, now_ms=9).run()
     before, after = first.memory.state.tiers, later.memory.state.tiers
     assert later.memory.state.epoch == 2
@@ -54,7 +54,7 @@ def test_a_restart_restores_what_was_committed_and_nothing_volatile() -> None:
 
 
 def test_two_restarts_find_the_same() -> None:
-    storage = lived().storage
+    storage = fill_every_tier().storage
     one, two = Pair(storage=storage).run(), Pair(storage=storage).run()
     assert structs.replace(one.memory.state, epoch=3) == two.memory.state
 
@@ -73,7 +73,7 @@ def test_an_empty_storage_is_an_empty_memory_of_epoch_one() -> None:
 @pytest.mark.parametrize("kind", ["unavailable", "timeout", "refused", "full", "too_long", "rate_limited"])
 @pytest.mark.parametrize("answered", range(4))
 def test_whatever_fails_at_whichever_row_is_tried_again_without_end(kind: FailureKind, answered: int) -> None:
-    later = Pair(storage=lived().storage)
+    later = Pair(storage=fill_every_tier().storage)
     later.step(Wake())
     for _ in range(answered):
         later.answer()
@@ -89,7 +89,7 @@ def test_whatever_fails_at_whichever_row_is_tried_again_without_end(kind: Failur
 
 @pytest.mark.parametrize("row_kind", ["epoch", "core", "access"])
 def test_a_damaged_row_is_no_data_and_is_waited_for(row_kind: str) -> None:
-    later = Pair(storage=lived().storage)
+    later = Pair(storage=fill_every_tier().storage)
     later.step(Wake())
     while f"'{row_kind}'" not in str(later.until(Read).query):
         later.answer()
@@ -153,8 +153,8 @@ def test_nothing_that_an_earlier_life_sent_lands_later() -> None:
     assert first.replies[1].outcome == Failed(Deposed(1))
 
 
-def test_what_was_due_when_a_life_is_deposed_is_not_sent() -> None:
-    """One remember waits to ask again, and is due in the very step in which another one is told the epoch."""
+def test_what_was_scheduled_when_a_process_is_fenced_is_not_sent() -> None:
+    """One remember waits to ask again, and is due in the very step in which another one reads the epoch."""
     first = Pair().run()
     first.step(Remember(1, "Alice likes tea"))
     first.fail("unavailable")
@@ -167,7 +167,7 @@ def test_what_was_due_when_a_life_is_deposed_is_not_sent() -> None:
     assert first.memory.state.phase == "deposed"
 
 
-def test_a_life_deposed_while_it_recovers_stops_instead_of_spinning() -> None:
+def test_a_process_fenced_while_it_recovers_stops_instead_of_spinning() -> None:
     full = Pair(config=EASY).run()
     full.ask(Remember(1, "Alice likes tea"))
     full.ask(Rebalance(2))
@@ -188,7 +188,7 @@ def test_a_life_deposed_while_it_recovers_stops_instead_of_spinning() -> None:
 
 
 def test_entries_leave_when_limits_were_lowered_and_text_never_does() -> None:
-    pair = lived()
+    pair = fill_every_tier()
     pair.ask(SetBlock(10, "goals", "x" * 4_070))
     assert pair.ask(InCore(11, TEA)) == Done(True)
     later = Pair(storage=pair.storage, config=SMALL).run()
@@ -200,8 +200,8 @@ def test_entries_leave_when_limits_were_lowered_and_text_never_does() -> None:
 
 
 def fitted() -> Pair:
-    """A life with less room whose core is stored as it fits, and that has not heard of it."""
-    pair = lived()
+    """A life with less room whose core is stored as it fits, and that has no answer about it."""
+    pair = fill_every_tier()
     pair.ask(SetBlock(10, "goals", "x" * 4_070))
     later = Pair(storage=pair.storage, config=SMALL)
     later.step(Wake())
@@ -231,7 +231,7 @@ def test_a_fit_that_an_earlier_plan_won_is_read_again() -> None:
 
 
 def test_what_waited_is_answered_in_order_when_recovery_ends() -> None:
-    later = Pair(storage=lived().storage)
+    later = Pair(storage=fill_every_tier().storage)
     for request in (CoreBytes(1), Recall(2, "Alice"), InCore(3, HELPS)):
         later.step(request)
     later.run()

@@ -1,4 +1,4 @@
-"""Goal: a session that ends leaves one reflection, of all that was told in it, and names its sources (H5)."""
+"""Goal: a session that ends leaves one reflection, of all its statements, and names its sources (H5)."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ class World:
     def __init__(self) -> None:
         self.says, self.shown = "<summary>so it was</summary>", list[list[str]]()
         self.pair = Pair(
-            model=saying(memories=NOTHING, describe_image="a cat", reflect=self.heard), config=QUIET
+            model=saying(memories=NOTHING, describe_image="a cat", reflect=self.answer), config=QUIET
         ).run()
         self.count = 10
         outcome = self.pair.ask(CreateSession(1))
@@ -33,14 +33,14 @@ class World:
         self.session = outcome.value.session_id
         self.key = reflection_id(SCOPE, self.session)
 
-    def heard(self, prompt: str) -> str:
+    def answer(self, prompt: str) -> str:
         self.shown.append(input_of(prompt, "texts"))
         return self.says
 
     def tell(self, text: str, uri: str | None = None, session: str | None = None, **options: Any) -> str:
         self.count += 1
-        told_in = session or self.session
-        request = Memorize(self.count, text, uri=uri, session_id=told_in, **options)
+        own_session = session or self.session
+        request = Memorize(self.count, text, uri=uri, session_id=own_session, **options)
         return memorized(self.pair, request).resource_id
 
     def outcome(self, *absent: type[AskModel | Embed | Read | Commit], session: str | None = None) -> Any:
@@ -79,7 +79,7 @@ def test_a_reflection_names_what_it_was_made_of_and_is_found_by_what_it_says() -
     assert (stored.session_id, stored.started_ms, stored.degraded) == (world.session, 1, False)
 
 
-def test_a_second_end_asks_nobody_and_writes_nothing() -> None:
+def test_a_second_end_asks_nothing_and_writes_nothing() -> None:
     world = World()
     world.tell("tea")
     first = world.end()
@@ -88,7 +88,7 @@ def test_a_second_end_asks_nobody_and_writes_nothing() -> None:
     assert world.pair.rows("reflection") == before
 
 
-def test_what_is_told_later_gets_into_it() -> None:
+def test_later_facts_get_into_it() -> None:
     world = World()
     tea = world.tell("tea", happened_ms=1)
     world.end()
@@ -153,9 +153,9 @@ def test_vectors_of_another_number_are_none() -> None:
     assert world.vector() is None
 
 
-def test_where_nothing_was_told_there_is_no_reflection() -> None:
+def test_without_facts_there_is_no_reflection() -> None:
     world = World()
-    world.pair.model = saying(memories=NOTHING, describe_image="", reflect=world.heard)
+    world.pair.model = saying(memories=NOTHING, describe_image="", reflect=world.answer)
     picture = world.tell("data:image/png,x", modality="image")  # of which nothing is known
     assert world.end() == Reflected(None, "unchanged")
     world.delete("resource", picture)
@@ -166,11 +166,11 @@ def test_where_nothing_was_told_there_is_no_reflection() -> None:
     assert (world.pair.row("reflection", world.key), world.vector()) == (None, None)
 
 
-def test_parts_of_a_text_are_not_told_twice_and_a_picture_by_what_it_shows() -> None:
+def test_parts_of_a_text_are_not_read_twice_and_a_picture_by_its_description() -> None:
     world = World()
     world.tell("data:image/png,x", modality="image", happened_ms=0)
     lines = ",".join('{"content": "tea"}' for _ in range(QUIET.segment_line_count_min))
-    world.pair.model = saying(memories=NOTHING, segment="", reflect=world.heard)
+    world.pair.model = saying(memories=NOTHING, segment="", reflect=world.answer)
     world.tell(f"[{lines}]", modality="conversation")
     world.end()
     assert [text.split("\n")[0] for text in world.shown[0]] == ["a cat", "[0] [user]: tea"]
@@ -186,7 +186,7 @@ def test_of_too_much_the_last_is_shown() -> None:
     assert len(world.end().sources) == SOURCE_COUNT_MAX
 
 
-def test_who_is_no_member_is_told_that_there_is_no_session() -> None:
+def test_an_agent_that_is_no_member_gets_session_not_found() -> None:
     world = World()
     unknown = session_id(SCOPE, 7, 7)
     assert world.outcome(session=unknown) == Refused(SessionNotFound(unknown))

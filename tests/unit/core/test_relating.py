@@ -143,7 +143,7 @@ def crowded(pair: Pair, key: str, count: int) -> None:
 @pytest.mark.parametrize(
     ("count", "kept", "dropped_count"), [(RELATION_COUNT_MAX - 1, 1, 0), (RELATION_COUNT_MAX, 0, 1)]
 )
-def test_a_fact_takes_a_hundred_relations_and_what_is_left_out_is_told(
+def test_a_fact_takes_a_hundred_relations_and_the_number_left_out_is_reported(
     count: int, kept: int, dropped_count: int
 ) -> None:
     pair = carol_snores("contradict")
@@ -183,7 +183,7 @@ def test_of_two_facts_that_contradict_both_say_so_and_the_older_one_ends() -> No
     assert {hit.id: hit.contradicts for hit in outcome.value.hits} == {BOB: (f"{CAROL}@1",)}
 
 
-def test_an_ended_fact_that_is_told_again_keeps_what_it_contradicts() -> None:
+def test_an_ended_fact_that_is_remembered_again_keeps_what_it_contradicts() -> None:
     pair = carol_snores("contradict")
     pair.ask(Remember(1, "Bob snores"))
     pair.model = plain

@@ -105,14 +105,14 @@ def test_a_known_fact_is_unchanged_and_still_counts_as_access() -> None:
     assert (len(pair.rows("entity")), pair.memory.state.tiers.access.records[TEA].count) == (1, 2)
 
 
-def test_a_forgotten_fact_that_is_told_again_is_new() -> None:
+def test_a_forgotten_fact_that_is_remembered_again_is_new() -> None:
     pair = Pair().run()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Forget(2, TEA))
     assert remembered(pair.ask(Remember(3, "Alice likes tea"))).entities == (Stored(TEA, 1, "created"),)
 
 
-def test_a_note_is_stored_once_in_whatever_case_it_is_told() -> None:
+def test_a_note_is_stored_once_in_whatever_case_it_is_stated() -> None:
     pair = Pair().run()
     first = remembered(pair.ask(Remember(1, "Buy MILK", extract=False))).entities
     again = remembered(pair.ask(Remember(2, "buy  milk", extract=False))).entities
@@ -187,7 +187,7 @@ CUT_OFF = """{"entities": [{"name": "Ann", "type": "person", "content": "Ann liv
 
 
 @pytest.mark.parametrize("reply", [CUT_OFF, "", "I would rather not."])
-def test_a_model_that_is_told_what_was_wrong_with_its_reply_answers_well(reply: str) -> None:
+def test_a_model_that_sees_the_error_of_its_reply_answers_well(reply: str) -> None:
     prompts = list[str]()
 
     def extract(prompt: str) -> str:
@@ -206,7 +206,7 @@ def test_a_model_that_is_told_what_was_wrong_with_its_reply_answers_well(reply: 
 
 
 @pytest.mark.parametrize(("speaker", "kept_as"), [(None, "note"), ("Zoë", "person")])
-def test_what_somebody_says_of_themselves_is_found_again(speaker: str | None, kept_as: str) -> None:
+def test_what_speakers_say_of_themselves_is_found_again(speaker: str | None, kept_as: str) -> None:
     pair = Pair(model=truth).run()
     outcome = pair.ask(Remember(1, "I am allergic to nuts. Ann called.", speaker=speaker))
     assert degraded(outcome) == [("extract:uncovered", "passed_over", 1)]
@@ -232,7 +232,7 @@ def test_without_extraction_the_text_is_notes_and_nothing_is_degraded() -> None:
     assert degraded(pair.run().replies[1].outcome) == []
 
 
-def test_what_the_model_said_wrongly_is_dropped_and_told() -> None:
+def test_a_wrong_part_of_a_reply_of_the_model_is_dropped_and_reported() -> None:
     reply = json.dumps(
         {"entities": [7, {"name": "Alice", "content": "likes tea", "confidence": 0.1}, {"name": "he"}]}
     )
@@ -287,7 +287,7 @@ def test_a_required_read_that_fails_is_an_error_and_nothing_changes() -> None:
     assert pair.memory.state.tiers.session.interaction_count == 0
 
 
-def test_a_full_storage_is_told_at_once() -> None:
+def test_a_full_storage_is_reported_without_a_retry() -> None:
     pair = Pair().run()
     pair.step(Remember(1, "Alice likes tea"))
     pair.until(Commit)
@@ -351,7 +351,7 @@ def test_three_conflicts_are_the_end_and_nothing_changed() -> None:
 # Request keys.
 
 
-def test_a_known_request_key_is_answered_from_its_receipt_whoever_asks() -> None:
+def test_a_known_request_key_is_answered_from_its_receipt_for_every_request() -> None:
     pair = Pair().run()
     first = remembered(pair.ask(Remember(1, "Alice likes tea", request_key="k")))
     before = pair.storage.digest()
@@ -415,8 +415,8 @@ def routing(**rows: tuple[str, bool, float]) -> Model:
     def choose(prompt: str) -> str:
         fields = ("entity_id", "block", "promote", "confidence")
         asked = [one for one in input_of(prompt, "entities") if one["name"] in rows]
-        told = [dict(zip(fields, (one["entity_id"], *rows[one["name"]]), strict=True)) for one in asked]
-        return json.dumps(told)
+        routes = [dict(zip(fields, (one["entity_id"], *rows[one["name"]]), strict=True)) for one in asked]
+        return json.dumps(routes)
 
     return saying(route=choose)
 
@@ -427,8 +427,8 @@ ROUTED = structs.replace(QUIET, semantic_routing=True)
 def test_the_model_may_choose_a_block_and_a_place_in_core() -> None:
     pair = Pair(config=ROUTED, model=routing(Alice=("goals", True, 0.9), Bob=("facts", True, 0.7))).run()
     value = remembered(pair.ask(Remember(1, "Alice likes tea. Bob snores")))
-    told = [(one.block, one.routed_by, one.cause, one.outcome) for one in value.routing]
-    assert told == [("goals", "model", None, "promoted"), ("facts", "model", "promote_low", "not_asked")]
+    decisions = [(one.block, one.routed_by, one.cause, one.outcome) for one in value.routing]
+    assert decisions == [("goals", "model", None, "promoted"), ("facts", "model", "promote_low", "not_asked")]
     assert (value.promoted, entity(pair, SNORES).block) == ((TEA,), "facts")
     assert pair.ask(InCore(2, TEA)) == Done(True)
     assert pair.ask(LastRoutingDecisions(3)) == Done(value.routing)
@@ -481,7 +481,7 @@ def lose(pair: Pair, key: str = TEA) -> None:
     pair.land(Commit((put(SCOPE, "entity", key, None),), ()))
 
 
-def test_a_fact_in_core_whose_row_was_lost_stays_in_its_block_when_it_is_told_again() -> None:
+def test_a_fact_in_core_whose_row_was_lost_stays_in_its_block_when_it_is_remembered_again() -> None:
     choice = {"Alice": ("goals", True, 0.9)}
     pair = Pair(config=ROUTED, model=lambda task, prompt: routing(**choice)(task, prompt)).run()
     pair.ask(Remember(1, "Alice likes tea"))
@@ -492,7 +492,7 @@ def test_a_fact_in_core_whose_row_was_lost_stays_in_its_block_when_it_is_told_ag
     assert [block.kind for block in pair.memory.state.tiers.core.blocks] == ["goals"]
 
 
-def test_a_fact_that_had_to_leave_for_a_stronger_one_is_told() -> None:
+def test_a_fact_that_is_evicted_for_a_stronger_one_is_reported() -> None:
     config = structs.replace(ROUTED, core_entry_count_max=1)
     both = routing(Alice=("human", True, 0.9), Bob=("human", True, 0.9))
     pair = Pair(config=config, model=both).run()
@@ -558,7 +558,7 @@ def test_a_late_answer_of_the_model_is_not_taken() -> None:
     assert remembered(pair.replies[1].outcome).entities == (Stored(TEA, 1, "created"),)
 
 
-def test_a_receipt_tells_what_the_reply_told() -> None:
+def test_a_receipt_has_what_the_reply_had() -> None:
     pair = Pair().run()
     value = remembered(pair.ask(Remember(1, "Alice likes tea")))
     (row,) = pair.rows("receipt")

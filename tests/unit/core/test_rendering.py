@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, plain, rows, told, whole
+from tests.spec_tables import Row, plain, read_cell, rows, whole
 from tests.spec_tables import text as exact
 from umi_core.text import core_text, has_control, has_unwritable, tidy
 from umi_core.tiers.core import CoreTier, core_of
@@ -43,8 +43,8 @@ def test_importance_is_rounded_half_up(row: Row) -> None:
 
 @pytest.mark.parametrize("row", rows("memory", "markdown_lines"), ids=lambda row: row["text"])
 def test_a_line_that_markdown_could_read_is_escaped(row: Row) -> None:
-    core = CoreTier((Block("facts", "", told(row["text"])),))
-    shown = f"# Core Memory\n\n## Facts (importance: 0.50)\n{told(row['shown'])}\n\n"
+    core = CoreTier((Block("facts", "", read_cell(row["text"])),))
+    shown = f"# Core Memory\n\n## Facts (importance: 0.50)\n{read_cell(row['shown'])}\n\n"
     assert render_markdown(core) == shown
     assert parse_markdown(render_markdown(core)) == core.blocks
 
@@ -120,13 +120,13 @@ def test_what_is_parsed_renders_the_same(core: CoreTier) -> None:
 def test_a_standard_xml_parser_reads_the_same(core: CoreTier) -> None:
     root = ElementTree.fromstring(render_xml(core))
     assert root.tag == "core_memory"
-    assert tuple(map(xml_block, root)) == tuple(map(told_block, as_rendered(core)))
+    assert tuple(map(xml_block, root)) == tuple(map(list_block_texts, as_rendered(core)))
 
 
-Told = tuple[str, str, str | None, list[tuple[str, str, str]]]
+BlockTexts = tuple[str, str, str | None, list[tuple[str, str, str]]]
 
 
-def xml_block(node: ElementTree.Element) -> Told:
+def xml_block(node: ElementTree.Element) -> BlockTexts:
     body = (node.text or "").removeprefix("\n")
     entries = [(entry.attrib["id"], entry.attrib["name"], entry.text or "") for entry in node]
     return (
@@ -137,7 +137,7 @@ def xml_block(node: ElementTree.Element) -> Told:
     )
 
 
-def told_block(block: Block) -> Told:
+def list_block_texts(block: Block) -> BlockTexts:
     entries = [(entry.entity_id, entry.name, entry.text) for entry in block.entries]
     return block.kind, block.label, block.text, entries
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, maybe, plain, rows, told
+from tests.spec_tables import Row, maybe, plain, read_cell, rows
 from umi_core.config import Config
 from umi_core.json_text import Json, JsonNumber, is_bounded, write_json
 from umi_core.language.extraction import Extraction, parse_extraction
@@ -72,7 +72,7 @@ def payload_of(cell: str) -> Json | UnusableReply:
 
 @pytest.mark.parametrize("row", rows("memory", "find_json"), ids=lambda row: row["reply"])
 def test_the_last_value_that_says_something_of_the_wanted_shape_is_the_payload(row: Row) -> None:
-    assert find_json(told(row["reply"]), WANTED[row["wanted"]]) == payload_of(row["payload"])
+    assert find_json(read_cell(row["reply"]), WANTED[row["wanted"]]) == payload_of(row["payload"])
 
 
 @pytest.mark.parametrize(

@@ -27,15 +27,15 @@ FACTS = category_id(SCOPE, "preferences")
 
 
 class World:
-    """Two facts in one category with a summary; a model that decides as it is told, in turn."""
+    """Two facts in one category with a summary; a model with scripted decisions, in turn."""
 
-    def __init__(self, *decisions: str, **told: str) -> None:
+    def __init__(self, *decisions: str, **replies: str) -> None:
         self.decisions, self.found = list(decisions), list[list[str]]()
         self.finds, self.says = "Likes tea", "<summary>tea and cake</summary>"
         self.pair = Pair(
             model=saying(
                 memories=lambda _: xml(self.finds, "preferences"), decide_need=lambda _: self.decision(),
-                decide_enough=self.verdict, summarise_category=lambda _: self.says, **told
+                decide_enough=self.verdict, summarise_category=lambda _: self.says, **replies
             ),
             config=QUIET,
         ).run()  # fmt: skip
@@ -97,7 +97,7 @@ def test_enough_at_the_categories_is_the_end() -> None:
     assert value.context == f"<categories>\n{hit}\n</categories>\n"
 
 
-def test_who_needs_nothing_is_told_so_and_nothing_is_read() -> None:
+def test_a_category_that_needs_nothing_is_reported_and_nothing_is_read() -> None:
     world = World(NO)
     value = world.retrieve(ASK)
     assert (value.hits, value.tried, value.resolution, value.stop_reason) == ((), (), None, "not_needed")
@@ -146,8 +146,8 @@ def test_scores_first_and_then_the_model() -> None:
 
 
 def test_other_words_that_pass_the_gate_are_searched_from_there_on() -> None:
-    told = f"{YES}<rewritten_query>tea and cake preferences</rewritten_query>"
-    world = World(YES, told, f"{YES}<rewritten_query>something else</rewritten_query>")
+    reply = f"{YES}<rewritten_query>tea and cake preferences</rewritten_query>"
+    world = World(YES, reply, f"{YES}<rewritten_query>something else</rewritten_query>")
     value = world.retrieve(ASK)
     texts = [it.texts for it in world.asked if isinstance(it, Embed)]
     assert texts == [("tea and cake",), ("tea and cake preferences",)]
@@ -156,8 +156,8 @@ def test_other_words_that_pass_the_gate_are_searched_from_there_on() -> None:
 
 
 def test_the_decision_that_something_is_needed_may_bring_the_words() -> None:
-    told = f"{YES}<rewritten_query>Does Ann like tea and cake</rewritten_query>"
-    world = World(told, NO)
+    reply = f"{YES}<rewritten_query>Does Ann like tea and cake</rewritten_query>"
+    world = World(reply, NO)
     value = world.retrieve(
         structs.replace(ASK, query="Does she like tea and cake", turns=(Turn("user", "Ann"),))
     )
@@ -166,7 +166,7 @@ def test_the_decision_that_something_is_needed_may_bring_the_words() -> None:
     assert "rewrite" not in [it.task for it in world.asked if isinstance(it, AskModel)]
 
 
-def test_a_rewrite_of_nobodys_words_is_not_taken() -> None:
+def test_a_rewrite_with_words_of_no_turn_is_not_taken() -> None:
     world = World(f"{YES}<rewritten_query>tea and cake in Oslo</rewritten_query>", NO)
     assert world.retrieve(structs.replace(ASK, turns=(Turn("user", "Ann"),))).query == "tea and cake"
     assert world.retrieve(structs.replace(ASK, op_id=10)).query == "tea and cake"  # without turns
@@ -210,7 +210,7 @@ def test_without_a_model_everything_is_looked_up() -> None:
 def test_a_level_that_gives_nothing_is_not_judged() -> None:
     world = World(YES, YES, YES)
     world.retrieve(ASK)
-    assert len(world.found) == 2  # of the reflections, which there are none of, nobody is asked
+    assert len(world.found) == 2  # there are no reflections, so they are not searched
 
 
 def test_without_an_embedder_words_alone_find_and_never_suffice() -> None:
@@ -222,7 +222,7 @@ def test_without_an_embedder_words_alone_find_and_never_suffice() -> None:
 
 
 @pytest.mark.parametrize(("vectors", "why"), [(((0,) * 64,), "zero"), ((), "wrong number of vectors")])
-def test_why_there_is_no_vector_is_told(vectors: tuple[tuple[int, ...], ...], why: str) -> None:
+def test_the_reason_for_a_missing_vector_is_reported(vectors: tuple[tuple[int, ...], ...], why: str) -> None:
     world = World()
     world.pair.step(Search(9, "tea"))
     effect = world.pair.until(Embed)
@@ -335,13 +335,15 @@ SATURDAY_MS = 20_785 * 86_400_000  # 2026-11-28
 
 
 class DatedWorld(World):
-    """Facts that were told on Saturday, and say `today`; questions come on Sunday."""
+    """Facts of Saturday that say `today`; questions come on Sunday."""
 
-    def __init__(self, **said: str) -> None:
-        super().__init__(**said)
+    def __init__(self, **replies: str) -> None:
+        super().__init__(**replies)
         self.finds = "Ann naps today"
-        told = Memorize(20, "Ann naps today", uri="chat/2", memory_types=("event",), happened_ms=SATURDAY_MS)
-        memorized(self.pair, told)
+        request = Memorize(
+            20, "Ann naps today", uri="chat/2", memory_types=("event",), happened_ms=SATURDAY_MS
+        )
+        memorized(self.pair, request)
         self.pair.now_ms = SATURDAY_MS + 86_400_000
 
     def texts(self) -> list[str]:
@@ -370,7 +372,7 @@ def test_what_a_question_finds_without_its_date_stays_with_the_least_score() -> 
     assert len(by_words) == 2
 
 
-def test_a_level_of_which_one_list_by_words_failed_is_told_and_asked_once_more_as_a_whole() -> None:
+def test_a_level_with_a_failed_list_by_words_is_reported_and_asked_once_more_as_a_whole() -> None:
     world = DatedWorld()
     request = Search(9, "did who yesterday", levels=("entities",), min_score_ppm=600_000)
     outcome = world.ask_failing(
@@ -398,7 +400,7 @@ def test_the_texts_of_a_level_are_restored_only_with_their_dates() -> None:
         Memory.restore(pair.memory.snapshot(), life=0)
 
 
-def test_a_model_is_told_when_what_was_found_was_told_and_when_it_happened() -> None:
+def test_a_prompt_says_when_a_hit_was_remembered_and_when_it_happened() -> None:
     world = DatedWorld(rank='{"ids": ["c1", "c2"]}')
     ask = Retrieve(9, "Ann naps", min_score_ppm=1, levels=("entities", "resources"), rank="model")
     world.retrieve(ask)
@@ -439,7 +441,7 @@ def test_a_filter_narrows_what_is_searched(where: Any, asked: list[str], count: 
     assert sum(map(len, found.values())) == count
 
 
-def test_levels_that_a_filter_leaves_no_row_of_are_told() -> None:
+def test_levels_without_a_row_that_passes_the_filter_are_reported() -> None:
     world = World()
     value = world.retrieve(Search(9, "tea", where=(("user", "eq", "u2"),)))
     assert (value.asked, value.stop_reason) == ((), "nothing_asked")
@@ -469,7 +471,7 @@ def test_conditions_by_name_are_split_at_the_last_two_underscores() -> None:
         ((("metadata", "contains", ("a", 7)),), BadFilterValue),
     ],
 )  # fmt: skip
-def test_a_filter_that_nobody_can_decide_is_refused(where: Any, error: type[BadOption]) -> None:
+def test_an_undecidable_filter_is_refused(where: Any, error: type[BadOption]) -> None:
     outcome = World().outcome(Search(9, "tea", where=where))
     assert isinstance(outcome, Refused)
     assert type(outcome.error) is error
@@ -479,15 +481,18 @@ def test_a_filter_that_nobody_can_decide_is_refused(where: Any, error: type[BadO
 
 
 def test_a_model_is_asked_by_force_though_nothing_refers() -> None:
-    told = {"rewrite": "Does Ann like green tea and cake"}
+    replies = {"rewrite": "Does Ann like green tea and cake"}
     turns = (Turn("user", "Ann drinks green tea"), Turn("user", "and cake"))
     plain, forced = (Search(9, "Does Ann like tea and cake", turns, force=force) for force in (False, True))
-    clear, resolved = World(**told).retrieve(plain).resolution, World(**told).retrieve(forced).resolution
+    clear, resolved = (
+        World(**replies).retrieve(plain).resolution,
+        World(**replies).retrieve(forced).resolution,
+    )
     assert clear is not None
     assert resolved is not None
     assert (clear.outcome, clear.turn_count, clear.certainty_ppm) == ("clear", 0, 1_000_000)
     assert (resolved.query, resolved.turn_count) == ("Does Ann like green tea and cake", 2)
-    assert World(**told).retrieve(structs.replace(forced, turns=())).resolution == clear.__class__(
+    assert World(**replies).retrieve(structs.replace(forced, turns=())).resolution == clear.__class__(
         "clear", "Does Ann like tea and cake"
     )
 
@@ -499,7 +504,7 @@ def test_a_model_is_asked_by_force_though_nothing_refers() -> None:
         ("Somewhere", "rejected", 0), (None, "failed", 500_000),
     ],
 )  # fmt: skip
-def test_how_sure_it_is_is_told_with_and_without_a_model(
+def test_its_confidence_is_replied_with_and_without_a_model(
     reply: str | None, outcome: str, certainty_ppm: int
 ) -> None:
     world = World(rewrite=reply or "")
@@ -510,7 +515,7 @@ def test_how_sure_it_is_is_told_with_and_without_a_model(
     assert (got.outcome, got.certainty_ppm, got.turn_count) == (outcome, certainty_ppm, 1)
 
 
-def test_what_nobody_told_is_half_as_sure() -> None:
+def test_what_was_not_stated_is_half_as_sure() -> None:
     value = World().retrieve(Search(9, "Where does she live"))
     assert value.resolution is not None
     assert (value.resolution.outcome, value.resolution.certainty_ppm) == ("no_context", 500_000)

@@ -1,4 +1,4 @@
-"""Goal: a rewrite is adopted only if it says the same with fewer references, in words that somebody said."""
+"""Goal: a rewrite is adopted only if it says the same with fewer references, in words of the turns."""
 
 import json
 from typing import get_args
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, maybe, rows
-from tests.spec_tables import told as said_in
+from tests.spec_tables import read_cell as said_in
 from tests.spec_tables import words as listed
 from umi_core.language.pronouns import read
 from umi_core.language.replies import UnusableReply
@@ -39,7 +39,7 @@ def verdict(reply: str, query: str = QUERY, turns: tuple[Turn, ...] = TURNS) -> 
     return judge_rewrite(reply, query, turns, HALF_PPM)
 
 
-def told(*texts: str) -> tuple[Turn, ...]:
+def make_turns(*texts: str) -> tuple[Turn, ...]:
     return tuple(Turn("user", text) for text in texts)
 
 
@@ -72,19 +72,19 @@ def test_terms_stand_once_by_first_occurrence() -> None:
 
 
 def test_the_last_turns_that_say_something_are_shown_newest_first_and_cut() -> None:
-    turns = told(*(f"turn {n}" for n in range(12)), " \n", "x" * (TURN_CHARS_MAX + 1))
+    turns = make_turns(*(f"turn {n}" for n in range(12)), " \n", "x" * (TURN_CHARS_MAX + 1))
     shown = shown_turns(turns)
     assert len(shown) == TURN_COUNT_MAX
     assert shown[0].text == "x" * TURN_CHARS_MAX
     assert [turn.text for turn in shown[1:]] == [f"turn {n}" for n in range(11, 2, -1)]
-    assert shown_turns(told("👍" * 600))[0].text == "👍" * TURN_CHARS_MAX
+    assert shown_turns(make_turns("👍" * 600))[0].text == "👍" * TURN_CHARS_MAX
 
 
 # The gate.
 
 
 @pytest.mark.parametrize(
-    ("role", "said", "rewrite", "is_taken"),
+    ("role", "text", "rewrite", "is_taken"),
     [
         ("user", "I left my charger there", "Is my charger safe?", True),
         ("assistant", "I left my charger there", "Is my charger safe?", False),
@@ -96,10 +96,8 @@ def test_the_last_turns_that_say_something_are_shown_newest_first_and_cut() -> N
         ("user", "Ich habe mein Ladegerät verloren", "Is mein Ladegerät safe?", True),
     ],
 )
-def test_a_person_is_added_only_as_somebody_said_it(
-    role: str, said: str, rewrite: str, is_taken: bool
-) -> None:
-    found = judge_rewrite(rewrite, "Is it safe?", (Turn(role, f"{said}, lost"),), HALF_PPM)
+def test_a_person_is_added_only_as_in_a_turn(role: str, text: str, rewrite: str, is_taken: bool) -> None:
+    found = judge_rewrite(rewrite, "Is it safe?", (Turn(role, f"{text}, lost"),), HALF_PPM)
     assert (found.outcome == "resolved") == is_taken
     assert is_taken or found.reason == "changed_person"
 
@@ -133,11 +131,11 @@ def test_nouns_go_with_their_demonstrative_and_endings_may_differ(
 
 @pytest.mark.parametrize("row", rows("memory", "rewrites"), ids=lambda row: row["reply"])
 def test_a_rewrite_has_the_verdict_of_the_table(row: Row) -> None:
-    query, said = said_in(row["query"]), said_in(row["reason or rewrite"])
+    query, outcome = said_in(row["query"]), said_in(row["reason or rewrite"])
     found = verdict(said_in(row["reply"]), query)
     assert (found.outcome, found.confidence_ppm) == (row["outcome"], maybe(row["confidence"]))
-    assert found.query == (said if found.outcome == "resolved" else query)
-    assert found.reason == ("" if found.outcome == "resolved" else said)
+    assert found.query == (outcome if found.outcome == "resolved" else query)
+    assert found.reason == ("" if found.outcome == "resolved" else outcome)
     assert found.terms == tuple(dict.fromkeys(read(query).terms))
 
 
@@ -154,7 +152,7 @@ def reply_of(row: Row) -> str:
 
 @pytest.mark.parametrize("row", rows("memory", "antecedents"), ids=lambda row: row["rewrite"])
 def test_what_is_named_is_checked(row: Row) -> None:
-    turns = shown_turns(told(*said_in(row["turns"])))
+    turns = shown_turns(make_turns(*said_in(row["turns"])))
     query = said_in(row["query"])
     assert resolve_without_model(query, turns, True) is None
     assert judge_rewrite(reply_of(row), query, turns, HALF_PPM).reason == (
@@ -208,8 +206,8 @@ def test_less_than_asked_for_is_unresolved() -> None:
     assert judge_rewrite(reply, query, TURNS, 333_333).confidence_ppm == 333_333
 
 
-def test_words_of_the_terms_may_be_said_outside_of_them() -> None:
-    reply = verdict("Was the login error fixed?", "Was the error fixed?", told("The login is slow"))
+def test_words_of_the_terms_may_stand_outside_of_them() -> None:
+    reply = verdict("Was the login error fixed?", "Was the error fixed?", make_turns("The login is slow"))
     assert (reply.outcome, reply.confidence_ppm) == ("resolved", PPM)
 
 
@@ -226,12 +224,12 @@ def test_words_of_the_terms_may_be_said_outside_of_them() -> None:
     ],
 )
 def test_light_words_of_the_querys_language_may_come_with_a_phrase(query: str, turn: str, reply: str) -> None:
-    assert verdict(reply, query, told(turn)).outcome == "resolved"
+    assert verdict(reply, query, make_turns(turn)).outcome == "resolved"
 
 
 def test_light_words_of_another_language_are_foreign() -> None:
     assert verdict("What did John say about der migration?").reason == "foreign_word"
-    assert verdict("¿Qué dijo de la?", "¿Qué dijo él?", told("Hola")).reason == "nothing_added"
+    assert verdict("¿Qué dijo de la?", "¿Qué dijo él?", make_turns("Hola")).reason == "nothing_added"
 
 
 @pytest.mark.uncounted
@@ -239,13 +237,13 @@ def test_light_words_of_another_language_are_foreign() -> None:
 def test_any_reply_has_a_verdict_and_what_is_not_adopted_changes_nothing(
     reply: str, query: str, texts: list[str]
 ) -> None:
-    found = judge_rewrite(reply, query, told(*texts), HALF_PPM)
+    found = judge_rewrite(reply, query, make_turns(*texts), HALF_PPM)
     if found.outcome == "resolved":
         assert found.confidence_ppm is not None
         assert HALF_PPM <= found.confidence_ppm <= PPM
     else:
         assert (found.query, found.confidence_ppm) == (query, None)
-    assert judge_rewrite(query, query, told(*texts), HALF_PPM).outcome in ("unchanged", "rejected")
+    assert judge_rewrite(query, query, make_turns(*texts), HALF_PPM).outcome in ("unchanged", "rejected")
 
 
 # Cleaning.

@@ -84,7 +84,7 @@ def test_an_unusable_reply_says_why(reply: str, reason: str) -> None:
         (row("ENT_A"), "unknown_id"),
     ],
 )
-def test_a_row_of_nobody_degrades_and_costs_nobody(stray: object, cause: str) -> None:
+def test_a_row_without_an_owner_degrades_and_costs_nothing(stray: object, cause: str) -> None:
     result = routes([stray, row()])
     assert result.decisions == routes([row()]).decisions
     assert result.degraded == (cause,)

@@ -1,4 +1,4 @@
-"""Goal: whatever somebody writes into a saved memory, it is refused in a sentence, or works."""
+"""Goal: every edit of a saved memory is refused in a sentence, or works."""
 
 import random
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def saved_with_long_texts() -> tuple[bytes, list[Asked], SimStorage]:
 SAVED: Final = (*saved_lives(), saved_with_long_texts())
 
 
-# Edits by somebody who knows the format, and none of the rules.
+# Edits with knowledge of the format, and of none of the rules.
 
 Tree = Any  # what msgpack reads: lists of lists, texts, numbers
 Path = tuple[int, ...]
@@ -218,14 +218,14 @@ def test_a_value_of_another_form_is_no_tuple_of_that_length_and_no_table() -> No
     assert "a table" in shape_of(dict[str, int])(3)
 
 
-def test_what_is_wrong_in_a_tuple_is_told_by_its_place() -> None:
+def test_a_problem_in_a_tuple_is_reported_by_its_place() -> None:
     assert shape_of(tuple[int, str])((1, 2)).startswith("[1]")
     assert "2.5 is not a value of a declared type" in shape_of(object)((1, 2.5))
     assert shape_of(object)({"a": (1, "x")}) == ""
     assert shape_of(object)({"a": (1, {"b": 2**64})}).startswith("[a][1][b]")
 
 
-# What is wrong is said.
+# Each problem is reported.
 
 
 def refusal(state: State, **more: Any) -> Error:
@@ -245,7 +245,7 @@ def test_a_session_beyond_its_limits_is_refused() -> None:
     assert "tiers.session" in str(refusal(state))
 
 
-def test_what_nobody_has_drafted_is_refused() -> None:
+def test_what_has_not_been_drafted_is_refused() -> None:
     assert bad_draft("draft", 3) == BadOption("draft", "3", "an entity whose fields are in their domains")
 
 
@@ -333,7 +333,7 @@ def test_an_operation_that_does_not_fit_its_table_is_refused(changes: dict[str, 
     assert reason in str(refusal(with_operation(state, **changes)))
 
 
-def test_an_operation_that_waits_for_a_turn_that_nobody_has_is_refused() -> None:
+def test_an_operation_that_waits_for_a_turn_that_is_not_held_is_refused() -> None:
     state = in_flight(requests.Remember(1, "Alice likes tea"))
     queued = with_operation(state, progress=Queued())
     assert "remember is queued behind no operation" in str(refusal(queued))
@@ -362,7 +362,7 @@ def test_what_a_recall_has_found_is_restored_only_if_it_is_entities(is_done: boo
 @pytest.mark.parametrize("changes", [{"row": 99}, {"facts": {}}, {"learned": ({"x": 1}, {})}])
 def test_of_an_operation_that_is_not_of_its_table_nothing_else_is_looked_at(changes: dict[str, Any]) -> None:
     state = with_operation(in_flight(requests.Remember(1, "Alice likes tea")), **changes)
-    assert len([said for said in reasons(state, BUILT_IN) if said.startswith("operations[")]) == 1
+    assert len([reason for reason in reasons(state, BUILT_IN) if reason.startswith("operations[")]) == 1
 
 
 def test_what_was_learnt_of_a_part_is_of_the_type_of_its_fact() -> None:
@@ -418,7 +418,7 @@ def test_a_batch_is_that_of_its_plan(name: str, reason: str) -> None:
     assert isinstance(operation.progress, Waiting)
     less: dict[str, Any] = {name: structs.replace(asked, writes=asked.writes[:1])}
     other = with_operation(state, progress=structs.replace(operation.progress, **less))
-    assert any(reason in said for said in reasons(other, BUILT_IN))
+    assert any(reason in other_reason for other_reason in reasons(other, BUILT_IN))
 
 
 def test_operations_in_flight_of_a_life_that_cannot_have_any_are_refused() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, rows, told
+from tests.spec_tables import Row, read_cell, rows
 from umi_core.conversations import conversation, document, find_unreadable, first_sentence
 from umi_core.errors import EmptyText, UnreadableMessages
 from umi_core.language.segments import Partition, Useless, parse_segments, partition, segments_of, windows
@@ -23,9 +23,9 @@ LINES = st.lists(st.sampled_from(PARTS), min_size=1, max_size=12)
 
 @pytest.mark.parametrize("row", rows("hierarchy", "partitions"), ids=lambda row: row["partition"])
 def test_pairs_become_the_partition_of_the_table(row: Row) -> None:
-    pairs = [{"start": start, "end": end} for start, end in told(row["segments of 10 lines"])]
+    pairs = [{"start": start, "end": end} for start, end in read_cell(row["segments of 10 lines"])]
     read = parse_segments(str({"segments": pairs}).replace("'", '"'), 10)
-    assert (spans(read) if isinstance(read, Partition) else None) == told(row["partition"])
+    assert (spans(read) if isinstance(read, Partition) else None) == read_cell(row["partition"])
 
 
 def spans(read: Partition) -> list[list[int]]:
@@ -34,11 +34,14 @@ def spans(read: Partition) -> list[list[int]]:
 
 @pytest.mark.parametrize("row", rows("hierarchy", "segment_replies"), ids=lambda row: row["case"])
 def test_replies_are_read_as_the_table_says(row: Row) -> None:
-    read = parse_segments(told(row["reply, with 10 lines"]), 10)
+    read = parse_segments(read_cell(row["reply, with 10 lines"]), 10)
     if isinstance(read, Useless):
-        assert told(row["segments"]) is None
+        assert read_cell(row["segments"]) is None
     else:
-        assert (spans(read), list(read.mended)) == (told(row["segments"]), told(row["diagnostics"]))
+        assert (spans(read), list(read.mended)) == (
+            read_cell(row["segments"]),
+            read_cell(row["diagnostics"]),
+        )
 
 
 @given(PAIRS, st.integers(1, 12))
@@ -61,12 +64,12 @@ def test_segments_are_the_text_and_none_is_too_long(lines: list[str], window: in
 
 @pytest.mark.parametrize("row", rows("hierarchy", "conversations"), ids=lambda row: row["lines"])
 def test_messages_become_the_lines_of_the_table(row: Row) -> None:
-    assert conversation(told(row["input"])) == told(row["lines"])
+    assert conversation(read_cell(row["input"])) == read_cell(row["lines"])
 
 
 @pytest.mark.parametrize("row", rows("hierarchy", "unreadable"), ids=lambda row: row["messages"])
 def test_messages_without_a_text_are_named_by_their_places(row: Row) -> None:
-    positions, total = find_unreadable(told(row["messages"]))
+    positions, total = find_unreadable(read_cell(row["messages"]))
     assert (list(positions), total) == (json.loads(row["positions"].strip("`")), int(row["of"]))
 
 
@@ -88,9 +91,9 @@ def test_any_messages_are_refused_or_every_stored_line_has_a_text(value: object,
         assert error.positions
     elif error is None and conversation(text) != text:
         for line in conversation(text).split("\n"):
-            said = re.fullmatch(r"\[[0-9]+\] .*?\[[^\]]*\]: (.*)", line)
-            assert said
-            assert said[1].strip()
+            match = re.fullmatch(r"\[[0-9]+\] .*?\[[^\]]*\]: (.*)", line)
+            assert match
+            assert match[1].strip()
 
 
 def test_a_refusal_names_ten_places_at_most() -> None:

@@ -155,9 +155,9 @@ def test_time_to_live_runs_on_at_rest(now_ms: int, expires_ms: int | None) -> No
 def test_rest_costs_the_same_for_every_pair_of_clocks(entries: Any, saved_ms: int, now_ms: int) -> None:
     got = loaded(encode(tier_at(entries, saved_ms), NOTHING, saved_ms), now_ms)
     rest_ms = max(0, now_ms - saved_ms)
-    left = {key: ttl_ms - rest_ms for key, (_, ttl_ms) in entries.items() if ttl_ms - rest_ms > 0}
-    assert {key: expires_ms - now_ms for key, (_, expires_ms) in got.tier.entries.items()} == left
-    assert got.expired_at_rest == len(entries) - len(left)
+    remaining = {key: ttl_ms - rest_ms for key, (_, ttl_ms) in entries.items() if ttl_ms - rest_ms > 0}
+    assert {key: expires_ms - now_ms for key, (_, expires_ms) in got.tier.entries.items()} == remaining
+    assert got.expired_at_rest == len(entries) - len(remaining)
 
 
 def test_a_loaded_tier_goes_on_like_any_other() -> None:

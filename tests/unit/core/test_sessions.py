@@ -71,7 +71,7 @@ def test_a_handoff_counts_versions_and_the_later_save_from_an_old_one_is_refused
     assert saved(b.ask(SaveSession(6))) == 4
 
 
-def test_of_two_saves_from_one_version_one_succeeds_whoever_comes_first() -> None:
+def test_of_two_saves_from_one_version_one_succeeds_in_either_order() -> None:
     a, b = two()
     key = created(a.ask(CreateSession(1, ("a2",))))
     b.ask(LoadSession(1, key))

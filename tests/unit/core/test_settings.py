@@ -79,13 +79,15 @@ CHANGED: Mapping[str, Any] = {
 
 
 def routed(prompt: str) -> str:
-    said = {"block": "goals", "promote": True, "confidence": 0.7, "reason": "so"}
-    return json.dumps([{"entity_id": it["entity_id"], **said} for it in input_of(prompt, "entities")])
+    verdict = {"block": "goals", "promote": True, "confidence": 0.7, "reason": "so"}
+    return json.dumps([{"entity_id": it["entity_id"], **verdict} for it in input_of(prompt, "entities")])
 
 
 def remembered(prompt: str) -> str:
-    said = str(input_of(prompt, "text")).split(". ") if input_of(prompt, "memory_type") == "skill" else []
-    return f"<item>{''.join(map(xml, said))}</item>"
+    sentences = (
+        str(input_of(prompt, "text")).split(". ") if input_of(prompt, "memory_type") == "skill" else []
+    )
+    return f"<item>{''.join(map(xml, sentences))}</item>"
 
 
 MODEL = saying(
@@ -94,8 +96,8 @@ MODEL = saying(
 )  # fmt: skip
 
 
-class Told(Pair):
-    """Everything that the memory asked, in order. The embedder is the same, whatever the memory is told."""
+class RecordingPair(Pair):
+    """Everything that the memory asked, in order. The embedder is the same with every setting."""
 
     asked: list[Asked] = []
 
@@ -113,7 +115,7 @@ class Told(Pair):
 @cache
 def life(config: Config) -> tuple[object, ...]:
     """All that is seen of a memory with these settings: questions, replies, and when it wants to be woken."""
-    pair = Told(config=config, model=MODEL)
+    pair = RecordingPair(config=config, model=MODEL)
     pair.run()
     for request in STORY:
         pair.ask(request)

@@ -29,7 +29,7 @@ def share(pair: Pair, *agents: str) -> tuple[str, ...]:
     return outcome.value.agents
 
 
-def told(pair: Pair, text: str) -> None:
+def remember_text(pair: Pair, text: str) -> None:
     assert isinstance(pair.ask(Remember(text, text)), Done)
 
 
@@ -46,8 +46,8 @@ def contents(found: Sequence[Hit]) -> list[tuple[str, str]]:
 
 def test_the_archive_of_another_agent_is_read_as_long_as_its_owner_allows() -> None:
     a, b = two()
-    told(a, "Alice likes tea")
-    told(b, "Alice snores")
+    remember_text(a, "Alice likes tea")
+    remember_text(b, "Alice snores")
     assert share(a, "a2", "a1", "a3", "a2") == ("a2", "a3")
     found = hits(b, "1", "Alice", "a1")
     assert contents(found) == [("", "snores"), ("a1", "likes tea")]
@@ -60,7 +60,7 @@ def test_the_archive_of_another_agent_is_read_as_long_as_its_owner_allows() -> N
 
 def test_an_unknown_agent_is_refused_in_the_same_words_as_one_that_does_not_share() -> None:
     a, b = two()
-    told(a, "Alice likes tea")
+    remember_text(a, "Alice likes tea")
     share(a, "a3")
     for op, shared in (("1", ("a1",)), ("2", ("nobody",)), ("3", ("nobody", "a1"))):
         assert b.ask(Recall(op, "Alice", shared=shared)) == Refused(NotShared(shared[0]))
@@ -93,15 +93,15 @@ def test_too_many_agents_are_refused() -> None:
 
 def test_its_own_name_is_no_other_archive() -> None:
     a, _ = two()
-    told(a, "Alice likes tea")
+    remember_text(a, "Alice likes tea")
     assert contents(hits(a, "1", "Alice", "a1", "a1")) == [("", "likes tea")]
 
 
 def test_hits_of_all_archives_are_ordered_and_cut_together() -> None:
     a, b = two()
     share(a, "a2")
-    told(a, "Alice likes tea")
-    told(b, "Alice likes green tea with milk and sugar in the morning")
+    remember_text(a, "Alice likes tea")
+    remember_text(b, "Alice likes green tea with milk and sugar in the morning")
     found = hits(b, "1", "likes tea", "a1")
     assert [it.agent for it in found] == ["a1", ""]
     assert found[0].score_ppm > found[1].score_ppm
@@ -116,19 +116,19 @@ def test_a_hit_of_another_archive_shows_what_is_beside_it_there() -> None:
     a, b = two()
     a.model = saying(evolve=verdict("update"))
     share(a, "a2")
-    told(a, "Alice likes milk")
-    told(a, "Alice likes tea. Bob snores")  # facts about two persons are not compared
+    remember_text(a, "Alice likes milk")
+    remember_text(a, "Alice likes tea. Bob snores")  # facts about two persons are not compared
     [tea] = hits(b, "1", "likes tea", "a1", limit=1)
     assert (tea.next_content, [text for _, text in tea.replaced]) == ("snores", ["likes milk"])
-    told(b, "Alice naps")
+    remember_text(b, "Alice naps")
     assert [it.agent for it in hits(b, "2", "naps", "a1", limit=1)] == [""]
 
 
 def test_what_is_read_elsewhere_counts_as_no_access_and_writes_nothing() -> None:
     a, b = two()
     share(a, "a2")
-    told(a, "Alice likes tea")
-    told(b, "Alice snores")
+    remember_text(a, "Alice likes tea")
+    remember_text(b, "Alice snores")
     before = [row for where, row in a.storage.rows.items() if where.scope == a.scope]
     b.memory.state.tiers.access = b.memory.state.tiers.access.without(
         tuple(b.memory.state.tiers.access.records)
@@ -142,8 +142,8 @@ def test_what_is_read_elsewhere_counts_as_no_access_and_writes_nothing() -> None
 def test_a_condition_on_the_agent_leaves_archives_out() -> None:
     a, b = two()
     share(a, "a2")
-    told(a, "Alice likes tea")
-    told(b, "Alice snores")
+    remember_text(a, "Alice likes tea")
+    remember_text(b, "Alice snores")
     assert contents(hits(b, "1", "Alice", "a1", where=(("agent", "eq", "a1"),))) == [("a1", "likes tea")]
     assert contents(hits(b, "2", "Alice", "a1", where=(("agent", "eq", "a2"),))) == [("", "snores")]
     assert hits(b, "3", "Alice", "a1", where=(("agent", "eq", "a3"),)) == ()
@@ -163,19 +163,19 @@ def held_at(pair: Pair, op: str, count: int, kind: type) -> Read:
         pair.answer()
 
 
-def test_a_secret_that_is_told_after_the_grant_was_taken_back_is_shown_to_no_search_under_way() -> None:
+def test_a_secret_that_is_remembered_after_the_grant_was_revoked_is_shown_to_no_search_under_way() -> None:
     a, b = two()
-    told(a, "Alice likes tea")
+    remember_text(a, "Alice likes tea")
     share(a, "a2")
     held_at(b, "1", 1, ByVector)
     share(a)
-    told(a, "Alice has a secret")
+    remember_text(a, "Alice has a secret")
     assert b.run().replies["1"].outcome == Refused(NotShared("a1"))
 
 
 def test_a_fact_that_was_forgotten_before_the_grant_is_shown_to_no_search_under_way() -> None:
     a, b = two()
-    told(a, "Alice likes tea")
+    remember_text(a, "Alice likes tea")
     held_at(b, "1", 1, ByIds)
     for fact in a.rows("entity"):
         a.ask(Forget("forget", fact.address.id))
@@ -198,7 +198,7 @@ def test_a_recall_that_cannot_read_a_grant_fails(count: int, kind: type) -> None
 def test_one_archive_without_context_leaves_the_other_with_its_own() -> None:
     a, b = two()
     share(a, "a2")
-    told(a, "Alice likes tea. Alice snores")
+    remember_text(a, "Alice likes tea. Alice snores")
     held_at(b, "1", 1, ByFilter)
     b.fail("refused")
     outcome = b.run().replies["1"].outcome
@@ -218,7 +218,7 @@ def test_a_share_in_flight_is_planned_again_when_another_one_was_first() -> None
 
 def test_a_deleted_agent_shares_nothing_while_its_rows_are_removed() -> None:
     a, b = two()
-    told(a, "Alice likes tea")
+    remember_text(a, "Alice likes tea")
     share(a, "a2")
     a.step(DeleteAgent("delete"))
     a.until(Commit)
@@ -230,7 +230,7 @@ def test_a_deleted_agent_shares_nothing_while_its_rows_are_removed() -> None:
 
 def test_a_saved_recall_searches_no_archive_that_it_does_not_name() -> None:
     a, b = two()
-    told(a, "Alice likes tea")
+    remember_text(a, "Alice likes tea")
     share(a, "a2")
     held_at(b, "1", 1, ByWords)
     operation = next(iter(b.memory.state.operations.values()))

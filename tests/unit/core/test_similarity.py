@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, told, whole
+from tests.spec_tables import Row, read_cell, whole
 from tests.spec_tables import rows as table
 from umi_core.limits import COMPONENT_MAX, EMBEDDING_DIMS_MAX
 from umi_core.policies.similarity import (
@@ -34,7 +34,7 @@ VECTORS = st.lists(st.integers(-127, 127), min_size=4, max_size=4).map(tuple)
     "row", table("memory", "vector_relevance"), ids=lambda row: f"{row['query']} {row['row']}"
 )
 def test_vector_relevance_is_the_floored_cosine(row: Row) -> None:
-    assert vector_relevance_ppm(told(row["query"]), told(row["row"])) == whole(row["relevance"])
+    assert vector_relevance_ppm(read_cell(row["query"]), read_cell(row["row"])) == whole(row["relevance"])
 
 
 def test_the_longest_vectors_do_not_overflow() -> None:
@@ -149,8 +149,8 @@ def test_of_many_equal_rows_the_first_by_id_are_the_best() -> None:
     ],
 )
 def test_an_unsound_vector_is_missing_and_says_why(vector: object, fault: str | None) -> None:
-    told = ((3, 4), vector, (0, 0))
-    lacking = lacking_vectors("none", told, 2)
+    vectors = ((3, 4), vector, (0, 0))
+    lacking = lacking_vectors("none", vectors, 2)
     assert lacking == (("none", fault or "zero", 2 if fault else 1),)
     assert lacking_vectors("none", ((3, 4),), 2) == ()
     sound = sound_vectors((vector, (3, 4)), 2, 2)
@@ -195,7 +195,7 @@ def test_the_nearest_come_by_relevance_and_then_by_id() -> None:
     assert nearest((3, 4, 0), rows, ids, 9, 960_001) == [(1_000_000, 5), (1_000_000, 1)]
 
 
-def test_nobody_is_near_where_nothing_is_asked_for() -> None:
+def test_no_row_is_near_where_nothing_is_asked_for() -> None:
     rows = rows_of((1, 0), (0, 1))
     assert nearest((1, 1), rows, "ab", 0, 0) == []
     assert nearest((1, 1), rows, "ab", 2, 1_000_001) == []

@@ -24,9 +24,9 @@ JUDGED = [row for row in rows("hierarchy", "enough") if "then" not in row["score
 
 @pytest.mark.parametrize("row", JUDGED, ids=lambda row: row["scores"])
 def test_enough_is_what_the_table_says(row: SpecRow) -> None:
-    """What is named twice is counted once: that is for whoever unites the lists."""
-    told, _, total = row["scores"].replace(" twice for one id,", "").partition(", with total_limit ")
-    scores = [None if it.endswith("w") else whole(it) * 1_000 for it in told.split()]
+    """A row that is named twice counts once: the union of the lists sees to that."""
+    terms, _, total = row["scores"].replace(" twice for one id,", "").partition(", with total_limit ")
+    scores = [None if it.endswith("w") else whole(it) * 1_000 for it in terms.split()]
     wanted = whole(total) if total else 3
     assert is_enough(found(scores), wanted, AVERAGE) == (row["result"] == "enough")
 
@@ -46,17 +46,17 @@ def text(row_id: str, score_ppm: int, parent_id: str | None = None) -> Row:
 
 
 @pytest.mark.parametrize(
-    ("of_text", "parts", "left"),
+    ("of_text", "parts", "remaining"),
     [
         (500, {"a": 400, "b": 300}, ["whole"]), (500, {"a": 500, "b": 300}, ["a", "b"]),
         (500, {"a": 600, "b": 300}, ["a", "b"]), (500, {}, ["whole"]),
     ],
 )  # fmt: skip
 def test_of_a_text_and_its_parts_the_better_ones_stay(
-    of_text: int, parts: dict[str, int], left: list[str]
+    of_text: int, parts: dict[str, int], remaining: list[str]
 ) -> None:
     hits = [text("whole", of_text), *(text(part, ppm, "whole") for part, ppm in parts.items())]
-    assert [it.row.address.id for it in union("resources", (), hits, 9)] == left
+    assert [it.row.address.id for it in union("resources", (), hits, 9)] == remaining
 
 
 def test_a_row_of_both_lists_stands_there_once_with_both_scores() -> None:

@@ -18,17 +18,17 @@ PROFILE = ("profile",)
 
 
 class World:
-    """A memory whose model finds what it is told to find, and notes what it is shown."""
+    """A memory whose model has scripted finds, and notes its prompts."""
 
     def __init__(self) -> None:
         self.finds, self.says = "", "<summary>so it is</summary>"
         self.shown: list[tuple[str | None, list[str]]] = []
         self.pair = Pair(
-            model=saying(memories=lambda _: self.finds, summarise_category=self.heard), config=QUIET
+            model=saying(memories=lambda _: self.finds, summarise_category=self.answer), config=QUIET
         ).run()
         self.count = 0
 
-    def heard(self, prompt: str) -> str:
+    def answer(self, prompt: str) -> str:
         old = input_of(prompt, "summary") if "INPUT summary" in prompt else None
         self.shown.append((old, [fact["content"] for fact in input_of(prompt, "facts")]))
         return self.says
@@ -70,7 +70,7 @@ def test_what_is_added_is_shown_beside_the_old_summary() -> None:
     assert world.shown[1:] == [("so it is", ["Likes coffee"])]
 
 
-def test_who_is_forgotten_leaves_no_summary() -> None:
+def test_a_forgotten_entity_leaves_no_summary() -> None:
     world = World()
     world.memorize("Likes tea", "Likes coffee")
     world.summarise()
@@ -82,7 +82,7 @@ def test_who_is_forgotten_leaves_no_summary() -> None:
     assert world.summarise() == Summarised("", (), False)
 
 
-def test_who_leaves_a_category_without_summary_leaves_the_others() -> None:
+def test_a_fact_that_leaves_a_category_without_summary_leaves_the_others() -> None:
     world = World()
     world.memorize("Likes tea", "Likes coffee")
     world.pair.ask(Forget(90, TEA))
@@ -114,7 +114,7 @@ def test_an_old_summary_is_called_dirty_where_its_row_says_clean() -> None:
     assert world.summarise(AskModel).is_dirty
 
 
-def test_a_category_that_somebody_renamed_is_found_by_its_own_words_when_its_summary_goes() -> None:
+def test_a_category_that_was_renamed_is_found_by_its_own_words_when_its_summary_goes() -> None:
     world = World()
     world.memorize("Likes tea")
     world.summarise()

@@ -1,4 +1,4 @@
-"""Goal: what a memory sees of rows that somebody changed, and what it cannot see (docs/storage.md)."""
+"""Goal: which changes of its rows a memory detects, and which it cannot detect (docs/storage.md)."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -14,7 +14,7 @@ from umi_core.rows import Address, Entity, Row
 TEA = id_of_fact("Alice", "likes tea")
 
 
-def told(*texts: str) -> Pair:
+def remember_all(*texts: str) -> Pair:
     pair = Pair().run()
     for number, text in enumerate(texts):
         pair.ask(Remember(number, text))
@@ -28,7 +28,7 @@ def entity(pair: Pair) -> Row:
 
 
 def put(pair: Pair, row: Row, body: Mapping[str, object], version: int) -> None:
-    """As somebody would who writes into the files of the storage."""
+    """As by writing into the files of the storage."""
     assert row.body is not None
     pair.storage.rows[row.address] = structs.replace(
         row, body=structs.replace(row.body, **body), version=version
@@ -36,7 +36,7 @@ def put(pair: Pair, row: Row, body: Mapping[str, object], version: int) -> None:
 
 
 def test_a_forged_row_that_is_well_formed_is_believed_and_one_under_another_id_is_not() -> None:
-    pair = told("Alice likes tea")
+    pair = remember_all("Alice likes tea")
     row = entity(pair)
     put(pair, row, {"content": "likes poison"}, row.version)
     shown = pair.ask(GetEntity(8, TEA))
@@ -48,7 +48,7 @@ def test_a_forged_row_that_is_well_formed_is_believed_and_one_under_another_id_i
 
 
 def test_a_row_that_was_rolled_back_is_what_the_next_one_is_made_from() -> None:
-    pair = told("Alice likes tea")
+    pair = remember_all("Alice likes tea")
     before = entity(pair)
     pair.ask(Remember(8, "Alice likes tea", importance_ppm=900_000))
     after = entity(pair)
@@ -62,7 +62,7 @@ def test_a_row_that_was_rolled_back_is_what_the_next_one_is_made_from() -> None:
 
 
 def test_a_scope_that_was_rolled_back_with_its_epoch_deposes_the_memory_that_runs() -> None:
-    first = told("Alice likes tea")
+    first = remember_all("Alice likes tea")
     kept = deepcopy(first.storage)
     second = Pair(storage=first.storage).run()
     second.ask(Remember(1, "Bob likes tea"))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from tests.spec_tables import Row, rows, told, whole
+from tests.spec_tables import Row, read_cell, rows, whole
 from umi_core.policies.term_scores import (
     TermStatistics,
     count_terms,
@@ -22,7 +22,7 @@ from umi_core.policies.term_scores import (
 )
 
 COLUMNS = ("first", "second", "third", "fourth", "fifth")
-SEARCHED = [(told(row["name"]), told(row["text"])) for row in rows("memory", "searched")]
+SEARCHED = [(read_cell(row["name"]), read_cell(row["text"])) for row in rows("memory", "searched")]
 WORDS = st.lists(st.sampled_from("tea teas cake Ann the who 東京 🙂".split()), max_size=8).map(" ".join)
 LINES = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=8)
 
@@ -40,7 +40,7 @@ def test_a_term_earns_what_the_table_says(row: Row) -> None:
 
 @pytest.mark.parametrize("row", rows("memory", "words_relevance"), ids=lambda row: row["query"])
 def test_rows_score_what_the_table_says(row: Row) -> None:
-    assert score_rows(told(row["query"]), SEARCHED) == [whole(row[name]) for name in COLUMNS]
+    assert score_rows(read_cell(row["query"]), SEARCHED) == [whole(row[name]) for name in COLUMNS]
 
 
 @given(st.integers(1, 2**24))
@@ -78,13 +78,13 @@ def test_a_score_is_that_of_the_formula_but_for_its_roundings(
 def test_a_row_that_came_and_went_leaves_nothing(
     lines: list[tuple[str, str]], other: tuple[str, str]
 ) -> None:
-    left, never = TermStatistics(), TermStatistics()
-    left.add(count_terms(*other))
+    statistics, never = TermStatistics(), TermStatistics()
+    statistics.add(count_terms(*other))
     for line in lines:
-        left.add(count_terms(*line))
+        statistics.add(count_terms(*line))
         never.add(count_terms(*line))
-    left.remove(count_terms(*other))
-    assert structs.asdict(left) == structs.asdict(never)
+    statistics.remove(count_terms(*other))
+    assert structs.asdict(statistics) == structs.asdict(never)
 
 
 def test_a_rare_word_a_short_row_and_a_second_time_count_more() -> None:

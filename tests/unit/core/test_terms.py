@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, rows, told
+from tests.spec_tables import Row, read_cell, rows
 from tests.spec_tables import words as listed
 from umi_core.characters import LATER
 from umi_core.language.tables import DENSE_SCRIPTS, FLAG_HALVES, FOLDED_CHARACTERS, SELECTORS
@@ -19,13 +19,13 @@ CODE_POINTS = tuple(map(chr, range(0x20000)))
 
 @pytest.mark.parametrize("row", rows("memory", "search_terms"), ids=lambda row: row["text"])
 def test_terms_are_those_of_the_table(row: Row) -> None:
-    assert split_terms(told(row["text"])) == tuple(told(row["terms"]).split())
-    assert split_query(told(row["text"])) == tuple(told(row["of a query"]).split())
+    assert split_terms(read_cell(row["text"])) == tuple(read_cell(row["terms"]).split())
+    assert split_query(read_cell(row["text"])) == tuple(read_cell(row["of a query"]).split())
 
 
 @pytest.mark.parametrize("row", rows("memory", "stems"), ids=lambda row: row["word"])
 def test_the_library_stems_as_it_did_when_runs_were_recorded(row: Row) -> None:
-    assert stem_term(told(row["word"])) == told(row["stem"])
+    assert stem_term(read_cell(row["word"])) == read_cell(row["stem"])
 
 
 def test_words_that_differ_in_a_vowel_sign_are_two_terms() -> None:

@@ -13,7 +13,7 @@ START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @given(st.integers(1, LAST_MS))
-def test_a_time_is_told_as_the_calendar_has_it_and_read_again(at_ms: int) -> None:
+def test_a_time_is_printed_as_a_calendar_date_and_read_again(at_ms: int) -> None:
     due = (START + timedelta(milliseconds=at_ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     assert format_time(at_ms) == due
     assert instant(due, is_end=False) == at_ms

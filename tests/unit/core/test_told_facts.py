@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.spec_tables import Row, rows, told, whole
+from tests.spec_tables import Row, read_cell, rows, whole
 from tests.worlds import Pair, input_of, saying
 from umi_core.messages.effects import Done
 from umi_core.messages.request import Request
@@ -16,12 +16,12 @@ from umi_core.rows import Ended, Entity
 class OfAlice:
     """A model that extracts one statement about Alice, and has one verdict on one known fact."""
 
-    said = ""
+    statement = ""
     verdict = "none"
     on: str | None = None
 
     def extract(self, prompt: str) -> str:
-        alice = {"name": "Alice", "type": "person", "content": self.said, "confidence": 0.9}
+        alice = {"name": "Alice", "type": "person", "content": self.statement, "confidence": 0.9}
         return json.dumps({"entities": [alice]})
 
     def evolve(self, prompt: str) -> str:
@@ -48,24 +48,28 @@ def contents(pair: Pair, op_id: str, kind: str) -> list[str]:
     return sorted(it.content for it in facts if isinstance(it, Entity))
 
 
-def test_facts_are_told_and_end_as_in_the_table() -> None:
+def test_facts_are_stated_and_end_as_in_the_table() -> None:
     model = OfAlice()
     pair = Pair(model=saying(extract=model.extract, evolve=model.evolve)).run()
     for at, row in enumerate(rows("memory", "facts")):
-        model.said, model.verdict, model.on = told(row["told"]), row["verdict"], told(row["on"])
-        value = value_of(pair, Remember(f"r{at}", model.said))
+        model.statement, model.verdict, model.on = (
+            read_cell(row["told"]),
+            row["verdict"],
+            read_cell(row["on"]),
+        )
+        value = value_of(pair, Remember(f"r{at}", model.statement))
         assert isinstance(value, Remembered)
         (stored,) = value.entities
         assert (stored.change, stored.version) == (row["change"], whole(row["version"]))
-        assert contents(pair, f"c{at}", "entity") == sorted(told(row["current afterwards"]))
-        assert contents(pair, f"e{at}", "ended") == sorted(told(row["ended afterwards"]))
+        assert contents(pair, f"c{at}", "entity") == sorted(read_cell(row["current afterwards"]))
+        assert contents(pair, f"e{at}", "ended") == sorted(read_cell(row["ended afterwards"]))
 
 
 @pytest.mark.parametrize("row", rows("memory", "without_source"), ids=lambda row: row["told by, in order"])
 def test_a_fact_stays_or_leaves_without_a_source_as_in_the_table(row: Row) -> None:
     pair = Pair(model=saying(memories="<memory><content>likes tea</content></memory>")).run()
     ids: dict[str, str] = {}
-    for at, source in enumerate(told(row["told by, in order"])):
+    for at, source in enumerate(read_cell(row["told by, in order"])):
         if source == "remember":
             pair.ask(Remember(f"r{at}", "likes tea", extract=False))
             continue
@@ -76,7 +80,7 @@ def test_a_fact_stays_or_leaves_without_a_source_as_in_the_table(row: Row) -> No
     assert isinstance(listed, Listed)
     (fact,) = listed.rows
     assert isinstance(fact, Entity)
-    assert fact.sources == tuple(sorted(ids[it] for it in told(row["sources"])))
+    assert fact.sources == tuple(sorted(ids[it] for it in read_cell(row["sources"])))
     assert fact.is_direct == (row["direct"] == "yes")
     forgotten = value_of(pair, ForgetResource("f", ids["a"]))
     assert isinstance(forgotten, ResourceForgotten)
@@ -87,10 +91,10 @@ def test_a_fact_stays_or_leaves_without_a_source_as_in_the_table(row: Row) -> No
 def test_ended_facts_are_filtered_by_their_id_alone() -> None:
     model = OfAlice()
     pair = Pair(model=saying(extract=model.extract, evolve=model.evolve)).run()
-    model.said = "works at Acme"
-    pair.ask(Remember("r1", model.said))
-    model.said, model.verdict, model.on = "left Acme", "update", "works at Acme"
-    value = value_of(pair, Remember("r2", model.said))
+    model.statement = "works at Acme"
+    pair.ask(Remember("r1", model.statement))
+    model.statement, model.verdict, model.on = "left Acme", "update", "works at Acme"
+    value = value_of(pair, Remember("r2", model.statement))
     assert isinstance(value, Remembered)
     (key,) = value.ended
     for at, (condition, count) in enumerate(((("id", "eq", key), 1), (("name", "eq", "Alice"), 0))):

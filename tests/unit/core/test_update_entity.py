@@ -103,7 +103,7 @@ def test_the_new_fact_has_all_that_is_known_of_the_old_one() -> None:
     assert list(pair.memory.state.tiers.access.records) == [COFFEE]
 
 
-def test_what_was_said_of_it_by_a_remember_moves_too() -> None:
+def test_what_a_remember_stated_about_it_moves_too() -> None:
     pair, tea = Pair().run(), id_of_note("likes tea")
     pair.ask(Remember(1, "likes tea", extract=False, importance_ppm=9, metadata=(("a", "b"),), source="s"))
     value = updated(pair, UpdateEntity(2, tea, "likes coffee"))
@@ -128,7 +128,7 @@ def test_what_says_the_same_is_unchanged(content: str | None) -> None:
     assert member(pair, TEA, "rules") == before
 
 
-def test_what_a_text_told_and_a_caller_confirms_stays_without_the_text() -> None:
+def test_a_fact_of_a_text_that_a_caller_confirms_stays_without_the_text() -> None:
     pair = world()
     memorized(pair, Memorize(1, "She likes tea.", memory_types=("profile",)))
     assert not entity(pair).is_direct
@@ -320,7 +320,7 @@ def lands_late(pair: Pair, late: Commit, request: Request) -> None:
 @pytest.mark.parametrize("request_", [Forget(3, TEA), UpdateEntity(3, TEA, "Likes coffee")])
 def test_a_membership_that_lands_late_goes_with_its_entity(request_: Request) -> None:
     pair = likes_tea("facts")
-    lands_late(pair, pair.unheard(UpdateEntity(2, TEA, None, ("facts", "rules"))), request_)
+    lands_late(pair, pair.leave_unanswered(UpdateEntity(2, TEA, None, ("facts", "rules"))), request_)
     there = [row.address.id for row in pair.rows("entity")]
     members = [row.body for row in pair.rows("membership")]
     assert [it.entity_id for it in members if isinstance(it, Membership)] == [*there, *there]
@@ -328,9 +328,11 @@ def test_a_membership_that_lands_late_goes_with_its_entity(request_: Request) ->
 
 
 @pytest.mark.parametrize(("late", "last"), [(("facts", "rules"), ("context",)), ((), ("facts", "rules"))])
-def test_what_it_is_in_is_what_was_said_last(late: tuple[str, ...], last: tuple[str, ...]) -> None:
+def test_its_categories_are_those_of_the_last_statement(late: tuple[str, ...], last: tuple[str, ...]) -> None:
     pair = likes_tea("facts")
-    lands_late(pair, pair.unheard(UpdateEntity(2, TEA, None, late)), UpdateEntity(3, TEA, None, last))
+    lands_late(
+        pair, pair.leave_unanswered(UpdateEntity(2, TEA, None, late)), UpdateEntity(3, TEA, None, last)
+    )
     there = {row.address.id for row in pair.rows("membership")}
     assert there == {member(pair, TEA, name).id for name in last}
 
@@ -346,7 +348,7 @@ def test_an_earlier_plan_that_ended_it_is_believed() -> None:
     assert [row.address.id for row in pair.rows("entity")] == [COFFEE]
 
 
-def test_in_doubt_it_is_not_found_if_somebody_else_has_forgotten_it() -> None:
+def test_in_doubt_it_is_not_found_if_another_request_has_forgotten_it() -> None:
     pair = likes_tea()
     pair = in_doubt(pair, landed=False)
     row = pair.row("entity", TEA)

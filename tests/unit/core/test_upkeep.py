@@ -2,7 +2,7 @@
 
 from msgspec import structs
 
-from tests.unit.core.test_memorize import CAT, CHAT, SEEN, TEA, count_of, memorized, told, xml
+from tests.unit.core.test_memorize import CAT, CHAT, SEEN, TEA, answer_by_type, count_of, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, saying
 from umi_core.config import Config
 from umi_core.ids import category_id, reflection_id
@@ -15,14 +15,18 @@ from umi_core.tiers.dues import update_dues, update_upkeep, upkeep_ms
 HOUR_MS = 3_600_000
 KEPT = structs.replace(QUIET, upkeep_interval_ms=HOUR_MS, auto_evolution=False)
 FACTS = category_id(SCOPE, "facts")
-LIKES = told(profile=xml("Likes tea", "facts"))
+LIKES = answer_by_type(profile=xml("Likes tea", "facts"))
 PENDING = ("describe", "profile", "event")
 
 
 def world(*described: str, config: Config = KEPT) -> Pair:
-    said = iter([it for it in described for _ in range(1 if it else 2)])  # an empty one is asked for again
+    descriptions = iter(
+        [it for it in described for _ in range(1 if it else 2)]
+    )  # an empty one is asked for again
     model = saying(
-        memories=LIKES, summarise_category="<summary>Tea.</summary>", describe_image=lambda _: next(said)
+        memories=LIKES,
+        summarise_category="<summary>Tea.</summary>",
+        describe_image=lambda _: next(descriptions),
     )
     return Pair(model=model, config=config).run()
 
@@ -41,7 +45,7 @@ def summary(pair: Pair) -> tuple[str, bool]:
     return row.body.summary, row.body.summary_dirty
 
 
-def left(pair: Pair) -> dict[str, int]:
+def list_pending(pair: Pair) -> dict[str, int]:
     return dict(pair.memory.state.tiers.upkeep)
 
 
@@ -148,7 +152,7 @@ def test_what_waits_for_its_turn_behind_another_text_does_not_take_its_place() -
 def test_what_another_text_that_lands_late_has_replaced_is_not_brought_back() -> None:
     pair = world("", "", SEEN)
     pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
-    late = pair.unheard(Memorize(2, "I like tea", uri="chat/1"))
+    late = pair.leave_unanswered(Memorize(2, "I like tea", uri="chat/1"))
     while not pair.pending:
         pair.wake()
     pair.until(AskModel)
@@ -158,14 +162,14 @@ def test_what_another_text_that_lands_late_has_replaced_is_not_brought_back() ->
     assert done(pair)[0] == "upkeep done 1"
 
 
-def test_what_a_commit_has_told_while_the_row_was_read_stands() -> None:
+def test_a_commit_that_was_reported_while_the_row_was_read_stands() -> None:
     pair = world()
     memorized(pair, Memorize(1, "I like tea", uri="chat/1"))
     pair.wake()
     pair.hold(Read)
     pair.memory.state.tiers.upkeep = {}
     pair.release()
-    assert (left(pair), summary(pair)) == ({}, ("Tea.", False))
+    assert (list_pending(pair), summary(pair)) == ({}, ("Tea.", False))
 
 
 def test_one_row_at_a_time_the_longest_due_first() -> None:
@@ -173,7 +177,7 @@ def test_one_row_at_a_time_the_longest_due_first() -> None:
     pair.ask(Memorize(1, CAT, "image", uri="chat/1"))
     pair.now_ms += 1
     memorized(pair, Memorize(2, "I like tea", uri="chat/2"))
-    assert left(pair).keys() == {CHAT, FACTS}
+    assert list_pending(pair).keys() == {CHAT, FACTS}
     pair.wake(pair.now_ms + 2 * HOUR_MS)
     assert pair.until(AskModel).task == "describe_image"
     pair.wake(pair.now_ms + 1)
@@ -186,8 +190,8 @@ def test_a_restart_knows_what_is_left_from_the_rows() -> None:
     memorized(pair, Memorize(2, "I like tea", uri="chat/2"))
     again = Pair(storage=pair.storage, config=KEPT, model=pair.model)
     again.now_ms = pair.now_ms
-    assert left(again.run()) == left(pair)
-    assert left(pair).keys() == {CHAT, FACTS}
+    assert list_pending(again.run()) == list_pending(pair)
+    assert list_pending(pair).keys() == {CHAT, FACTS}
 
 
 def test_a_look_that_fails_changes_nothing_and_comes_again() -> None:
@@ -214,7 +218,7 @@ def test_a_row_that_goes_takes_what_was_left_with_it() -> None:
     assert update_upkeep(known, [(CHAT, None)], KEPT) == {}
 
 
-def test_what_is_told_late_makes_something_due_and_takes_nothing_back() -> None:
+def test_a_late_answer_schedules_something_and_takes_nothing_back() -> None:
     done = Category(FACTS, "facts", "what is so", 9, 0, 0, summary_dirty=False, evolved_digest="d")
     dirty = structs.replace(done, summary_dirty=True, evolved_digest="")
     config = structs.replace(KEPT, auto_evolution=True)
@@ -243,8 +247,8 @@ def test_a_reflection_that_no_model_made_is_made_later() -> None:
     memorized(pair, Memorize(2, "tea", uri="chat/1", session_id=session))
     pair.ask(EndSession(3, session), AskModel)
     again = Pair(storage=pair.storage, config=KEPT, model=pair.model, now_ms=pair.now_ms).run()
-    assert left(again) == left(pair) == {reflection_id(SCOPE, session): pair.now_ms + HOUR_MS}
+    assert list_pending(again) == list_pending(pair) == {reflection_id(SCOPE, session): pair.now_ms + HOUR_MS}
     row = due(again).row("reflection", reflection_id(SCOPE, session))
     assert row is not None
     assert isinstance(row.body, Reflection)
-    assert (row.body.text, row.body.degraded, left(again)) == ("so it was", False, {})
+    assert (row.body.text, row.body.degraded, list_pending(again)) == ("so it was", False, {})

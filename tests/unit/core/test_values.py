@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.spec_tables import Row, plain, rows, told, whole
+from tests.spec_tables import Row, plain, read_cell, rows, whole
 from umi_core.ids import (
     block_id,
     commit_key,
@@ -34,13 +34,13 @@ MADE: dict[str, Callable[..., str]] = {
 
 @pytest.mark.parametrize("row", rows("memory", "ids"), ids=lambda row: row["id"])
 def test_ids_are_those_of_the_table(row: Row) -> None:
-    scope: Any = Scope(*told(row["scope"]))
-    assert MADE[row["what"]](scope, *told(row["parts"])) == plain(row["id"])
+    scope: Any = Scope(*read_cell(row["scope"]))
+    assert MADE[row["what"]](scope, *read_cell(row["parts"])) == plain(row["id"])
 
 
 @pytest.mark.parametrize("row", rows("hierarchy", "archive_ids"), ids=lambda row: row["kind"])
 def test_ids_of_rows_to_come_are_made_in_the_same_way(row: Row) -> None:
-    parts = told(row["parts"])
+    parts = read_cell(row["parts"])
     assert derived_id(row["prefix"], row["kind"], SCOPE, *parts) == plain(row["id"])
 
 
@@ -63,7 +63,7 @@ def test_an_id_depends_on_each_of_its_parts() -> None:
 
 @pytest.mark.parametrize("row", rows("memory", "cut"), ids=lambda row: f"{row['text']} {row['bytes']}")
 def test_a_text_is_cut_between_code_points(row: Row) -> None:
-    assert cut(told(row["text"]), whole(row["bytes"])) == told(row["result"])
+    assert cut(read_cell(row["text"]), whole(row["bytes"])) == read_cell(row["result"])
 
 
 def test_a_name_is_kept_tidy_and_compared_without_case() -> None:

@@ -1,4 +1,4 @@
-"""Goal: what is said over HTTP is judged by words of its own, and every way of saying it is tried."""
+"""Goal: requests over HTTP are judged by a table of their own, in every spelling."""
 
 import json
 from collections.abc import Iterator
@@ -60,10 +60,10 @@ TOM: Final = Stored("e1", 1, "created")
          {"messages": [{"content": "x", "role": "user"}]}),
     ],
 )  # fmt: skip
-def test_a_request_is_said_as_the_page_tells(request_: Request, line: str, body: object) -> None:
+def test_a_request_is_written_as_on_the_page(request_: Request, line: str, body: object) -> None:
     lines = [found for draw in ways() if (found := write_request(request_, "a1", draw))]
-    told = {(f"{it.method} {it.path}", it.body) for it in lines if it.meant == request_}
-    assert (line.replace(" ", " /v1/agents/a1/"), json.dumps(body) if body else "") in told
+    requests = {(f"{it.method} {it.path}", it.body) for it in lines if it.meant == request_}
+    assert (line.replace(" ", " /v1/agents/a1/"), json.dumps(body) if body else "") in requests
 
 
 def test_each_way_of_being_wrong_is_drawn() -> None:
@@ -88,7 +88,7 @@ def test_each_way_of_being_wrong_is_refused() -> None:
         api.ListArchival(1, tags=("t",)), api.FindBlock(1, ""), api.FindBlock(1, "\n"), Get(1, "k"),
     ],
 )  # fmt: skip
-def test_what_no_route_says_is_not_said(request_: Request) -> None:
+def test_a_request_without_a_route_is_not_written(request_: Request) -> None:
     assert not any(write_request(request_, "a1", draw) for draw in ways())
 
 
@@ -112,7 +112,7 @@ SAYABLE: Final = (
 )  # fmt: skip
 
 
-def test_every_request_of_the_api_can_be_said() -> None:
+def test_every_request_of_the_api_can_be_written() -> None:
     known = {cls for cls in ALL if issubclass(cls, api.ApiRequest | api.BuildSystemPrompt)}
     assert {type(it) for it in SAYABLE} == known
 
@@ -144,7 +144,7 @@ def test_a_response_tells_the_reply(outcome: Done | Refused | Failed | Unknown, 
     check_response(outcome)
 
 
-def test_of_what_a_record_told_a_response_tells_whom() -> None:
+def test_a_response_names_the_subjects_of_a_record() -> None:
     body = body_of(Done(RecordAdded("archival", 7, 1, 0, facts=Remembered((TOM,), promoted=("e1",)))))
     assert isinstance(body, dict)
     assert body["entities"] == [{"id": "e1", "version": 1, "change": "created"}]
@@ -195,6 +195,6 @@ def test_an_object_that_loses_a_field_is_seen(monkeypatch: pytest.MonkeyPatch) -
         check_delegate(api.ListBlocks(1), Refused(NotFound("block", "x")))
 
 
-def test_times_are_told_with_their_milliseconds() -> None:
+def test_times_are_printed_with_their_milliseconds() -> None:
     assert format_time(951_782_400_007) == "2000-02-29T00:00:00.007Z"
     assert (format_time(0), format_time(LAST_MS + 1)) == (None, "9999-12-31T23:59:59.999Z")

@@ -23,6 +23,6 @@ def test_accents_and_apostrophes_are_those_of_a_search() -> None:
     assert list(words_of_change("Où est-ce que j'habite ?")) == ["déménagé"]
 
 
-@pytest.mark.parametrize("told", ["", "I like tea.", "leftovers", "我搬到了里斯本"])
-def test_any_other_text_has_none(told: str) -> None:
-    assert [*words_before(told), *words_of_change(told)] == []
+@pytest.mark.parametrize("text", ["", "I like tea.", "leftovers", "我搬到了里斯本"])
+def test_any_other_text_has_none(text: str) -> None:
+    assert [*words_before(text), *words_of_change(text)] == []

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, rows, told
+from tests.spec_tables import Row, read_cell, rows
 from tests.spec_tables import words as listed
 from umi_core.language.tables import STOP_WORDS
 from umi_core.language.words import auto_name, clean_name, content, words
@@ -15,7 +15,7 @@ TEXTS = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
 
 @pytest.mark.parametrize("row", rows("memory", "words"), ids=lambda row: row["text"])
 def test_words_are_runs_of_letters_and_digits(row: Row) -> None:
-    assert words(told(row["text"])) == tuple(told(row["words"]).split())
+    assert words(read_cell(row["text"])) == tuple(read_cell(row["words"]).split())
 
 
 @given(st.text(st.characters(max_codepoint=127)))
@@ -34,7 +34,7 @@ def test_the_stop_words_are_frozen() -> None:
 
 @pytest.mark.parametrize("row", rows("memory", "auto_names"), ids=lambda row: row["text"][:40])
 def test_a_text_is_named_by_its_first_line(row: Row) -> None:
-    assert auto_name(told(row["text"])) == told(row["name"])
+    assert auto_name(read_cell(row["text"])) == read_cell(row["name"])
 
 
 @given(TEXTS)

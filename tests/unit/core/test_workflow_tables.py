@@ -21,7 +21,7 @@ def policy(rule: OnFailure | None) -> str:
     return f"retry {rule.attempts}; {other}{again}"
 
 
-def as_told(step: Step) -> tuple[str, str, str]:
+def write_step(step: Step) -> tuple[str, str, str]:
     return step.id, EFFECT_NAMES[step.effect] if step.effect else "", policy(step.on_failure)
 
 
@@ -36,6 +36,6 @@ def table_of(name: str) -> list[Row]:
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda workflow: workflow.name)
 def test_the_rows_are_those_of_the_table(workflow: Workflow) -> None:
-    told = table_of(workflow.name)
-    promised = [(row["row"], row["asks"], row["on failure"]) for row in told]
-    assert [as_told(step) for step in workflow.steps] == promised
+    rows = table_of(workflow.name)
+    promised = [(row["row"], row["asks"], row["on failure"]) for row in rows]
+    assert [write_step(step) for step in workflow.steps] == promised

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.spec_tables import maybe, plain, rows, told, whole
+from tests.spec_tables import maybe, plain, read_cell, rows, whole
 from tests.unit.core.sound import check_working
 from umi_core import limits
 from umi_core.config import Config
@@ -67,7 +67,7 @@ def requested(name: str, *args: Any) -> WorkingRequest:
     return request
 
 
-def as_told(outcome: Outcome) -> object:
+def write_result(outcome: Outcome) -> object:
     """A result as the table writes it."""
     assert isinstance(outcome, Done | Refused)
     if isinstance(outcome, Refused):
@@ -79,8 +79,10 @@ def test_the_worked_life_holds_row_by_row() -> None:
     tier, seen_ms = WorkingTier(), 0
     for row in rows("memory", "working_trace"):
         seen_ms = max(seen_ms, whole(row["now"]))  # as the memory does
-        asked = [requested(*request) for request in told(row["requests"])]
-        assert [as_told(ask(tier, request, seen_ms)) for request in asked] == told(row["results"]), row
+        asked = [requested(*request) for request in read_cell(row["requests"])]
+        assert [write_result(ask(tier, request, seen_ms)) for request in asked] == read_cell(
+            row["results"]
+        ), row
         key, expires_ms = plain(row["key"]), maybe(row["expires"])
         assert expires_ms is None or tier.entries[key][1] == expires_ms, row
         sizes = result(ask(tier, Bytes(0), seen_ms)), result(ask(tier, Len(0), seen_ms))
@@ -216,7 +218,7 @@ def test_a_key_of_256_bytes_and_a_value_of_65536_bytes_are_legal() -> None:
 # Counters.
 
 
-COUNTERS = {as_bytes(told(row["value"])): maybe(row["after incr"]) for row in rows("memory", "counters")}
+COUNTERS = {as_bytes(read_cell(row["value"])): maybe(row["after incr"]) for row in rows("memory", "counters")}
 
 
 @pytest.mark.parametrize(("value", "total"), COUNTERS.items())

@@ -30,10 +30,10 @@ BAD: Final = (
 )
 
 
-def umi(*args: str, said: str | bytes = "") -> Result:
-    """A command in this process, in a terminal of any width; `said`: what stands on its standard input."""
+def umi(*args: str, stdin: str | bytes = "") -> Result:
+    """A command in this process, in a terminal of any width; `stdin`: its standard input."""
     with patch.object(progress, "AFTER_MS", NEVER_MS):  # a slow machine tells no other lines
-        result = CliRunner(env={"COLUMNS": "999"}).invoke(cli, args, input=said)
+        result = CliRunner(env={"COLUMNS": "999"}).invoke(cli, args, input=stdin)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
     return result
 

@@ -59,7 +59,7 @@ from umi_core.workflows import BUILT_IN
 
 
 class Looking(Owner):
-    """Interceptors of any name that note what they are told, and say what a script says, `pass` elsewhere."""
+    """Interceptors of any name that note their calls, and return what a script says, `pass` elsewhere."""
 
     says: dict[str, Any] = {}
     calls: list[str] = []
@@ -67,14 +67,14 @@ class Looking(Owner):
 
     def called(self, site: Literal["effect", "step"], name: str, **more: Any) -> Interceptor:
         def hook(kind: str) -> Callable[..., Any]:
-            def told(place: Place, *seen: Any) -> Any:
+            def observe(place: Place, *seen: Any) -> Any:
                 attempt = f"#{place.attempt}" if place.attempt else ""
                 self.calls.append(f"{name}.{kind} {place.step}{attempt}")
                 self.seen[f"{name}.{kind}"] = seen
-                said = self.says.get(f"{name}.{kind}", Pass())
-                return said() if callable(said) else said
+                decision = self.says.get(f"{name}.{kind}", Pass())
+                return decision() if callable(decision) else decision
 
-            return told
+            return observe
 
         return Interceptor(name, site, hook("before"), hook("after"), hook("on_error"), **more)
 
@@ -124,7 +124,7 @@ def test_all_units_of_a_step_are_one_run_of_it() -> None:
     assert none.calls == ["s.before a", "s.after a"]
 
 
-def test_a_skipped_step_calls_nobody() -> None:
+def test_a_skipped_step_makes_no_call() -> None:
     looking = Looking()
     skipped = structs.replace(A, when=lambda facts: False, otherwise={"x": 5})
     assert hooked(looking, skipped, TELLS).outcome == Done(5)
@@ -139,7 +139,7 @@ def test_what_a_policy_mends_is_no_failure_of_the_step() -> None:
     assert (looking.calls[-1], looking.seen["s.after"][1][X]) == ("s.after a", 7)
 
 
-def test_the_end_of_a_policy_is_told_with_its_error() -> None:
+def test_the_end_of_a_policy_is_reported_with_its_error() -> None:
     looking = Looking()
     run = hooked(looking, structs.replace(A, on_failure=retry(1)), TELLS)
     run.fail("unavailable")
@@ -162,7 +162,7 @@ FINAL: dict[str, tuple[Step, Any]] = {
 
 
 @pytest.mark.parametrize(("step", "outcome"), FINAL.values(), ids=FINAL)
-def test_what_is_no_fault_of_the_world_is_told_and_not_mended(step: Step, outcome: Any) -> None:
+def test_what_is_no_fault_of_the_world_is_reported_and_not_repaired(step: Step, outcome: Any) -> None:
     looking = Looking({"s.on_error": Substitute({"x": 1})})
     registry = Registry({"w": (Workflow("w", (), (step, END)),)})
     run = begun(registry.with_interceptor(looking.called("step", "s")), 1)
@@ -172,7 +172,7 @@ def test_what_is_no_fault_of_the_world_is_told_and_not_mended(step: Step, outcom
     assert run.replies[0].hooks == (HookNote("s", "on_error", "bad_result", "a"),)
 
 
-def test_a_step_that_is_planned_again_is_told_and_begins_anew() -> None:
+def test_a_step_that_is_planned_again_is_reported_and_begins_anew() -> None:
     looking = Looking()
     registry = Registry().register(Workflow("w", (), planned_steps()))
     run = begun(registry.with_interceptor(looking.called("step", "s")), 1)
@@ -188,7 +188,7 @@ def test_a_step_that_is_planned_again_is_told_and_begins_anew() -> None:
     assert looking.seen["s.on_error"][1] == Conflict("commit", "conflict", 1)
 
 
-def test_a_conflict_that_is_the_fault_of_the_caller_is_told() -> None:
+def test_a_conflict_that_is_the_fault_of_the_caller_is_reported() -> None:
     looking = Looking()
     steps = planned_steps(conflict_error=lambda *_: EmptyText())
     registry = Registry().register(Workflow("w", (), steps))
@@ -199,7 +199,7 @@ def test_a_conflict_that_is_the_fault_of_the_caller_is_told() -> None:
     assert looking.calls == ["s.before commit", "s.on_error commit"]
 
 
-def test_the_end_of_a_life_calls_nobody() -> None:
+def test_the_end_of_a_run_calls_no_operation() -> None:
     looking = Looking()
     run = hooked(looking, A, TELLS)
     run.engine(lambda engine: fence(engine, 3))
@@ -322,7 +322,7 @@ def test_o15_a_hook_that_has_to_fail_afterwards_names_the_success(site: Literal[
     assert call.outcome == "ok"
 
 
-def test_unusable_answers_are_told_as_every_failure() -> None:
+def test_unusable_answers_are_reported_as_every_failure() -> None:
     looking = Looking()
     last = structs.replace(A, take=lambda *_: Unusable("no_json"), on_failure=retry(1))
     run = hooked(looking, last, TELLS)
@@ -338,18 +338,18 @@ WORDS: dict[str, Any] = {"pass": Pass(), "refuse": Refuse("no"), "raise": raises
 
 @pytest.mark.uncounted
 @pytest.mark.parametrize("on_raise", ["ignore", "fail"])
-def test_whoever_let_it_pass_is_called_exactly_once_more(on_raise: Literal["ignore", "fail"]) -> None:
+def test_a_hook_that_passed_is_called_exactly_once_more(on_raise: Literal["ignore", "fail"]) -> None:
     """Over every mix of what two of them say before and afterwards, and of what becomes of the effect."""
     place, failure = Place("w", "a", 1, "extract", 1), EffectFailed(0, "unavailable")
     words: dict[str, Any] = {**WORDS, "substitute": Substitute(ModelReplied(0, "h"))}
-    for *says, came in product(words, words, words, words, (failure, ModelReplied(0, "E"))):
+    for *says, answer in product(words, words, words, words, (failure, ModelReplied(0, "E"))):
         script = dict(zip(("a.before", "a.back", "b.before", "b.back"), says, strict=True))
         looking = Looking({name: words[word] for name, word in script.items() if "before" in name})
         for name, kind in product("ab", ("after", "on_error")):
             looking.says[f"{name}.{kind}"] = words[script[f"{name}.back"]]
         hooks = Interceptors(tuple(looking.called("effect", name, on_raise=on_raise) for name in "ab"))
         entered = run_before(hooks.ordered, Attempt(place, MODEL))
-        run_after(hooks, entered.names, entered.wrapped, entered.result or came)
+        run_after(hooks, entered.names, entered.wrapped, entered.result or answer)
         names = [call.split()[0] for call in looking.calls]
         out = [name[0] for name in names if name.endswith("before")]
         back = [name[0] for name in names if not name.endswith("before")]
@@ -367,7 +367,7 @@ def watched(looking: Looking, **more: Any) -> Pair:
     return pair
 
 
-def test_o19_late_answers_call_nobody() -> None:
+def test_o19_late_answers_call_no_operation() -> None:
     looking = Looking()
     pair = watched(looking)
     (read_one,) = pair.step(Count(1))
@@ -410,7 +410,7 @@ def test_recovery_is_only_looked_on() -> None:
     pair = Pair(registry=BUILT_IN.with_interceptor(looking.called("step", "s"))).run()
     assert pair.memory.state.phase == "ready"
     assert pair.memory.state.counters["hook failed"] == 9
-    assert "s.after head" not in looking.calls  # out, since what it said before was no verdict
+    assert "s.after head" not in looking.calls  # out, since its earlier result was no verdict
 
 
 def test_a_refused_scan_is_not_begun_again_at_once() -> None:

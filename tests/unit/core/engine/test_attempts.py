@@ -69,8 +69,8 @@ def test_kinds_of_failure_are_those_of_the_table_and_end_a_policy_where_it_says(
 
 
 def test_the_waits_are_those_of_the_table() -> None:
-    told = {whole(row["attempts so far"]): whole(row["wait"]) for row in rows("engine", "waits")}
-    assert {count: backoff_ms(count) for count in told} == told
+    waits = {whole(row["attempts so far"]): whole(row["wait"]) for row in rows("engine", "waits")}
+    assert {count: backoff_ms(count) for count in waits} == waits
 
 
 def test_waits_double_from_100_to_5000_and_the_same_question_is_sent_again() -> None:
@@ -260,7 +260,7 @@ def lacking(digests: Sequence[bytes], read: Read = READ) -> Trial:
         digest = digests[view.plan_count - 1]
         return Commit((Write(RECEIPT, Receipt("key", b"request", digest, None, 0)),), (), "key")
 
-    first = asking("ask", read, retry(1), take=lambda *told: structs.replace(take(*told), facts={}))
+    first = asking("ask", read, retry(1), take=lambda *args: structs.replace(take(*args), facts={}))
     look = asking("look", read, retry(1), take=take, produces=(SEEN,))
     return trial(
         first,

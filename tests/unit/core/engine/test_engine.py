@@ -74,7 +74,7 @@ def test_each_attempt_of_model_and_embedder_leaves_a_call_without_user_text() ->
     assert not any("Alice" in str(value) for call in calls for value in structs.astuple(call))
 
 
-def test_a_call_that_nobody_answered_stays_open() -> None:
+def test_a_call_without_an_answer_stays_open() -> None:
     run = trial(asking("a", MODEL, retry(1), config=(("profile", "fast"),)), END)
     run.engine(lambda engine: fence(engine, 3))
     (call,) = run.replies[0].calls
@@ -100,7 +100,7 @@ def test_a_newer_epoch_ends_everything_in_flight() -> None:
     assert (run.state.phase, run.state.operations) == ("deposed", {})
 
 
-def test_a_commit_on_its_way_when_its_memory_is_deposed_may_have_happened() -> None:
+def test_a_commit_in_flight_when_its_memory_is_fenced_may_have_happened() -> None:
     run = planned()
     run.answer(ReadDone(0))
     run.begin(2)
@@ -109,7 +109,7 @@ def test_a_commit_on_its_way_when_its_memory_is_deposed_may_have_happened() -> N
     assert [reply.outcome for reply in run.replies] == [Unknown(), Failed(Deposed(3))]
 
 
-def test_a_deposed_memory_serves_the_working_tier_and_nothing_else() -> None:
+def test_a_fenced_memory_serves_the_working_tier_and_nothing_else() -> None:
     pair = Pair().run()
     Pair(storage=pair.storage).run()
     assert pair.ask(Remember(1, "Alice likes tea")) == Failed(Deposed(1))

@@ -13,7 +13,7 @@ SCOPE = Scope("u", "a")
 
 
 class Farther(Scope):
-    """A class of somebody's own."""
+    """A class of a third party."""
 
 
 ADMITS: dict[str, tuple[Any, tuple[object, ...], tuple[object, ...]]] = {

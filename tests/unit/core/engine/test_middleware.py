@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 import pytest
 from msgspec import structs
 
-from tests.spec_tables import Row as Told
+from tests.spec_tables import Row as TableRow
 from tests.spec_tables import plain, rows
 from tests.unit.core.engine.tables import X, learns
 from umi_core.data import Owner
@@ -66,9 +66,9 @@ class Stack(Owner):
     seen: dict[str, Any] = {}
 
     def hook(self, name: str) -> Callable[..., Any]:
-        def run(place: Place, asked: object, *came: object) -> Any:
+        def run(place: Place, asked: object, *answer: object) -> Any:
             self.calls.append(name)
-            self.seen[name] = came[0] if came else asked
+            self.seen[name] = answer[0] if answer else asked
             return self.verdict(name, asked)
 
         return run
@@ -100,20 +100,20 @@ class Stack(Owner):
             hooks = hooks.add(Interceptor(name, self.site, before, after, on_error, on_raise=self.on_raise))
         wrapped: Any = WRAPPED[self.site]
         entered = run_before(hooks.ordered, wrapped)
-        came = entered.result
-        if came is None:
+        answer = entered.result
+        if answer is None:
             self.calls.append("E")
             self.seen["E"] = entered.wrapped.seen
-            came = FAILED[self.site] if has_failed else says(self.site, "E")
-        came, notes = run_after(hooks, entered.names, entered.wrapped, came)
+            answer = FAILED[self.site] if has_failed else says(self.site, "E")
+        answer, notes = run_after(hooks, entered.names, entered.wrapped, answer)
         assert all(note.step == "s" for note in entered.notes + notes)
-        told = [f"{note.name}.{note.hook} {note.what}" for note in entered.notes + notes]
-        return self.word_for(came), told
+        lines = [f"{note.name}.{note.hook} {note.what}" for note in entered.notes + notes]
+        return self.word_for(answer), lines
 
-    def word_for(self, came: object) -> str:
+    def word_for(self, answer: object) -> str:
         known = {"failure": FAILED[self.site], "refused": REFUSED[self.site]}
         known |= {text: says(self.site, text) for text in ("a", "b", "E")}
-        return next(word for word, value in known.items() if value == came)
+        return next(word for word, value in known.items() if value == answer)
 
 
 FELL = "a.before b.before E b.on_error a.on_error"
@@ -169,15 +169,15 @@ MORE: dict[str, tuple[dict[str, str], bool, OnRaise, str, str, list[str]]] = {
 SITES: tuple[Site, ...] = ("effect", "step")
 
 
-def modes(row: Told) -> tuple[OnRaise, ...]:
+def modes(row: TableRow) -> tuple[OnRaise, ...]:
     """How hooks that raise are taken where the table says so; either way where it does not."""
-    told = tuple(mode for mode in get_args(OnRaise) if f'on_raise="{mode}"' in row["what happens"])
-    return told or get_args(OnRaise)
+    modes = tuple(mode for mode in get_args(OnRaise) if f'on_raise="{mode}"' in row["what happens"])
+    return modes or get_args(OnRaise)
 
 
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize("row", rows("engine", "middleware"), ids=lambda row: row["case"])
-def test_the_middleware_runs_as_in_its_table(row: Told, site: Site) -> None:
+def test_the_middleware_runs_as_in_its_table(row: TableRow, site: Site) -> None:
     script, has_failed, notes = SCRIPTS[row["case"]]
     if site == "step" and "rewrite" in script.values():
         pytest.skip("a step has no request that could be another")
@@ -193,7 +193,7 @@ def test_the_table_of_the_middleware_tells_of_every_script() -> None:
 
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize(
-    ("script", "has_failed", "on_raise", "calls", "came", "notes"), MORE.values(), ids=MORE
+    ("script", "has_failed", "on_raise", "calls", "blamed", "notes"), MORE.values(), ids=MORE
 )
 def test_the_middleware_beyond_its_table(
     site: Site,
@@ -201,11 +201,11 @@ def test_the_middleware_beyond_its_table(
     has_failed: bool,
     on_raise: OnRaise,
     calls: str,
-    came: str,
+    blamed: str,
     notes: list[str],
 ) -> None:
     stack = Stack(site, script, on_raise)
-    assert stack.attempt(has_failed) == (came, notes)
+    assert stack.attempt(has_failed) == (blamed, notes)
     assert " ".join(stack.calls) == calls
 
 
@@ -220,7 +220,7 @@ def test_each_hook_sees_what_those_inside_made_of_it(site: Site) -> None:
     stack = Stack(site, {"b.after": "substitute"})
     stack.attempt(has_failed=False)
     seen = [stack.seen["b.after"], stack.seen["a.after"]]
-    assert [came[TEXT] if isinstance(came, Facts) else came.text for came in seen] == ["E", "b"]
+    assert [answer[TEXT] if isinstance(answer, Facts) else answer.text for answer in seen] == ["E", "b"]
 
 
 def test_around_a_step_hooks_see_facts_and_errors() -> None:
@@ -271,8 +271,8 @@ GIVEN: dict[str, tuple[Any, bool]] = {
 def test_a_substitute_is_exactly_what_the_step_produces(given: Any, allowed: bool) -> None:
     run = run_of(PAIR)
     assert run.allows_before(Substitute(given)) == allowed
-    for came in ({"text": "t", "numbers": ()}, StepFailed("s", "refused", 1)):
-        assert run.allows_after(came, Substitute(given)) == allowed
+    for answer in ({"text": "t", "numbers": ()}, StepFailed("s", "refused", 1)):
+        assert run.allows_after(answer, Substitute(given)) == allowed
 
 
 ANYTHING = Substitute({"x": 1})

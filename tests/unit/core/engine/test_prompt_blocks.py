@@ -1,4 +1,4 @@
-"""Goal: prompts have the blocks that somebody wants, in order, and what they are about stays as it was."""
+"""Goal: prompts have the configured blocks, in order, and their inputs stay as they were."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def test_blocks_stand_in_their_order_before_the_inputs() -> None:
     assert list(ORDINALS.values()) == sorted(ORDINALS.values())
 
 
-def test_a_prompt_of_somebody_else_and_one_that_would_be_too_long_stay() -> None:
+def test_a_prompt_of_another_caller_and_one_that_would_be_too_long_stay() -> None:
     hook = prompt_blocks("expand", {"examples": "x" * PROMPT_BYTES_MAX}).before
     assert hook(HERE, AskModel("expand", "say something")) == Pass()
     assert hook(HERE, AskModel("expand", ask_expand("tea"))) == Pass()

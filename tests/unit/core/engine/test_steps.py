@@ -141,11 +141,11 @@ def test_nothing_learnt_is_visible_before_the_row_is_sound() -> None:
 
 
 def test_a_row_whose_when_is_false_leaves_its_otherwise() -> None:
-    def told(facts: Any, answer: Any, view: Any) -> Learned:
+    def take(facts: Any, answer: Any, view: Any) -> Learned:
         return Learned({"outcome": Done(facts[Y])})
 
     a = Step("a", learns(y=1), (X,), (Y,), when=lambda facts: bool(facts[X]), otherwise={"y": 0})
-    steps = a, Step("b", told, (Y,), (OUTCOME,))
+    steps = a, Step("b", take, (Y,), (OUTCOME,))
     assert (trial(*steps, x=True).outcome, trial(*steps, x=False).outcome) == (Done(1), Done(0))
 
 
@@ -162,7 +162,7 @@ def test_an_ask_that_gives_none_is_taken_without_an_answer() -> None:
     assert trial(ask_nothing, END).outcome == Done("fine")
 
 
-def test_a_background_operation_replies_to_nobody_and_is_counted() -> None:
+def test_a_background_operation_sends_no_reply_and_is_counted() -> None:
     quiet = trial(END, op_id=None)
     assert (quiet.replies, quiet.state.counters) == ([], {"w done": 1})
 
@@ -214,7 +214,7 @@ def test_a_degradation_is_named_counted_and_tells_the_last_reason() -> None:
     assert run.marks == [*(f"w.a: {it}" for it in met), "w.end: no question"]
 
 
-def test_after_an_unusable_reply_the_model_is_told_why_and_asked_again() -> None:
+def test_after_an_unusable_reply_the_model_gets_the_reason_and_is_asked_again() -> None:
     """Each attempt states the last problem alone; a failure that is none of the reply states none."""
     reasons = iter(["no_json", "no_tag", "empty"])
     policy = retry(4, then=degrade("none"))

@@ -31,14 +31,14 @@ def test_all_writes_of_one_block_succeed_and_the_last_one_stays() -> None:
     assert shown.value.text == "text 30"
 
 
-def test_all_that_is_told_of_one_person_at_once_is_a_fact_each() -> None:
+def test_concurrent_statements_about_one_person_are_a_fact_each() -> None:
     pair = recovered(Pair())
     outcomes = at_once(pair, *(Remember(n, f"Alice likes number {n}") for n in range(1, 11)))
     assert {type(outcome) for outcome in outcomes} == {Done}
     assert len(pair.rows("entity")) == len(outcomes)
 
 
-def test_who_waits_asks_nothing_and_goes_on_when_the_other_has_ended() -> None:
+def test_a_waiting_operation_asks_nothing_and_goes_on_when_the_other_has_ended() -> None:
     pair = recovered(Pair())
     pair.step(SetBlock(1, "goals", "one"))
     assert pair.step(SetBlock(2, "human", "two")) == []
@@ -50,7 +50,7 @@ def test_who_waits_asks_nothing_and_goes_on_when_the_other_has_ended() -> None:
 
 
 @pytest.mark.parametrize("kind", ["unavailable", "full", "refused"])
-def test_who_waits_goes_on_when_the_other_has_failed(kind: str) -> None:
+def test_a_waiting_operation_goes_on_when_the_other_has_failed(kind: str) -> None:
     pair = recovered(Pair())
     pair.step(SetBlock(1, "goals", "one"))
     pair.step(SetBlock(2, "goals", "two"))
@@ -74,7 +74,7 @@ def test_others_do_not_wait() -> None:
     )
 
 
-def test_forgetting_waits_for_what_is_being_told() -> None:
+def test_forgetting_waits_for_facts_being_remembered() -> None:
     pair = recovered(Pair())
     pair.ask(Remember(1, "Alice likes tea"))
     (entity,) = pair.rows("entity")
@@ -95,8 +95,8 @@ def test_a_queue_is_part_of_the_state() -> None:
     assert isinstance(pair.replies[2].outcome, Done)
 
 
-def test_who_conflicts_with_this_very_memory_plans_again_until_it_succeeds() -> None:
-    """What it is told of itself enters core, which is one row with all blocks: no claim says that before."""
+def test_a_request_that_conflicts_with_its_own_memory_plans_again_until_it_succeeds() -> None:
+    """A statement about the assistant itself enters core, one row with all blocks: no claim says that."""
     pair = recovered(Pair())
     pair.step(Remember(1, "Umi is calm"))
     for number in range(2, 2 + 2 * PLAN_COUNT_MAX):
@@ -108,7 +108,7 @@ def test_who_conflicts_with_this_very_memory_plans_again_until_it_succeeds() -> 
     assert isinstance(pair.replies[1].outcome, Done)
 
 
-def test_who_conflicts_with_another_memory_gives_up_after_three_plans() -> None:
+def test_a_request_that_conflicts_with_another_memory_fails_after_three_plans() -> None:
     pair = recovered(Pair())
     pair.step(SetBlock(1, "goals", "text"))
     for _ in range(PLAN_COUNT_MAX):

@@ -55,7 +55,7 @@ def found(*steps: Step, given: str = "") -> list[str]:
     return [str(error) for error in findings(Workflow("w", named(given), steps))]
 
 
-def told(call: Callable[[], object]) -> list[str]:
+def list_errors(call: Callable[[], object]) -> list[str]:
     """The errors of a registry call, as text."""
     with pytest.raises(Rejected) as caught:
         call()
@@ -209,8 +209,8 @@ def test_validation_tells_every_finding(steps: tuple[Step, ...], expected: list[
 
 
 def test_every_problem_of_the_table_is_found_in_some_case_and_no_other() -> None:
-    told = {error.partition("(")[0] for _, expected in FINDINGS.values() for error in expected}
-    assert told == {row["problem"] for row in rows("engine", "findings")}
+    problems = {error.partition("(")[0] for _, expected in FINDINGS.values() for error in expected}
+    assert problems == {row["problem"] for row in rows("engine", "findings")}
 
 
 # Mutations.
@@ -260,7 +260,7 @@ def test_a_change_has_the_result_of_the_table(change: Row) -> None:
 def test_a_refused_change_leaves_the_registry_at_its_revision(
     change: Callable[[], object], expected: list[str]
 ) -> None:
-    assert told(change) == expected
+    assert list_errors(change) == expected
     assert (FIRST.latest("w"), FIRST.at("w")) == (1, W)
 
 
@@ -285,14 +285,14 @@ def test_each_of_the_five_changes_makes_the_next_revision_and_keeps_the_old_ones
 
 def test_an_option_keeps_its_type() -> None:
     registry = FIRST.replace("w", "a", row("a", "x", "y", config=(("size", 1),)))
-    assert told(lambda: registry.configure("w", "a", size=True)) == ["BadConfigValue(a, ('size',))"]
-    assert told(lambda: registry.configure("w", "a", size="2")) == ["BadConfigValue(a, ('size',))"]
+    assert list_errors(lambda: registry.configure("w", "a", size=True)) == ["BadConfigValue(a, ('size',))"]
+    assert list_errors(lambda: registry.configure("w", "a", size="2")) == ["BadConfigValue(a, ('size',))"]
 
 
 def test_revisions_are_bounded() -> None:
     full = structs.replace(FIRST, revisions={"w": (W,) * REVISION_COUNT_MAX})
-    assert told(lambda: full.remove("w", "a")) == ["MissingFact(b, ('y',))"]
-    assert told(lambda: full.insert_after("w", "b", row("c"))) == ["RevisionsFull(w, ())"]
+    assert list_errors(lambda: full.remove("w", "a")) == ["MissingFact(b, ('y',))"]
+    assert list_errors(lambda: full.insert_after("w", "b", row("c"))) == ["RevisionsFull(w, ())"]
 
 
 def test_a_table_is_written_with_few_words() -> None:

@@ -53,14 +53,14 @@ def test_a_failure_is_the_shortest_and_leaves_a_seed_file_that_replays() -> None
 
 
 def test_json_has_the_same_numbers() -> None:
-    told = json.loads(umi("explore", "own.toml", "--depth", "3", "--json").stdout)
-    assert told == {"result": "complete", "depth": 3, "lists": 35, "states": 9, "steps": 12}
+    report = json.loads(umi("explore", "own.toml", "--depth", "3", "--json").stdout)
+    assert report == {"result": "complete", "depth": 3, "lists": 35, "states": 9, "steps": 12}
     failed = json.loads(umi("explore", "bad.toml", "--depth", "3", "--json").stdout)
     assert (failed["result"], failed["depth"], failed["verdict"]["result"]) == ("failed", 3, "fail")
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (["own.toml", "--depth", "0"], "Invalid value for '--depth': 0 is not in the range 1<=x<=64."),
         (["own.toml"], "Missing option '--depth': "),
@@ -69,8 +69,8 @@ def test_json_has_the_same_numbers() -> None:
         (["smoke", "--depth", "2"], "smoke: explore: missing, so there are no actions to explore with"),
     ],
 )
-def test_what_cannot_be_explored_is_told_in_one_line(args: list[str], said: str) -> None:
+def test_what_cannot_be_explored_is_reported_in_one_line(args: list[str], message: str) -> None:
     result = umi("explore", *args)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
     assert result.stderr.count("\n") == 1

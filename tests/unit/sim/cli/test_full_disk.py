@@ -1,4 +1,4 @@
-"""Goal: on a full disk every verdict is told, and every file that is missing."""
+"""Goal: on a full disk every verdict is printed, and every missing file is named."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ SWEEP = ("sweep", "--seeds", "1..2", "--jobs", "1", "--no-shrink")
 
 
 @pytest.mark.parametrize(("world", "head", "code"), [("own.toml", "PASS", 2), ("bad.toml", "FAIL", 1)])
-def test_each_report_that_cannot_be_written_is_told_besides_the_verdict(
+def test_each_report_that_cannot_be_written_is_named_besides_the_verdict(
     world: str, head: str, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, data: bytes) -> None:
@@ -27,8 +27,10 @@ def test_each_report_that_cannot_be_written_is_told_besides_the_verdict(
     result = umi(*SWEEP, world, "--junit", "out.xml", "--json", "out.json")
     assert result.stdout.startswith(f"{head} sweep of 1 scenario")
     assert result.exit_code == code
-    told = [line for line in result.stderr.splitlines() if " out." in line]  # a seed file may be missing too
-    assert told == [f"umi-sim: out.{end}: No space left on device" for end in ("xml", "json")]
+    errors = [
+        line for line in result.stderr.splitlines() if " out." in line
+    ]  # a seed file may be missing too
+    assert errors == [f"umi-sim: out.{end}: No space left on device" for end in ("xml", "json")]
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ RUNS: Final = (  # what a run with many faults has to say
     ("sweep", "canary", "--seeds", "0..1", "--jobs", "1", "--no-shrink"),
     ("target", "--init", "kv", "mine.py"), ("target", "mine:Mine", "--seeds", "0..3"),
 )  # fmt: skip
-WRONG: Final = (  # what is said of what nobody can do
+WRONG: Final = (  # refusals of what is impossible
     ("run", "--bogus"), ("bogus",), ("run", "--seed", "abc"), ("run", "--set", "foo"), ("run", "x.toml"),
     ("run", "--set", "agents.count=999"), ("run", "--set", "agents.cuont=2"), ("run", "--mode", "wild"),
     ("run", "--transcript", "no.jsonl"), ("replay", "bad.toml"), ("show", "no.trace"), ("check", "mine.py"),
@@ -63,13 +63,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def invoked(width: int, *args: str) -> Result:
-    said = "h\ne o18\nd\nn\ns memory\nq\n" if args[0] == "step" else ""
+    commands = "h\ne o18\nd\nn\ns memory\nq\n" if args[0] == "step" else ""
     env = {"COLUMNS": str(width)}
     with patch.object(progress, "AFTER_MS", NEVER_MS):  # a slow machine tells no other lines
-        return CliRunner(env=env).invoke(cli, args, said, terminal_width=width, prog_name="umi-sim")
+        return CliRunner(env=env).invoke(cli, args, commands, terminal_width=width, prog_name="umi-sim")
 
 
-def told(width: int, *args: str) -> list[str]:
+def list_output_lines(width: int, *args: str) -> list[str]:
     """What a command says in a terminal of this width; an error is one line, however long."""
     return invoked(width, *args).stdout.splitlines()
 
@@ -83,7 +83,7 @@ def test_every_word_is_plain_or_has_a_page_and_no_line_is_wider_than_a_wide_term
     monkeypatch.chdir(folder)
     monkeypatch.delitem(sys.modules, "mine", raising=False)  # a store of another test
     Path("bad.toml").write_text("[scenario]\nid = 3\n")
-    told(WIDE, "run", "canary", "--seed", "1", "--trace", "run.trace")
+    list_output_lines(WIDE, "run", "canary", "--seed", "1", "--trace", "run.trace")
     odd: dict[str, str] = {}
     wide: dict[str, tuple[str, ...]] = {}
     for args in (*COMMANDS, *RUNS, *WRONG):
@@ -102,11 +102,11 @@ def test_no_line_is_wider_than_its_terminal(
 ) -> None:
     monkeypatch.chdir(folder)
     Path("bad.toml").write_text("[scenario]\nid = 3\n")
-    told(width, "run", "canary", "--seed", "1", "--trace", "run.trace")
+    list_output_lines(width, "run", "canary", "--seed", "1", "--trace", "run.trace")
     wide: dict[str, tuple[str, ...]] = {}
     for args in (each for each in COMMANDS if width == NARROW or each[0] not in LONG):
         seed_file.write(Path(FILE), canary())
-        wide |= dict.fromkeys(find_wide(width, told(width, *args)), args)
+        wide |= dict.fromkeys(find_wide(width, list_output_lines(width, *args)), args)
     assert wide == {}
 
 
@@ -128,6 +128,8 @@ def test_what_an_output_begins_with_is_a_word_of_the_glossary(
     monkeypatch.chdir(folder)
     seed_file.write(Path(FILE), canary())
     quick = [args for args in COMMANDS if args[0] in ("show", "replay", "check", "html", "export", "corpus")]
-    heads = [line.split()[0] for args in quick for line in told(80, *args)[:1] if line[:2].isupper()]
+    heads = [
+        line.split()[0] for args in quick for line in list_output_lines(80, *args)[:1] if line[:2].isupper()
+    ]
     assert len(heads) > 3
     assert unknown(heads) == []

@@ -1,4 +1,4 @@
-"""Goal: whoever waits for more than two seconds is told where it is, in a line that lies about nothing."""
+"""Goal: a command of more than two seconds prints its progress, in a line that is correct."""
 
 import io
 import sys
@@ -14,11 +14,11 @@ def test_a_line_tells_how_far_how_fast_and_how_long() -> None:
     view = StageView()
     assert view.line(Stage("run"), 1_000) == "run"
     assert view.line(Stage("sweep", 0, 400), 1_000) == "sweep: 0 of 400 runs"
-    told = view.line(Stage("sweep", 120, 400, note="0 failures"), 5_000)
-    assert told == "sweep: 120 of 400 runs, 30 a second, 9 s left, 0 failures"
+    line = view.line(Stage("sweep", 120, 400, note="0 failures"), 5_000)
+    assert line == "sweep: 120 of 400 runs, 30 a second, 9 s left, 0 failures"
 
 
-def test_what_is_slower_than_one_a_second_is_told_by_the_time_of_one() -> None:
+def test_a_rate_below_one_a_second_is_printed_as_the_time_of_one() -> None:
     view = StageView()
     view.line(Stage("matrix", 0, 10), 0)
     assert view.line(Stage("matrix", 2, 10), 9_000) == "matrix: 2 of 10 runs, 4 s each, 36 s left"
@@ -30,7 +30,7 @@ def test_where_time_decides_it_is_counted_down() -> None:
     assert view.line(Stage("sweep", 10, 0, seconds=120), 30_000) == "sweep: 10 runs, 3 s each, 1 min left"
 
 
-def test_of_one_run_its_operations_are_told() -> None:
+def test_the_operations_of_one_run_are_printed() -> None:
     stage = Stage("smoke seed 42", unit="operation", within=lambda: (7, 50))
     assert StageView().line(stage, 0).startswith("smoke seed 42: 7 of 50 operations")
 
@@ -44,12 +44,12 @@ def test_what_ends_soon_says_nothing_and_a_plain_line_comes_now_and_then(
     assert capsys.readouterr().err == ""
     for ms in (AFTER_MS, AFTER_MS + 1, AFTER_MS + PLAIN_MS):
         watch.look(ms)
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == 2
-    assert all(line.startswith("umi-sim: replay: 1 of 4 files") for line in said)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("umi-sim: replay: 1 of 4 files") for line in lines)
 
 
-def test_what_takes_minutes_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_notice_for_what_takes_minutes_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
     watch = ProgressDisplay(0)
     at("sweep", 0, 1_000)
     watch.look(0)
@@ -61,15 +61,15 @@ def test_what_takes_minutes_is_said_once(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_live_line_fits_its_terminal_and_a_dumb_one_gets_no_escape(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = io.StringIO()
-    monkeypatch.setattr(told, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stderr", told)
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("COLUMNS", "40")
     stage = Stage("looking for " + "x" * 100, 1)
     monkeypatch.setattr(progress, "NOW", stage)
     monkeypatch.setenv("TERM", "xterm")
     progress.ProgressDisplay(began_ms=0).look(progress.AFTER_MS)
-    assert len(told.getvalue().removeprefix(progress.ERASE)) == 40
+    assert len(stream.getvalue().removeprefix(progress.ERASE)) == 40
     monkeypatch.setenv("TERM", "dumb")
     progress.ProgressDisplay(began_ms=0).look(progress.AFTER_MS)
-    assert told.getvalue().count("\x1b") == 1
+    assert stream.getvalue().count("\x1b") == 1

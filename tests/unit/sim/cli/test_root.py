@@ -80,27 +80,27 @@ def test_a_run_that_fails_leaves_a_seed_file_and_says_how_to_replay_it() -> None
     assert seed_file.read(path).history.hits == 2
 
 
-def test_a_failure_is_told_as_its_own_where_the_file_holds_a_smaller_run_that_fails_alike() -> None:
+def test_a_failure_is_reported_as_its_own_where_the_file_holds_a_smaller_run_that_fails_alike() -> None:
     assert umi("run", "own.toml", "--seed", "2", "--set", "run.steps_max=9").exit_code == 5
-    told = umi("run", "own.toml", "--seed", "3", "--set", "run.steps_max=12").stdout
-    assert told.startswith("FAIL timeout progress (LIVE-2) at step 12\n")
-    assert "  repeat   umi-sim run own.toml --seed 3 --set run.steps_max=12\n" in told
+    output = umi("run", "own.toml", "--seed", "3", "--set", "run.steps_max=12").stdout
+    assert output.startswith("FAIL timeout progress (LIVE-2) at step 12\n")
+    assert "  repeat   umi-sim run own.toml --seed 3 --set run.steps_max=12\n" in output
     (path,) = Path(".umi-sim/ephemeral").iterdir()
-    assert f"  known    an earlier, smaller run fails in the same way: umi-sim replay {path}\n" in told
+    assert f"  known    an earlier, smaller run fails in the same way: umi-sim replay {path}\n" in output
 
 
 def test_a_timeout_without_items_shares_no_file_with_a_run_of_another_seed() -> None:
     """Its file can hold a run that was ended by force, which nothing but its seed identifies."""
     runs = (("1", "1"), ("2", "9"), ("3", "1"), ("1", "1"))
     for seed, steps_max in runs:
-        told = umi("run", "own.toml", "--seed", seed, "--set", f"run.steps_max={steps_max}").stdout
-        assert "known" not in told
+        output = umi("run", "own.toml", "--seed", seed, "--set", f"run.steps_max={steps_max}").stdout
+        assert "known" not in output
     assert len([*Path(".umi-sim/ephemeral").iterdir()]) == 3
 
 
 def test_a_run_as_json() -> None:
-    said = json.loads(umi("run", "own.toml", "--seed", "1", "--json").stdout)
-    assert (said["result"], said["seed"], said["failure"]) == ("pass", "1", None)
+    report = json.loads(umi("run", "own.toml", "--seed", "1", "--json").stdout)
+    assert (report["result"], report["seed"], report["failure"]) == ("pass", "1", None)
     broken = json.loads(umi("run", "bad.toml", "--seed", "1", "--json").stdout)
     assert broken["failure"]["kind"] == "safety"
     assert broken["repeat"].startswith("umi-sim replay .umi-sim/ephemeral/")
@@ -111,7 +111,7 @@ def test_a_quiet_run_has_only_its_exit_code() -> None:
     assert (result.exit_code, result.output) == (1, "")
 
 
-def test_a_conversation_is_lived_through() -> None:
+def test_a_conversation_is_simulated() -> None:
     lines = [{"speaker": "ann", "text": f"I like tea number {n}."} for n in range(4)]
     Path("talk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     result = umi("run", "own.toml", "--seed", "3", "--transcript", "talk.jsonl")
@@ -120,7 +120,7 @@ def test_a_conversation_is_lived_through() -> None:
 
 
 @pytest.mark.slow
-def test_a_conversation_is_told_whole_or_it_is_said_how_much_of_it_was() -> None:
+def test_a_conversation_is_remembered_completely_or_its_part_is_reported() -> None:
     lines = [{"speaker": "ann", "text": f"I like tea number {n}."} for n in range(30)]
     Path("talk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     spoken = ("run", "own.toml", "--seed", "3", "--transcript", "talk.jsonl")
@@ -129,14 +129,14 @@ def test_a_conversation_is_told_whole_or_it_is_said_how_much_of_it_was() -> None
     assert "I like tea number 29." in umi("show", "whole.trace").stdout
     part = umi(*spoken, "--set", "workload.operations=20").stdout
     assert "  told     8 of 30 turns, in 20 operations: leave --set workload.operations out" in part
-    said = json.loads(umi(*spoken, "--set", "workload.operations=20", "--json").stdout)
-    assert said["told"].startswith("8 of 30 turns")
+    report = json.loads(umi(*spoken, "--set", "workload.operations=20", "--json").stdout)
+    assert report["told"].startswith("8 of 30 turns")
 
 
 def test_a_mode_is_a_setting_of_the_scenario() -> None:
-    said = json.loads(umi("run", "own.toml", "--seed", "1", "--mode", "swarm", "--json").stdout)
-    assert said["mode"] == "swarm"
-    assert said["repeat"] == "umi-sim run own.toml --seed 1 --set scenario.swarm.mode=swarm"
+    report = json.loads(umi("run", "own.toml", "--seed", "1", "--mode", "swarm", "--json").stdout)
+    assert report["mode"] == "swarm"
+    assert report["repeat"] == "umi-sim run own.toml --seed 1 --set scenario.swarm.mode=swarm"
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ def test_a_replay_of_the_same_failure_is_good() -> None:
     result = umi("replay", str(path))
     assert result.exit_code == 0
     assert result.stdout.splitlines()[1] == "  replay   same failure: as recorded"
-    said = json.loads(umi("replay", "--json", str(path)).stdout)
-    assert (said["class"], said["exit"]) == ("same failure", 0)
+    report = json.loads(umi("replay", "--json", str(path)).stdout)
+    assert (report["class"], report["exit"]) == ("same failure", 0)
 
 
 def edited(path: Path, **changes: object) -> str:
@@ -222,8 +222,8 @@ def test_blocks_are_compared_where_both_runs_have_one() -> None:
     for prefix, place in (((b"b", b"d"), ""), ((b"b", b"x"), "33 to 64"), ((b"x", b"d"), "1 to 32")):
         expect = structs.replace(seed_file.of_verdict(verdict).expect, prefix=prefix, every=32)
         seed = structs.replace(seed_file.of_verdict(verdict), expect=expect)
-        told = replay.difference(seed, theirs, "passes")
-        assert told == (f"the first difference is in steps {place}" if place else "")
+        difference = replay.difference(seed, theirs, "passes")
+        assert difference == (f"the first difference is in steps {place}" if place else "")
 
 
 def test_a_file_edited_by_hand_is_relaxed_and_says_so() -> None:
@@ -291,10 +291,10 @@ def test_show_of_anything_else_is_one_line(name: str) -> None:
 def test_check_says_ok_in_one_line() -> None:
     _, path = broken_run()
     Path("talk.jsonl").write_text('{"speaker": "ann", "text": "hello"}\n')
-    said = [umi("check", name).stdout for name in ("own.toml", str(path), "talk.jsonl")]
-    assert said[0] == "OK own.toml: scenario own, version 1\n"
-    assert said[1].startswith(f"OK {path}: seed file of bad seed 1, ")
-    assert said[2] == "OK talk.jsonl: transcript of 1 turn\n"
+    outputs = [umi("check", name).stdout for name in ("own.toml", str(path), "talk.jsonl")]
+    assert outputs[0] == "OK own.toml: scenario own, version 1\n"
+    assert outputs[1].startswith(f"OK {path}: seed file of bad seed 1, ")
+    assert outputs[2] == "OK talk.jsonl: transcript of 1 turn\n"
 
 
 @pytest.mark.parametrize(
@@ -424,9 +424,9 @@ def test_planted_bugs_are_listed_without_a_run(monkeypatch: pytest.MonkeyPatch) 
     assert named == {bug.name for bug in MUTANTS.values() if bug.area == "working"}
 
 
-def test_of_one_mutant_the_failing_run_is_told() -> None:
-    told = umi("mutants", "get-alive-at-expiry").stdout
-    _, look = told.splitlines()
+def test_the_failing_run_of_one_mutant_is_printed() -> None:
+    output = umi("mutants", "get-alive-at-expiry").stdout
+    _, look = output.splitlines()
     command = look.removeprefix("  look     umi-sim ").split()
     assert command[:4] == ["run", "working", "--seed", "0"]
     assert umi(*command, "--no-shrink").exit_code == 1
@@ -446,7 +446,9 @@ def test_a_mutant_that_is_not_found_is_code_4(monkeypatch: pytest.MonkeyPatch) -
     assert result.stdout == "NOT FOUND get-alive-at-expiry in 200 seeds and 7 ms: expected ttl-boundary\n"
 
 
-def test_a_mutant_whose_place_has_gone_is_told_with_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mutant_whose_source_text_has_gone_is_reported_with_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def gone(mutant: Mutant) -> MutantHunt:
         raise CannotPlant(f"{mutant.name} cannot be planted: f.py: the old text is not there:\n    if x:")
 
@@ -464,16 +466,16 @@ def test_edits_of_the_source_tell_what_saw_them(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(source_hunt, "fails_a_test", lambda folder: False)  # tests/properties take long
     (edit,) = draw_edits(5, 1)
     drawn = umi("mutants", "--source", "--sample", "1", "--seed", "5", "--runs", "1", "--json")
-    found, told = json.loads(drawn.stdout)
+    found, report = json.loads(drawn.stdout)
     assert (found["name"], found["before"], found["after"]) == (edit.name, edit.before, edit.after)
-    assert told["edits"] == 1
+    assert report["edits"] == 1
     hunted = SourceHunt(edit.name, edit.before, edit.after, NO_START, "calm", 0, 1, 1)
     monkeypatch.setattr(source_hunt, "hunts", lambda edits, *rest: [hunted for one in edits if one == edit])
     (alone, _) = json.loads(umi("mutants", "--source", edit.name, "--runs", "1", "--json").stdout)
     assert alone["name"] == edit.name
 
 
-def test_edits_of_the_source_are_told_as_lines() -> None:
+def test_edits_of_the_source_are_printed_as_lines() -> None:
     found = SourceHunt("text.py:8:0", "return a", "return b", NO_START, "calm", 3, 1, 1)
     survived = structs.replace(found, how="", runs=400, met=12)
     reports = (hunt_report(found), hunt_report(survived), summary([found, survived]))
@@ -491,7 +493,7 @@ def test_edits_of_the_source_are_told_as_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
         (["--sample", "3"], "say how --source goes on"),
         (["--source", "--matrix"], "none of --matrix, --area and --list"),
@@ -500,8 +502,8 @@ def test_edits_of_the_source_are_told_as_lines() -> None:
         (["--source", "nothing.py:1:0"], "nothing.py:1:0: no such edit"),
     ],
 )
-def test_options_of_source_edits_are_checked(args: list[str], told: str) -> None:
-    assert told in refused("mutants", *args)
+def test_options_of_source_edits_are_checked(args: list[str], message: str) -> None:
+    assert message in refused("mutants", *args)
 
 
 # The process.
@@ -518,22 +520,22 @@ def python(*args: str, **env: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_without_asserts_nothing_starts() -> None:
-    told = python("-O", "-m", "umi_sim", "run")
-    assert (told.returncode, told.stdout) == (2, "")
-    assert told.stderr.startswith("umi-sim: python -O takes away the asserts")
-    assert told.stderr.count("\n") == 1
+    result = python("-O", "-m", "umi_sim", "run")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("umi-sim: python -O takes away the asserts")
+    assert result.stderr.count("\n") == 1
     assert "ImportError: umi_sim: python -O" in python("-O", "-c", "import umi_sim").stderr
 
 
 def test_a_closed_or_full_standard_output_is_no_bug_of_ours() -> None:
     shell = f"exec {sys.executable} -P -m umi_sim run own.toml --seed 1"
-    for to, code, said in ((">&-", 0, ""), (">/dev/full", 2, "standard output: No space left on device")):
+    for to, code, message in ((">&-", 0, ""), (">/dev/full", 2, "standard output: No space left on device")):
         around = {**os.environ, "PYTHONPATH": str(ROOT)}
-        told = subprocess.run(["sh", "-c", f"{shell} {to}"], env=around, capture_output=True, text=True)
+        result = subprocess.run(["sh", "-c", f"{shell} {to}"], env=around, capture_output=True, text=True)
         # A busy machine takes seconds and tells its progress: "umi-sim: own seed 1: 4 of 9 operations", or
         # "umi-sim: run: 1 s so far" while it still imports.
-        lines = [it for it in told.stderr.splitlines() if not it.endswith((" operations", " so far"))]
-        assert (told.returncode, lines) == (code, [f"umi-sim: {said}"] if said else [])
+        lines = [it for it in result.stderr.splitlines() if not it.endswith((" operations", " so far"))]
+        assert (result.returncode, lines) == (code, [f"umi-sim: {message}"] if message else [])
 
 
 HEAVY = ("numpy", "hypothesis", "tomllib", "multiprocessing", "asyncio")
@@ -568,12 +570,12 @@ def test_every_command_is_registered() -> None:
     modules = {
         path.stem: import_module(f"umi_sim.cli.{path.stem}") for path in (ROOT / "umi_sim/cli").glob("*.py")
     }
-    told = {
+    by_module = {
         name: tuple(command.name for command in module.COMMANDS)
         for name, module in modules.items()
         if hasattr(module, "COMMANDS")
     }
-    assert told == PLACES
+    assert by_module == PLACES
     assert commands().keys() == {"run", "show", *(name for names in PLACES.values() for name in names)}
     assert is_struct(MutantHunt)
 
@@ -584,12 +586,12 @@ def test_a_failure_is_written_and_then_made_small() -> None:
     long = seed_file.read(path)
     assert long.minimised is None
     assert "shrunk" not in whole.stdout
-    lived = umi("run", "bad.toml", "--seed", "1")
-    assert lived.exit_code == whole.exit_code == 1
+    result = umi("run", "bad.toml", "--seed", "1")
+    assert result.exit_code == whole.exit_code == 1
     small = seed_file.read(path)
     assert small.minimised is not None
     assert (small.fingerprint, len(small.items)) == (long.fingerprint, 2)
-    rows = {line[2:9].strip(): line for line in lived.stdout.splitlines()}
+    rows = {line[2:9].strip(): line for line in result.stdout.splitlines()}
     assert f"fails at step {long.failure.step if long.failure else 0} before shrinking" in rows[
         "seed"
     ].replace(",", "")
@@ -599,8 +601,8 @@ def test_a_failure_is_written_and_then_made_small() -> None:
     again = umi("shrink", "--again", "--json", path.as_posix())
     assert json.loads(again.stdout)["minimised"]["to"] == {"op": 2, "fault": 0, "schedule": 0, "clock": 0}
     kept = path.read_bytes()
-    told = refused("shrink", "--again", "--budget", "1", path.as_posix())
-    assert "not replaced: --budget 1 and --seconds 60 led to no smaller run" in told
+    message = refused("shrink", "--again", "--budget", "1", path.as_posix())
+    assert "not replaced: --budget 1 and --seconds 60 led to no smaller run" in message
     for option in ("--budget", "--seconds"):
         assert "0 is not in the range 1<=x<=" in refused("shrink", option, "0", path.as_posix())
     assert path.read_bytes() == kept
@@ -608,16 +610,16 @@ def test_a_failure_is_written_and_then_made_small() -> None:
 
 def test_a_failure_without_a_file_offers_nothing_that_needs_one() -> None:
     Path(".umi-sim").write_text("")
-    lived = umi("run", "bad.toml", "--seed", "1")
-    assert lived.stderr == "umi-sim: no seed file was written: .umi-sim/ephemeral: Not a directory\n"
-    assert "\n  next     umi-sim explain ttl-boundary\n  file " in lived.stdout
+    result = umi("run", "bad.toml", "--seed", "1")
+    assert result.stderr == "umi-sim: no seed file was written: .umi-sim/ephemeral: Not a directory\n"
+    assert "\n  next     umi-sim explain ttl-boundary\n  file " in result.stdout
 
 
-def test_of_a_run_that_stays_long_the_file_of_the_short_one_is_told() -> None:
+def test_the_file_of_the_short_run_is_named_for_a_run_that_stays_long() -> None:
     umi("run", "bad.toml", "--seed", "1")
-    told = umi("run", "bad.toml", "--seed", "1", "--no-shrink").stdout
-    assert "  repeat   umi-sim run bad.toml --seed 1\n" in told
-    assert "  known    an earlier, smaller run fails in the same way: umi-sim replay " in told
+    output = umi("run", "bad.toml", "--seed", "1", "--no-shrink").stdout
+    assert "  repeat   umi-sim run bad.toml --seed 1\n" in output
+    assert "  known    an earlier, smaller run fails in the same way: umi-sim replay " in output
 
 
 def test_a_scenario_of_ones_own_is_named_to_draw_from_it_again() -> None:
@@ -630,18 +632,18 @@ def test_a_scenario_of_ones_own_is_named_to_draw_from_it_again() -> None:
     assert f"  repeat   umi-sim replay --regenerate --scenario bad.toml {path}\n" in again
     assert "is read with --regenerate only" in refused("replay", "--scenario", "bad.toml", path)
     assert f"\n  share    not known: {own}\n" in umi("why", "--runs", "3", path).stdout
-    told = umi("why", "--runs", "3", "--scenario", "bad.toml", path).stdout
-    assert "and all that follows is drawn afresh, as in bad\n" in told
+    output = umi("why", "--runs", "3", "--scenario", "bad.toml", path).stdout
+    assert "and all that follows is drawn afresh, as in bad\n" in output
     other = refused("why", "--scenario", "own.toml", path)
     assert "--scenario own.toml: is the scenario own, the run is one of bad" in other
 
 
 def test_why_takes_a_seed_and_shrinks_its_failure_first() -> None:
-    told = umi("why", "--runs", "0", "canary:0").stdout
+    output = umi("why", "--runs", "0", "canary:0").stdout
     (path,) = Path(".umi-sim/ephemeral").glob("ttl-boundary-*.json")
-    assert f"  repeat   umi-sim replay {path.as_posix()}\n" in told
-    assert "o8 get key" in told
-    assert "o7" not in told
+    assert f"  repeat   umi-sim replay {path.as_posix()}\n" in output
+    assert "o8 get key" in output
+    assert "o7" not in output
     assert "smoke:1: passes, and there is nothing to explain" in refused("why", "smoke:1")
 
 

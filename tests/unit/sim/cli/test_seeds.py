@@ -53,8 +53,8 @@ def test_a_mended_bug_is_blessed_and_stays_fixed(path: str) -> None:
     result = umi("replay", path)
     assert result.exit_code == 1
     assert f"umi-sim bless {path}" in result.stdout
-    told = umi("bless", path).stdout.splitlines()
-    assert told[:2] == [f"OK {path}: blessed, expected to pass", "  result fail -> pass"]
+    lines = umi("bless", path).stdout.splitlines()
+    assert lines[:2] == [f"OK {path}: blessed, expected to pass", "  result fail -> pass"]
     assert umi("replay", "--quiet", path).exit_code == 0
     assert "nothing to bless" in umi("bless", path).stdout
 
@@ -97,9 +97,9 @@ def test_what_makes_no_sense_is_refused(args: tuple[str, ...], message: str, pat
 
 
 def test_a_bug_that_was_never_mended_is_not_back(path: str) -> None:
-    told = umi("replay", "--expect", "pass", path).stdout
-    assert "  replay   same failure: expected to pass, and it fails as recorded\n" in told
-    assert f"  repeat   umi-sim replay --expect pass {path}\n" in told
+    output = umi("replay", "--expect", "pass", path).stdout
+    assert "  replay   same failure: expected to pass, and it fails as recorded\n" in output
+    assert f"  repeat   umi-sim replay --expect pass {path}\n" in output
 
 
 def test_what_is_expected_to_pass_is_shown_so(path: str) -> None:
@@ -138,13 +138,13 @@ def test_a_trace_replaces_nothing_but_a_trace(path: str) -> None:
     assert "out.trace: is a trace, and no seed file: umi-sim show out.trace" in refused("replay", "out.trace")
 
 
-def test_only_folders_are_listed_and_a_bad_file_is_told_with_its_reason(path: str) -> None:
+def test_only_folders_are_listed_and_a_bad_file_is_reported_with_its_reason(path: str) -> None:
     for name in ("nodir", path):
-        said = umi("corpus", "list", name)
-        assert (said.exit_code, said.stderr) == (2, f"umi-sim: {name}: no such folder\n")
+        listed = umi("corpus", "list", name)
+        assert (listed.exit_code, listed.stderr) == (2, f"umi-sim: {name}: no such folder\n")
     Path(path).write_text("{}")
-    told = umi("corpus", "prune")
-    assert (told.exit_code, told.stdout) == (
+    result = umi("corpus", "prune")
+    assert (result.exit_code, result.stdout) == (
         2,
         f'  unreadable  {path}: format: expected "umi-seed", so this is no seed file\n',
     )

@@ -65,16 +65,16 @@ def test_ends_that_are_not_what_they_should_be_are_refused(history: list[str]) -
     assert "HEAD: expected a good commit, but there the file fails" in refused(
         "bisect", "a.json", "HEAD", "HEAD"
     )
-    told = refused("bisect", "a.json", history[0], history[1])
-    assert "expected a bad commit, but there the file passes" in told
+    message = refused("bisect", "a.json", history[0], history[1])
+    assert "expected a bad commit, but there the file passes" in message
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_a_shell_is_told_how_to_complete(shell: str) -> None:
+def test_the_docs_say_how_a_shell_completes(shell: str) -> None:
     assert "_UMI_SIM_COMPLETE" in umi("completion", shell).stdout
 
 
-def test_a_shell_that_asks_is_told_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shell_that_asks_gets_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_UMI_SIM_COMPLETE", "zsh_complete")
     monkeypatch.setenv("COMP_WORDS", "umi-sim sw")
     monkeypatch.setenv("COMP_CWORD", "1")

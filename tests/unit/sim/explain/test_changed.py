@@ -24,15 +24,15 @@ SET = Op("o1", 5_000, "a", "set", {"key": "k", "value": b"1", "ttl_ms": 1_000})
 PADDED = structs.replace(SET, args={**SET.args, "value": b" 5"})
 
 
-def test_the_step_that_failed_is_told_with_what_it_changed() -> None:
+def test_the_step_that_failed_is_printed_with_what_it_changed() -> None:
     verdict = failed((PADDED, Op("o2", 5_010, "a", "incr", {"key": "k", "delta": 1})), "lenient-counter-text")
     assert verdict.failure is not None
     head, place, *_ = verdict.changed
     assert head == f"at step {verdict.failure.step}:"
     assert place == 'tiers.working.entries.k (b" 5", 1700000006000) -> (b"6", 1700003605010)'
-    told = '(b" 5", 1700000006000 (6 000 ms)) -> (b"6", 1700003605010 (3 605 010 ms))'
+    change = '(b" 5", 1700000006000 (6 000 ms)) -> (b"6", 1700003605010 (3 605 010 ms))'
     lines = lines_of(report.of_run(verdict, "umi-sim replay FILE"), 200)
-    assert f"  changed  {head} tiers.working.entries.k {told}" in lines
+    assert f"  changed  {head} tiers.working.entries.k {change}" in lines
 
 
 def test_a_step_that_changed_nothing_is_passed_over() -> None:

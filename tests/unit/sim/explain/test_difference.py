@@ -54,9 +54,9 @@ def test_an_unknown_outcome_is_called_so() -> None:
     assert "field outcome: unknown / done" in apart(traced(unknown), traced((Tag.REPLY, "o1", True, None)))[0]
 
 
-def test_records_of_two_subjects_are_told() -> None:
-    told = apart(traced(STEP), traced((Tag.MARK, "x")))[0]
-    assert told == 'first difference at record 0, step 1; first: a/wake#1 step "Wake"; second: mark "x"'
+def test_records_of_two_subjects_are_distinguished() -> None:
+    difference = apart(traced(STEP), traced((Tag.MARK, "x")))[0]
+    assert difference == 'first difference at record 0, step 1; first: a/wake#1 step "Wake"; second: mark "x"'
 
 
 def test_only_the_last_records_before_are_shown() -> None:
@@ -66,7 +66,7 @@ def test_only_the_last_records_before_are_shown() -> None:
     assert lines[-1].endswith("| (ended)")
 
 
-def test_what_a_model_said_moves_no_cursor() -> None:
+def test_a_text_of_a_model_moves_no_cursor() -> None:
     lines = apart(traced((Tag.ANSWER, "e", "model\x1b[2J", "x" * 999)), traced((Tag.ANSWER, "e", "\u202e")))
     assert all(line.isprintable() for line in lines)
     assert max(map(len, lines)) <= WIDTH

@@ -62,13 +62,13 @@ def test_every_word_of_a_closed_set_is_known(names: list[str]) -> None:
     assert unknown(names) == []
 
 
-def test_the_words_that_somebody_asked_for_in_vain_are_known() -> None:
+def test_words_that_readers_looked_up_in_vain_are_known() -> None:
     assert (
         unknown(["gate", "doubt", "pct(5)", "route:partial", "ttl-1", "without_effect", "step", "row"]) == []
     )
-    said = json.loads(umi("explain", "gate", "--json").stdout)
-    assert (said["word"], said["kind"]) == ("gate", "word")
-    assert said["means"].startswith("the check that runs are repeatable")
+    report = json.loads(umi("explain", "gate", "--json").stdout)
+    assert (report["word"], report["kind"]) == ("gate", "word")
+    assert report["means"].startswith("the check that runs are repeatable")
 
 
 def test_a_word_stands_once_and_its_meaning_is_a_sentence() -> None:

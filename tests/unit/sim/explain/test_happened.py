@@ -17,7 +17,7 @@ def shown(tail: list[Event], room: int) -> str:
 LONG = story_of("o1", "answer", "commit", "f1", "answer", "o2", "answer", "reply", "broken")
 
 
-def test_what_was_asked_goes_before_what_came_of_it() -> None:
+def test_a_request_is_listed_before_its_result() -> None:
     assert shown(LONG, 6) == "o1 f1 o2 answer reply broken"
 
 

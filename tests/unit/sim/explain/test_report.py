@@ -63,8 +63,8 @@ def test_a_run_that_passed() -> None:
         memory={"working_entry_count_max": 4, "semantic_routing": True}, land=(3, 8), latency="spread",
         policy="random", faults={"storage_lost": (1, 4), "storage_full": (1, 4), "model_truncated": (1, 4)},
     )  # fmt: skip
-    told = report.of_run(verdict(config=config), "umi-sim run storage_storm --seed 45", with_details=True)
-    assert lines_of(told) == [
+    shown = report.of_run(verdict(config=config), "umi-sim run storage_storm --seed 45", with_details=True)
+    assert lines_of(shown) == [
         "PASS storage_storm seed 45: 3 operations, 3 faults, 412 steps, every promise kept",
         "  repeat   umi-sim run storage_storm --seed 45",
         "  trace    5f0c1d9be27a43f18c3ab29d6e0f7a51",
@@ -101,8 +101,8 @@ def test_what_most_people_want_to_know_of_a_run_that_passed_is_five_lines() -> N
 def test_of_many_kinds_that_did_not_strike_the_first_are_named_and_the_rest_counted() -> None:
     rates = dict.fromkeys(list(KINDS)[: report.NEVER_COUNT_MAX + 1], (1, 4))
     config = structs.replace(CONFIG, faults=rates)
-    told = report.of_run(verdict(config=config, fired={}, without_effect={}), "x", with_details=True)
-    lines = lines_of(told, 999)
+    shown = report.of_run(verdict(config=config, fired={}, without_effect={}), "x", with_details=True)
+    lines = lines_of(shown, 999)
     assert "  injected no fault" in lines
     assert any(line.endswith(", and 1 more") for line in lines)
 
@@ -119,15 +119,15 @@ def test_a_run_of_one_kind_names_it_and_what_else_the_seed_decided() -> None:
     )  # fmt: skip
     lines = lines_of(report.of_run(verdict(config=config), "umi-sim run", with_details=True))
     assert "  mode     one_kind storage_torn: a single kind of fault is on, and happens often" in lines
-    told = "  unusual  3 requests in flight, start at 0 ms, new workflow revisions every 5 requests"
-    assert told in lines
+    line = "  unusual  3 requests in flight, start at 0 ms, new workflow revisions every 5 requests"
+    assert line in lines
 
 
 def test_a_run_that_failed() -> None:
     repeat = "umi-sim replay .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json"
     file = repeat.rpartition(" ")[2]
-    told = report.of_run(verdict(FAILURE), repeat, "umi-sim run storage_storm --seed 45", file=file)
-    assert lines_of(told) == [
+    shown = report.of_run(verdict(FAILURE), repeat, "umi-sim run storage_storm --seed 45", file=file)
+    assert lines_of(shown) == [
         "FAIL safety acknowledged-is-durable (STO-1) at step 14",
         f"  repeat   {repeat}",
         "  seed     umi-sim run storage_storm --seed 45",
@@ -172,10 +172,10 @@ def long_lines(all_items: bool) -> list[str]:
     items = tuple(Op(f"o{n}", 1_000, "a", "remember", {"text": "x" * 500}) for n in range(100))
     tail = tuple(Event(n, n, "event" * 9, "y" * 500) for n in range(60))
     failure = structs.replace(FAILURE, item="o99", message="m" * 5_000, expected="e" * 500, got="g" * 500)
-    told = report.ReportedFailure(
+    reported = report.ReportedFailure(
         CONFIG, items, failure, "0" * 12, "umi-sim replay x.json", "umi-sim run", "x.json", tail=tail
     )
-    return lines_of(report.of_failure(told, all_items=all_items))
+    return lines_of(report.of_failure(reported, all_items=all_items))
 
 
 def test_a_failure_has_less_than_40_lines_none_of_them_long() -> None:
@@ -189,9 +189,9 @@ def test_all_items_are_shown_when_asked_for() -> None:
     assert sum("script.op(" in line for line in long_lines(all_items=True)) == 100
 
 
-def as_printed(told: Report) -> Verdict:
+def as_printed(shown: Report) -> Verdict:
     """The verdict of what stands under `script`, run as it is."""
-    lines = lines_of(told)
+    lines = lines_of(shown)
     begin = next(at for at, line in enumerate(lines) if line.startswith("  script"))
     end = next(at for at, line in enumerate(lines) if "script.finish()" in line)
     code = [line[11:] for line in lines[begin : end + 1]]
@@ -213,22 +213,22 @@ def test_a_script_fails_as_it_is_printed(world: str, settings: dict[str, str], s
     lives = (runner.run(scenario.draw(scenario.find(world), seed, settings)) for seed in seeds)
     verdict = next(each for each in lives if each.failure is not None)
     assert verdict.failure is not None
-    told = report.ReportedFailure(verdict.config, verdict.items, verdict.failure, "", "umi-sim run")
-    again = as_printed(report.of_failure(told, all_items=True))
+    reported = report.ReportedFailure(verdict.config, verdict.items, verdict.failure, "", "umi-sim run")
+    again = as_printed(report.of_failure(reported, all_items=True))
     assert again.failure is not None
     assert (again.failure.rule, again.failure.step) == (verdict.failure.rule, verdict.failure.step)
 
 
 def test_of_a_run_without_items_nothing_is_left() -> None:
     none = {"op": 0, "fault": 0, "schedule": 0, "clock": 0}
-    told = report.describe_shrinking(Minimised(4, {**none, "fault": 2}, none, one_minimal=True))
-    assert told == "from 2 faults to nothing in 4 runs"
+    text = report.describe_shrinking(Minimised(4, {**none, "fault": 2}, none, one_minimal=True))
+    assert text == "from 2 faults to nothing in 4 runs"
 
 
 def test_a_world_as_its_seed_draws_it_is_named_by_its_seed() -> None:
     config = scenario.draw(scenario.find("canary"), 0)
-    (told,) = lines_of(Report("", [world_call(config)]))
-    assert told.strip() == 'script = Script("canary", seed=0, agents=["a"], latency="instant")'
+    (line,) = lines_of(Report("", [world_call(config)]))
+    assert line.strip() == 'script = Script("canary", seed=0, agents=["a"], latency="instant")'
     other = structs.replace(config, off=("progress",))
     assert "plain=True" in world_call(other).parts
 
@@ -261,9 +261,11 @@ def test_hostile_texts_stay_on_their_line() -> None:
 
 
 def test_a_crash_names_its_frames_without_folders() -> None:
-    told = 'File "/home/me/umi_core/tiers/core.py", line 7, in put\n  x\nFile "/x/json/a.py", line 3, in y\n'
+    traceback = (
+        'File "/home/me/umi_core/tiers/core.py", line 7, in put\n  x\nFile "/x/json/a.py", line 3, in y\n'
+    )
     crash = structs.replace(
-        FAILURE, kind="crash", rule="crash", rule_id="crash", frame="umi_core.x", traceback=told
+        FAILURE, kind="crash", rule="crash", rule_id="crash", frame="umi_core.x", traceback=traceback
     )
     lines = lines_of(report.of_run(verdict(crash), "x"))
     assert lines[0] == "FAIL crash at step 14"
@@ -290,9 +292,9 @@ def test_a_trace_is_one_line_for_each_record() -> None:
 
 
 def test_the_json_holds_the_verdict() -> None:
-    said = json.loads(json.dumps(report.as_json(verdict(FAILURE))))
-    assert (said["result"], said["scenario"], said["seed"]) == ("fail", "storage_storm", "45")
-    assert said["failure"]["rule"] == "acknowledged-is-durable"
-    assert said["failure"]["id"] == "STO-1"
-    assert said["failure"]["fingerprint"] == "8ad16dbbe2cc"
+    as_json = json.loads(json.dumps(report.as_json(verdict(FAILURE))))
+    assert (as_json["result"], as_json["scenario"], as_json["seed"]) == ("fail", "storage_storm", "45")
+    assert as_json["failure"]["rule"] == "acknowledged-is-durable"
+    assert as_json["failure"]["id"] == "STO-1"
+    assert as_json["failure"]["fingerprint"] == "8ad16dbbe2cc"
     assert report.as_json(verdict())["failure"] is None

@@ -27,13 +27,13 @@ PLAYBACK = Playback(CONFIG, ITEMS)
 FAILING = Playback(structs.replace(CONFIG, planted="lenient-counter-text"), ITEMS)
 
 
-def said(*commands: str, of: Playback = PLAYBACK) -> list[str]:
+def run_commands(*commands: str, of: Playback = PLAYBACK) -> list[str]:
     """What the last of these commands says."""
     stepper = Stepper(of)
-    return [told(stepper, command) for command in commands][-1]
+    return [list_lines(stepper, command) for command in commands][-1]
 
 
-def told(stepper: Stepper, command: str) -> list[str]:
+def list_lines(stepper: Stepper, command: str) -> list[str]:
     return lines_of(stepper.do(command)[0])
 
 
@@ -91,7 +91,7 @@ def test_a_copy_does_not_change_with_the_run() -> None:
     assert len(dict.fromkeys(map(str, seen))) > 1  # each life counts anew, the last one too
 
 
-def test_what_came_and_went_is_one_change_each() -> None:
+def test_an_addition_and_a_removal_are_one_change_each() -> None:
     old, new = tree_at({"x": 1, "y": {"z": (1, 2)}}), tree_at({"y": {"z": (1, 3)}, "w": {"v": 1}})
     assert [str(change) for change in changes(old, new)] == [
         "x 1 -> absent", "y.z (1, 2) -> (1, 3)", "w absent -> 1 in a dict",
@@ -110,11 +110,11 @@ def test_keys_that_look_alike_stay_apart() -> None:
 # The conversation.
 
 
-def test_a_step_is_told_by_its_records() -> None:
+def test_a_step_is_described_by_its_records() -> None:
     events = PLAYBACK.course().events
     stepper = Stepper(PLAYBACK)
     assert stepper.prompt() == f"0/{len(events)} start> "
-    lines = told(stepper, "e o2")
+    lines = list_lines(stepper, "e o2")
     assert stepper.prompt() == f"{events.index('o2') + 1}/{len(events)} o2> "
     assert [line.split()[4:] for line in lines] == [
         ["o2", "op", '"remember"', '["Alice', "likes", 'tea."]'], ["o2/extract#1", "effect", '"model"'],
@@ -123,48 +123,56 @@ def test_a_step_is_told_by_its_records() -> None:
 
 def test_back_is_where_one_was() -> None:
     stepper = Stepper(PLAYBACK)
-    there = [(told(stepper, "n"), told(stepper, "d")) for _ in range(6)]
-    back = [(told(stepper, f"g {step}"), told(stepper, "d")) for step in range(6, 0, -1)]
+    there = [(list_lines(stepper, "n"), list_lines(stepper, "d")) for _ in range(6)]
+    back = [(list_lines(stepper, f"g {step}"), list_lines(stepper, "d")) for step in range(6, 0, -1)]
     assert back[::-1] == there
-    assert told(stepper, "p 1") == []
+    assert list_lines(stepper, "p 1") == []
     assert stepper.step == 0
 
 
 def test_an_event_without_an_answer_is_where_it_was_sent() -> None:
     stepper = Stepper(PLAYBACK)
-    assert told(stepper, "e o2/commit#1")[-1].endswith('o2/commit#1 effect "commit"')
-    assert told(stepper, "n")[0].endswith('o2/commit#1 fault "f1" "storage_lost"')
+    assert list_lines(stepper, "e o2/commit#1")[-1].endswith('o2/commit#1 effect "commit"')
+    assert list_lines(stepper, "n")[0].endswith('o2/commit#1 fault "f1" "storage_lost"')
 
 
 def test_what_a_step_changed() -> None:
     change = 'memory.a.tiers.working.entries.a.b\\x1b absent -> (b" 5", 1700000015000)'
-    assert f"  {change}" in said("e o1", "d")
-    assert said("d") == ["  nothing"]
+    assert f"  {change}" in run_commands("e o1", "d")
+    assert run_commands("d") == ["  nothing"]
 
 
 def test_the_next_step_that_changes_a_path_is_found() -> None:
     stepper = Stepper(PLAYBACK)
-    assert told(stepper, "f memory.a.tiers.working.entries")[-1].endswith('absent -> (b" 5", 1700000015000)')
+    assert list_lines(stepper, "f memory.a.tiers.working.entries")[-1].endswith(
+        'absent -> (b" 5", 1700000015000)'
+    )
     assert stepper.course.events[stepper.step - 1] == "o1"
     stepper.do("f storage.rows")
     assert stepper.course.events[stepper.step - 1].startswith(("o2/commit", "a/wake", "a:"))
-    assert told(stepper, "f config") == [f"  config does not change after step {stepper.step}"]
+    assert list_lines(stepper, "f config") == [f"  config does not change after step {stepper.step}"]
 
 
 def test_a_change_by_the_first_step_is_found() -> None:
     stepper = Stepper(PLAYBACK)
-    assert told(stepper, "f memory.a.phase")[-1].endswith('memory.a.phase "new" -> "recovering"')
+    assert list_lines(stepper, "f memory.a.phase")[-1].endswith('memory.a.phase "new" -> "recovering"')
     assert stepper.step == 1
 
 
 def test_the_step_that_fails_says_so() -> None:
-    lines = said("e o3", of=FAILING)
+    lines = run_commands("e o3", of=FAILING)
     assert lines[-1].startswith("  FAIL safety reference-agrees (REF-1) at step ")
 
 
 def test_a_value_is_shown_in_full_and_parts_line_by_line() -> None:
-    assert said("e o2", "s memory.a.phase") == ['  "ready"']
-    assert [line.split()[0] for line in said("s")] == ["memory", "storage", "oracle", "world", "config"]
+    assert run_commands("e o2", "s memory.a.phase") == ['  "ready"']
+    assert [line.split()[0] for line in run_commands("s")] == [
+        "memory",
+        "storage",
+        "oracle",
+        "world",
+        "config",
+    ]
     assert lines_of(Report("", limit_lines(list("x" * 100))))[-2:] == ["x", "  and 71 more"]
     assert len(limit_lines(list("x" * 100))) == LINE_COUNT_MAX
 
@@ -202,26 +210,26 @@ def file(own_folder: Path) -> str:
 
 
 def test_commands_come_from_a_pipe_and_are_printed(file: str) -> None:
-    result = umi("step", file, said="e o3\nw\nq\nn\n")
+    result = umi("step", file, stdin="e o3\nw\nq\nn\n")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].endswith("start> e o3")
     assert lines[-1].endswith(" o3> q")
     assert any(line.startswith("  needed   o1 set key=") for line in lines)
-    ended = umi("step", file, said="n\n")
+    ended = umi("step", file, stdin="n\n")
     assert ended.exit_code == 0
     assert ended.stdout.endswith("> \n")
 
 
 def test_the_first_command_of_a_pipe_that_cannot_be_done_ends_it(file: str) -> None:
-    result = umi("step", file, said="e o3\n\xff\nn\n".encode("latin-1"))
+    result = umi("step", file, stdin="e o3\n\xff\nn\n".encode("latin-1"))
     assert result.exit_code == 2
     assert result.stdout.count("> ") == 2
     assert result.stderr.startswith("umi-sim: command 2, ")
 
 
 def test_a_seed_can_be_stepped_through_too() -> None:
-    result = umi("step", "working:3", said="n\n")
+    result = umi("step", "working:3", stdin="n\n")
     assert result.stdout.splitlines()[0].endswith(" start> n")
 
 

@@ -35,7 +35,7 @@ SLOW: tuple[Item, ...] = (
 HOME = Scope("u1", "a1")
 ALICE = fact_id(HOME, (entity_id(HOME, "Alice"),), "Alice")
 DAMAGED = structs.replace(RETRIES, faults={"storage_damaged": (1, 8)})
-EARLY: tuple[Item, ...] = (  # what was told as durable is read as damaged, and taken for absent
+EARLY: tuple[Item, ...] = (  # what was acknowledged is read as damaged, and taken for absent
     Op("o1", 1, "a", "remember", {"text": "Alice"}),
     Op("o2", 1, "a", "len", {}),
     Fault("f3", "storage_damaged", "o4/read#1", {"index": 0, "latent": False}),
@@ -120,7 +120,7 @@ def test_another_failure_that_takes_its_place_is_named() -> None:
     assert why.instead(verdict, failure) == f"the same rule, otherwise at step {failure.step}"
 
 
-def test_items_are_told_in_the_order_in_which_they_came_about() -> None:
+def test_items_are_listed_in_the_order_in_which_they_took_effect() -> None:
     config = structs.replace(RETRIES, planted="new-key-on-retry")
     o1, f1, f4 = SLOW
     jump = ClockMove("c2", 5, "a", "jump", {"by_ms": 3})
@@ -178,8 +178,8 @@ def test_without_a_limit_of_time_no_time_is_estimated_from_one(monkeypatch: pyte
 
 def test_the_command_ends_after_its_seconds() -> None:
     seed_file.write(Path("two.json"), failing("damage-is-absence", EARLY, DAMAGED))
-    told = umi("why", "--runs", "10000", "--seconds", "1", "two.json").stdout.splitlines()
-    assert "  stopped  after 1 second (--seconds): this is what was found by then" in told
+    lines = umi("why", "--runs", "10000", "--seconds", "1", "two.json").stdout.splitlines()
+    assert "  stopped  after 1 second (--seconds): this is what was found by then" in lines
 
 
 # A record that is followed, and then drawn.

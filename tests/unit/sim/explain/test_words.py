@@ -22,7 +22,7 @@ def labelled(lines: list[str], label: str) -> str:
     return next(line for line in lines if line.split()[:1] == [label]).split(maxsplit=1)[1]
 
 
-def test_a_rule_is_told_on_one_screen() -> None:
+def test_a_rule_is_explained_on_one_screen() -> None:
     lines = lines_of(page("CAP-1"))
     assert lines[0] == "space-accounting (CAP-1): totals are what a recount gives, within limits"
     labels = [line.split()[0] for line in lines[1:] if line[2:3].strip()]
@@ -77,7 +77,7 @@ def test_a_bug_that_no_run_shows_has_the_test_that_finds_it_on_its_page() -> Non
 
 
 @pytest.mark.usefixtures("own_folder")
-def test_of_an_unknown_name_the_nearest_are_told() -> None:
+def test_for_an_unknown_name_the_nearest_are_listed() -> None:
     with pytest.raises(UnknownName):
         page("acknowleged-is-durable")
     assert "did you mean acknowledged-is-durable" in refused("explain", "acknowleged-is-durable")
@@ -89,20 +89,20 @@ def test_of_an_unknown_name_the_nearest_are_told() -> None:
 
 
 def test_a_seed_that_is_none_is_refused_by_what_was_typed() -> None:
-    said = umi("step", "smoke:x").stderr
-    assert said.startswith("umi-sim: smoke:x: 'x' is not a seed: ")
-    assert "--seed" not in said
+    message = umi("step", "smoke:x").stderr
+    assert message.startswith("umi-sim: smoke:x: 'x' is not a seed: ")
+    assert "--seed" not in message
 
 
 def test_without_a_name_all_rules_are_listed() -> None:
     lines = umi("explain").stdout.splitlines()
-    *told, last = lines
-    assert [line.split()[:2] for line in told] == [[rule.name, rule.id] for rule in RULES]
+    *rows, last = lines
+    assert [line.split()[:2] for line in rows] == [[rule.name, rule.id] for rule in RULES]
     assert f"{len(KINDS)} faults" in last
 
 
 @pytest.mark.parametrize("kind", ["storage_torn", "model_timeout", "embed_zero", "agent_crash", "link_loss"])
 def test_a_fault_strikes_in_the_run_that_its_page_names(kind: str) -> None:
     *_, see_it = page(kind).lines
-    said = json.loads(umi(*shlex.split(str(as_object([see_it])["see it"]))[1:], "--json").stdout)
-    assert list(said["fired"]) == [kind]
+    report = json.loads(umi(*shlex.split(str(as_object([see_it])["see it"]))[1:], "--json").stdout)
+    assert list(report["fired"]) == [kind]

@@ -153,13 +153,13 @@ def test_worlds_whose_facts_lie_in_another_order_are_not_alike(prefix: str, is_a
     _, fingerprinter, world = searching("explore_commit")
     low, high = (f"{prefix}_{digit * 24}" for digit in "0f")
 
-    def told(*ids: str) -> bytes:
+    def encode_answer(*ids: str) -> bytes:
         writer = StateWriter(fingerprinter, world, [agent.name for agent in world.config.agents])
         for each in ids:
             writer.mention(each)
         return pack(writer.whole())
 
-    assert (told(low, high) == told(high, low)) == is_alike
+    assert (encode_answer(low, high) == encode_answer(high, low)) == is_alike
 
 
 def test_keys_that_only_one_request_offers_are_not_alike() -> None:
@@ -222,7 +222,7 @@ def test_a_failure_is_a_list_of_items_that_fails_as_a_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
         ("advance_ms = [1]", "explore.requests: missing"),
         ("requests = []", "explore.requests: expected 1 to 64 combinations of arguments in all, got 0"),
@@ -235,10 +235,10 @@ def test_a_failure_is_a_list_of_items_that_fails_as_a_run() -> None:
         ('requests = [{ name = "len" }]\ndepth = 3', "explore.depth: unknown key"),
     ],
 )  # fmt: skip
-def test_a_bad_table_is_refused_with_its_place(table: str, said: str) -> None:
+def test_a_bad_table_is_refused_with_its_place(table: str, message: str) -> None:
     with pytest.raises(BadScenario) as refused:
         mine(table)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert len(refused.value.problems) == 1
 
 

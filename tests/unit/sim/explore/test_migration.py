@@ -43,15 +43,15 @@ def with_bug(name: str, phase: str, budget: EventBudget, *, stores_too: bool = T
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_every_short_life_keeps_all_rules(phase: str) -> None:
-    came = explore(SHORT, phase)
-    assert (came.broken, came.steps) == ("", ())
-    assert came.state_count > 100 or phase == "done"  # in which the memory has the rows
+    result = explore(SHORT, phase)
+    assert (result.broken, result.steps) == ("", ())
+    assert result.state_count > 100 or phase == "done"  # in which the memory has the rows
 
 
 def test_a_hand_over_that_is_cut_off_goes_on() -> None:
-    came = explore(HANDED_OVER, "cleanup")
-    assert (came.broken, came.steps) == ("", ())
-    assert came.state_count > 1_000
+    result = explore(HANDED_OVER, "cleanup")
+    assert (result.broken, result.steps) == ("", ())
+    assert result.state_count > 1_000
 
 
 @pytest.mark.parametrize("budget", [KEYED, SWITCHED])
@@ -63,12 +63,12 @@ def test_in_every_short_life_a_key_is_used_once(phase: str, budget: EventBudget)
 @pytest.mark.parametrize("name", BUGS)
 def test_a_planted_mistake_is_found(name: str) -> None:
     rule, phase, budget = BUGS[name]
-    came = with_bug(name, phase, budget)
-    assert came.broken.startswith(rule), came
+    result = with_bug(name, phase, budget)
+    assert result.broken.startswith(rule), result
 
 
 def test_the_naive_migration_loses_a_write_that_was_seen() -> None:
     """As docs/kelpie.md tells it."""
-    came = with_bug("naive-migration", "dual_read", EventBudget(1, 1, 0, 1, 0), stores_too=False)
-    assert came.steps[:4] == ("client writes v1", "main reads", "crash, main has written", "client reads")
-    assert came.broken.startswith("reads-never-go-back")
+    result = with_bug("naive-migration", "dual_read", EventBudget(1, 1, 0, 1, 0), stores_too=False)
+    assert result.steps[:4] == ("client writes v1", "main reads", "crash, main has written", "client reads")
+    assert result.broken.startswith("reads-never-go-back")

@@ -21,7 +21,7 @@ def life(
 
 
 def nothing(for_ms: int, also: object) -> None:
-    """Nobody is told."""
+    """The memory gets no notice."""
 
 
 def lowest(label: str, n: int) -> int:
@@ -43,7 +43,7 @@ def test_a_limit_is_drawn_below_what_core_holds_and_never_below_self() -> None:
     assert [args and args["core_entry_count_max"] for args in found] == [2, 4]
 
 
-def test_where_nobody_would_leave_the_limit_is_without_effect() -> None:
+def test_where_no_request_would_leave_the_limit_is_without_effect() -> None:
     assert [drawn(LOWER, life(entries)) for entries in ((0, 0), (2, 2))] == [(None, 1)] * 2
 
 
@@ -61,20 +61,20 @@ def test_a_recovery_is_left_alone_after_as_many_crashes_in_a_row() -> None:
 
 
 def test_a_crash_gives_the_usual_limit_back() -> None:
-    told: list[object] = []
+    calls: list[object] = []
     here = life()
-    here.crash = lambda down_ms, limit: told.append((down_ms, limit))
+    here.crash = lambda down_ms, limit: calls.append((down_ms, limit))
     KINDS[LOWER](down_ms=5, core_entry_count_max=2).inject(here)
     KINDS["agent_crash"](down_ms=6).inject(here)
-    assert told == [(5, 2), (6, None)]
+    assert calls == [(5, 2), (6, None)]
 
 
 def test_an_agent_rests_between_pauses() -> None:
-    told: list[object] = []
+    calls: list[object] = []
     here = life()
-    here.pause = lambda for_ms, clock_stands: told.append((for_ms, clock_stands))
+    here.pause = lambda for_ms, clock_stands: calls.append((for_ms, clock_stands))
     KINDS["agent_pause"](for_ms=9, clock="stands").inject(here)
-    assert told == [(9, True)]
+    assert calls == [(9, True)]
     for now_ms in (17, 18):
         here.now_ms = now_ms
         assert (drawn("agent_pause", here)[0] is None) == (now_ms < 18)

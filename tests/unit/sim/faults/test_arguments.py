@@ -48,6 +48,6 @@ def test_a_flag_is_set_in_one_of_so_many_cases(n: int) -> None:
     assert sum(bool(flag(one_in=n).draw(None, luck_of(at), "name")) for at in range(8)) == 8 // n
 
 
-def test_the_longest_that_a_file_may_say_is_told() -> None:
+def test_the_longest_value_that_a_file_may_have_is_reported() -> None:
     with pytest.raises(Wrong, match="expected a whole number from 0 to 100, got 101"):
         span_ms(0, 99, readable=100).schema.read(101)

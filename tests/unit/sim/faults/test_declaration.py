@@ -25,16 +25,20 @@ def nothing_stays() -> Iterator[None]:
     KINDS.update(known)
 
 
-def made(name: str = "LatePage", base: type = FaultKind, said: dict[str, Any] = WHOLE, **parts: Any) -> Any:
+def made(
+    name: str = "LatePage", base: type = FaultKind, attributes: dict[str, Any] = WHOLE, **parts: Any
+) -> Any:
     """A class as it might stand in the file of storage, whole unless a part is given otherwise."""
     usual = {"__doc__": "A page that comes late.", "__module__": "umi_sim.faults.storage"}
-    return type(name, (base,), {**usual, "apply": lambda self, here: None, **parts}, **said)
+    return type(name, (base,), {**usual, "apply": lambda self, here: None, **parts}, **attributes)
 
 
-def told(name: str = "LatePage", base: type = FaultKind, said: dict[str, Any] = WHOLE, **parts: Any) -> str:
-    """What is said when this class is made."""
+def describe_refusal(
+    name: str = "LatePage", base: type = FaultKind, attributes: dict[str, Any] = WHOLE, **parts: Any
+) -> str:
+    """Return the error of making this class."""
     with pytest.raises(IncompleteFault) as raised:
-        made(name, base, said, **parts)
+        made(name, base, attributes, **parts)
     assert str(raised.value).count("\n") == 0
     return str(raised.value)
 
@@ -61,12 +65,12 @@ def test_a_kind_is_all_that_its_class_says() -> None:
     assert drawn == {"wait_ms": 9, "is_known": True, "told": "unknown"}
 
 
-def test_a_kind_without_a_docstring_is_told() -> None:
+def test_a_kind_without_a_docstring_is_reported() -> None:
     expected = f"storage_late_page in {FILE} has no docstring: its first line says what happens"
-    assert told(__doc__=None) == expected
+    assert describe_refusal(__doc__=None) == expected
 
 
-def test_a_kind_without_an_effect_is_told() -> None:
+def test_a_kind_without_an_effect_is_reported() -> None:
     parts = {"__doc__": "A page.", "__module__": "umi_sim.faults.storage"}
     with pytest.raises(IncompleteFault) as raised:
         type("LatePage", (FaultKind,), parts, **WHOLE)
@@ -75,75 +79,77 @@ def test_a_kind_without_an_effect_is_told() -> None:
 
 
 @pytest.mark.parametrize("given", [{}, {"count": 3}])
-def test_an_argument_without_a_range_is_told(given: dict[str, Any]) -> None:
-    assert told(__annotations__={"count": int}, **given) == (
+def test_an_argument_without_a_range_is_reported(given: dict[str, Any]) -> None:
+    assert describe_refusal(__annotations__={"count": int}, **given) == (
         f"storage_late_page in {FILE} has the argument count without a range: "
         "give it one of arguments.py, like whole(0, 9)"
     )
 
 
-def test_arguments_that_nobody_draws_are_told() -> None:
+def test_arguments_that_are_not_drawn_are_reported() -> None:
     expected = f"storage_late_page in {FILE} has no draw(cls, here, draws): nothing draws count"
-    assert told(__annotations__={"count": int}, count=whole()) == expected
+    assert describe_refusal(__annotations__={"count": int}, count=whole()) == expected
 
 
-def test_a_window_that_does_not_say_how_long_is_told() -> None:
+def test_a_window_without_a_duration_is_reported() -> None:
     expected = "is a window and does not say how long: give it for_ms = span_ms(1, WINDOW_MS_MAX)"
-    assert told(said={**WHOLE, "is_a": "window"}) == f"storage_late_page in {FILE} {expected}"
+    assert (
+        describe_refusal(attributes={**WHOLE, "is_a": "window"}) == f"storage_late_page in {FILE} {expected}"
+    )
 
 
-def test_an_unknown_place_is_told() -> None:
-    assert told(said={**WHOLE, "at": "storage.raed"}) == (
+def test_an_unknown_site_is_reported() -> None:
+    assert describe_refusal(attributes={**WHOLE, "at": "storage.raed"}) == (
         f"LatePage in {FILE} is applied nowhere: at=storage.raed is none of {', '.join(PLACES)}"
     )
 
 
-def test_an_unknown_class_of_faults_is_told() -> None:
+def test_an_unknown_class_of_faults_is_reported() -> None:
     expected = f"storage_late_page in {FILE} is of no known class: is_a is one of {', '.join(CLASSES)}"
-    assert told(said={**WHOLE, "is_a": "Q"}) == expected
+    assert describe_refusal(attributes={**WHOLE, "is_a": "Q"}) == expected
 
 
-def test_a_kind_that_guards_nothing_is_told() -> None:
-    assert told(said={**WHOLE, "guards": ()}) == (
+def test_a_kind_that_guards_nothing_is_reported() -> None:
+    assert describe_refusal(attributes={**WHOLE, "guards": ()}) == (
         f"storage_late_page in {FILE} guards nothing: name the ids of the rules that must hold all the same"
     )
 
 
-def test_a_second_kind_with_a_name_is_told() -> None:
-    assert told("ShortPage") == f"storage_short_page in {FILE} has the name of a kind in {FILE}"
+def test_a_second_kind_with_a_name_is_reported() -> None:
+    assert describe_refusal("ShortPage") == f"storage_short_page in {FILE} has the name of a kind in {FILE}"
 
 
-def test_a_name_of_another_group_is_told() -> None:
-    assert told("LinkPage") == (
+def test_a_name_of_another_group_is_reported() -> None:
+    assert describe_refusal("LinkPage") == (
         f"storage_link_page in {FILE} has a name of the group link: LinkPage is applied at storage.read"
     )
 
 
-def test_a_kind_in_the_file_of_another_place_is_told() -> None:
-    assert told(__module__="umi_sim.faults.network") == (
+def test_a_kind_in_the_file_of_another_site_is_reported() -> None:
+    assert describe_refusal(__module__="umi_sim.faults.network") == (
         "storage_late_page in umi_sim/faults/network.py stands in the wrong file: "
         "what is applied at storage.read belongs into umi_sim.faults.storage"
     )
 
 
 @pytest.mark.parametrize(("base", "part"), [(Put, "options"), (OddComponent, "odd")])
-def test_what_a_family_leaves_open_is_told(base: type, part: str) -> None:
+def test_what_a_family_leaves_open_is_reported(base: type, part: str) -> None:
     expected = f"storage_late_page in {FILE} has no {part}: its base classes leave that to it"
-    assert told(base=base) == expected
+    assert describe_refusal(base=base) == expected
 
 
 # What no class can know of itself.
 
 
-def test_a_rule_that_there_is_not_is_told() -> None:
-    made(said={**WHOLE, "guards": ("RET-1", "NONE-99")})
+def test_an_unknown_rule_is_reported() -> None:
+    made(attributes={**WHOLE, "guards": ("RET-1", "NONE-99")})
     with pytest.raises(IncompleteFault) as raised:
         check_kinds(RULES)
     assert str(raised.value) == f"storage_late_page in {FILE} guards NONE-99, and no rule has this id"
 
 
-def test_a_class_that_is_neither_a_kind_nor_the_family_of_one_is_told() -> None:
-    forgotten = made(said={})
+def test_a_class_that_is_neither_a_kind_nor_the_family_of_one_is_reported() -> None:
+    forgotten = made(attributes={})
     with pytest.raises(IncompleteFault) as raised:
         check_kinds(RULES)
     assert forgotten.name == ""
@@ -166,7 +172,7 @@ def test_a_class_that_is_neither_a_kind_nor_the_family_of_one_is_told() -> None:
 def test_what_lasts_or_destroys_is_explored_only_if_it_says_so(
     is_a: str, explored: bool | None, is_explored: bool
 ) -> None:
-    late = made(said={**WHOLE, "is_a": is_a, "explored": explored}, for_ms=span_ms(1, 9))
+    late = made(attributes={**WHOLE, "is_a": is_a, "explored": explored}, for_ms=span_ms(1, 9))
     assert late.is_explored == is_explored
 
 

@@ -39,8 +39,8 @@ def test_a_rate_limit_names_the_time_to_wait() -> None:
     assert handled == Later(EffectFailed(7, "rate_limited", 999), AT_MS)
 
 
-def lacking(told: tuple[object, ...]) -> object:
-    return lacking_vectors("none", told, DIMS)
+def lacking(answer: tuple[object, ...]) -> object:
+    return lacking_vectors("none", answer, DIMS)
 
 
 @pytest.mark.parametrize("at", range(3))
@@ -49,15 +49,15 @@ def lacking(told: tuple[object, ...]) -> object:
     [("embed_zero", "zero"), ("embed_not_finite", "not_whole"), ("embed_wrong_dims", "wrong_length")],
 )
 def test_an_unsound_vector_is_unsound_in_one_way(kind: str, fault: str, at: int) -> None:
-    told = vectors(draw_and_inject(services(), BATCH, kind, at))
-    assert lacking(told) == (("none", fault, 1),)
-    assert [vector for vector in told if vector in TRUE] == [it for n, it in enumerate(TRUE) if n != at]
+    answer = vectors(draw_and_inject(services(), BATCH, kind, at))
+    assert lacking(answer) == (("none", fault, 1),)
+    assert [vector for vector in answer if vector in TRUE] == [it for n, it in enumerate(TRUE) if n != at]
 
 
 @pytest.mark.parametrize(("at", "fault"), [(0, "out_of_range"), (1, "out_of_range"), (2, "not_whole")])
 def test_out_of_range_is_too_large_too_small_or_a_fraction(at: int, fault: str) -> None:
-    told = vectors(draw_and_inject(services(), BATCH, "embed_out_of_range", at))
-    assert lacking(told) == (("none", fault, 1),)
+    answer = vectors(draw_and_inject(services(), BATCH, "embed_out_of_range", at))
+    assert lacking(answer) == (("none", fault, 1),)
 
 
 def test_after_a_drift_every_vector_is_turned_by_one_component() -> None:
@@ -71,8 +71,8 @@ def test_after_a_drift_every_vector_is_turned_by_one_component() -> None:
 
 def test_in_a_collision_two_texts_have_one_vector() -> None:
     world = services()
-    told = vectors(draw_and_inject(world, BATCH, "embed_collision"))
-    assert told == (TRUE[0], TRUE[0], TRUE[2])
+    answer = vectors(draw_and_inject(world, BATCH, "embed_collision"))
+    assert answer == (TRUE[0], TRUE[0], TRUE[2])
     assert vectors(world.handle(BATCH, AT_MS)) == TRUE
 
 

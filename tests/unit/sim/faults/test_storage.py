@@ -17,7 +17,7 @@ from umi_sim.services.embedder import embed
 HOME = Scope("u1", "a1")
 
 
-def told_of(*names: str, at_ms: int = 0, loss_max: int = 0) -> Services:
+def store_names(*names: str, at_ms: int = 0, loss_max: int = 0) -> Services:
     """Storage with an entity of each name."""
     world = services(loss_max)
     for name in names:
@@ -50,7 +50,7 @@ def hits(handled: Handled) -> list[str]:
 
 @pytest.mark.parametrize("at", [0, 1])
 def test_a_full_storage_takes_nothing_for_a_while(at: int) -> None:
-    world = told_of("Ann")
+    world = store_names("Ann")
     asked = call(batch("Bob"))
     args = drawn(world, asked, "storage_full", at)
     assert args is not None
@@ -63,7 +63,7 @@ def test_a_full_storage_takes_nothing_for_a_while(at: int) -> None:
 
 
 def test_full_strikes_only_a_batch_that_would_grow_the_store() -> None:
-    world = told_of("Ann")
+    world = store_names("Ann")
     assert drawn(world, call(batch("Ann")), "storage_full") is None
     assert drawn(world, call(batch("Ann", "other key")), "storage_full") is None
 
@@ -72,7 +72,7 @@ FULL = EffectFailed(7, "full")
 
 
 def test_a_lag_hides_what_is_younger_for_a_while() -> None:
-    world = told_of("Ann")
+    world = store_names("Ann")
     flushed(world, call(batch("Bob")), 100)
     world.turn_to(150)
     args = drawn(world, TEA, "storage_index_lag", at=1)
@@ -97,7 +97,7 @@ def test_healed_services_hide_nothing_and_have_room() -> None:
 
 
 def test_a_lag_needs_a_hit_that_is_young_enough() -> None:
-    world = told_of("Ann")
+    world = store_names("Ann")
     world.turn_to(10**9)
     assert drawn(world, TEA, "storage_index_lag") is None
     assert drawn(world, call(Read(CountRows(HOME, ("entity",)))), "storage_index_lag") is None
@@ -117,7 +117,7 @@ def test_any_args_that_a_file_may_hold_strike_any_call_of_the_verb(kind: str, lo
     args = {name: FAR.get(name, 2**53 - 1) for name in KINDS[kind].arguments}
     for asked in (*COMMITS, *READS):
         if KINDS[kind].is_at(asked.verb):
-            for world in (told_of("Ann", loss_max=loss_max), services(loss_max)):
+            for world in (store_names("Ann", loss_max=loss_max), services(loss_max)):
                 handled = inject(world, asked, AT_MS, kind, args)
                 if isinstance(handled, Flush):
                     world.flush(asked, handled, AT_MS)
@@ -144,7 +144,7 @@ def find_readable(handled: Handled) -> list[bool]:
 
 
 def test_transient_damage_is_in_one_answer_only() -> None:
-    world = told_of("Ann", "Bob")
+    world = store_names("Ann", "Bob")
     for at in (0, 1):
         assert drawn(world, LOOK, "storage_damaged", at) == {"index": at, "latent": False}
     assert find_readable(draw_and_inject(world, LOOK, "storage_damaged", at=1)) == [True, False]
@@ -152,18 +152,18 @@ def test_transient_damage_is_in_one_answer_only() -> None:
 
 
 def test_a_row_comes_in_the_place_of_another_or_under_its_address() -> None:
-    world = told_of("Ann", "Bob")
+    world = store_names("Ann", "Bob")
     look = call(Read(ByIds((Address(HOME, "entity", "Ann"),))), "o3/read#1")
 
-    def told(other: int, *, masked: bool) -> tuple[str, str, str]:
+    def read_other(other: int, *, masked: bool) -> tuple[str, str, str]:
         args: Args = {"index": 0, "other": other, "masked": masked}
         (row,) = rows_of(inject(world, look, AT_MS, "storage_misdirected", args))
         return row.address.kind, row.address.id, getattr(row.body, "id", "")
 
     others = [("entity", "Bob", "Bob"), ("vector", "Ann", ""), ("vector", "Bob", "")]
-    assert sorted({told(other, masked=False) for other in range(20)}) == others
+    assert sorted({read_other(other, masked=False) for other in range(20)}) == others
     under_ann = [("entity", "Ann", ""), ("entity", "Ann", "Bob")]
-    assert sorted({told(other, masked=True) for other in range(20)}) == under_ann
+    assert sorted({read_other(other, masked=True) for other in range(20)}) == under_ann
     assert [drawn(world, look, "storage_misdirected", at) for at in (0, 1)] == [
         {"index": 0, "other": 0, "masked": False},
         {"index": 0, "other": 1, "masked": True},
@@ -175,8 +175,8 @@ def test_the_stray_row_is_the_same_one_when_others_have_gone() -> None:
     look = call(Read(ByIds((Address(HOME, "entity", "N0"),))), "o3/read#1")
     for other in range(20):
         args: Args = {"index": 0, "other": other, "masked": False}
-        (stray,) = rows_of(inject(told_of(*names), look, AT_MS, "storage_misdirected", args))
-        fewer = told_of("N0", stray.address.id, *names[other % 5 : other % 5 + 2])
+        (stray,) = rows_of(inject(store_names(*names), look, AT_MS, "storage_misdirected", args))
+        fewer = store_names("N0", stray.address.id, *names[other % 5 : other % 5 + 2])
         assert rows_of(inject(fewer, look, AT_MS, "storage_misdirected", args))[0].address == stray.address
 
 
@@ -187,7 +187,7 @@ def rows_of(handled: Handled) -> tuple[Row, ...]:
 
 
 def test_without_loss_a_file_cannot_make_a_promise_rot() -> None:
-    world = told_of("Ann", "Bob")
+    world = store_names("Ann", "Bob")
     args: Args = {"index": 1, "latent": True}
     assert find_readable(inject(world, LOOK, AT_MS, "storage_damaged", args)) == [True, False]
     assert find_readable(world.handle(LOOK, AT_MS)) == [True, True]
@@ -195,7 +195,7 @@ def test_without_loss_a_file_cannot_make_a_promise_rot() -> None:
 
 
 def test_with_loss_damage_stays_and_is_listed() -> None:
-    world = told_of("Ann", "Bob", loss_max=1)
+    world = store_names("Ann", "Bob", loss_max=1)
     assert drawn(world, LOOK, "storage_damaged", at=1) == {"index": 1, "latent": True}
     draw_and_inject(world, LOOK, "storage_damaged", at=1)
     assert find_readable(world.handle(LOOK, AT_MS)) == [True, False]
@@ -205,7 +205,7 @@ def test_with_loss_damage_stays_and_is_listed() -> None:
 
 
 def test_a_vector_may_rot_without_loss_and_only_searches_by_it_see_that() -> None:
-    world = told_of("Ann")
+    world = store_names("Ann")
     assert find_readable(draw_and_inject(world, BY_VECTOR, "storage_damaged", at=1)) == [False]
     assert find_readable(world.handle(BY_VECTOR, AT_MS)) == [False]
     assert find_readable(world.handle(LOOK, AT_MS)) == [True]
@@ -214,7 +214,7 @@ def test_a_vector_may_rot_without_loss_and_only_searches_by_it_see_that() -> Non
 
 @pytest.mark.parametrize(("loss_max", "stays"), [(0, False), (1, True)])
 def test_a_field_is_unfit_once_or_under_loss_for_good(loss_max: int, stays: bool) -> None:
-    world = told_of("Ann", loss_max=loss_max)
+    world = store_names("Ann", loss_max=loss_max)
     (ann,) = bodies(world.handle(LOOK, AT_MS))
     assert isinstance(ann, Entity)
     (invalid,) = spoilt = bodies(draw_and_inject(world, LOOK, "storage_unfit", at=1))
@@ -239,7 +239,7 @@ def test_any_fault_strikes_what_another_one_has_made_unfit_for_good(kind: str) -
     """A session whose snapshot was a text stopped the run when a bit of it was to flip."""
     for choice in range(9):
         for at in (0, 1):
-            world = told_of("Ann", loss_max=3)
+            world = store_names("Ann", loss_max=3)
             flushed(world, call(Commit((Write(SESSION, SAVED),), (), "k")))
             for asked in (LOOK, LOAD):
                 invalid: Args = {"index": 0, "choice": choice, "latent": True}
@@ -249,7 +249,7 @@ def test_any_fault_strikes_what_another_one_has_made_unfit_for_good(kind: str) -
                     inject(world, asked, AT_MS, kind, args)
 
 
-def test_what_is_told_too_early_is_not_there_and_listed() -> None:
+def test_what_is_acknowledged_early_is_not_there_and_listed() -> None:
     world = services(loss_max=1)
     handled = draw_and_inject(world, call(batch("Ann"), "o5/commit#1"), "storage_ack_early", at=5)
     addresses = [write.address for write in batch("Ann").writes]
@@ -261,7 +261,7 @@ def test_what_is_told_too_early_is_not_there_and_listed() -> None:
     assert world.atlas.may_have_lost("o5")
 
 
-def test_nothing_is_told_too_early_that_core_shows_or_that_the_atlas_does_not_allow() -> None:
+def test_nothing_is_acknowledged_early_that_core_shows_or_that_the_atlas_does_not_allow() -> None:
     core = Write(Address(HOME, "core", "core"), Core(()))
     with_core = structs.replace(batch("Ann"), writes=(*batch("Ann").writes, core))
     assert drawn(services(1), call(with_core), "storage_ack_early") is None
@@ -272,7 +272,7 @@ def test_nothing_is_told_too_early_that_core_shows_or_that_the_atlas_does_not_al
 
 
 def test_a_wipe_leaves_nothing_and_all_begin_anew() -> None:
-    world = told_of("Ann", loss_max=1)
+    world = store_names("Ann", loss_max=1)
     restarts: list[int] = []
     world.on_wipe = restarts.append
     assert inject(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3}) is None
@@ -282,7 +282,7 @@ def test_a_wipe_leaves_nothing_and_all_begin_anew() -> None:
 
 
 def test_what_was_on_its_way_to_a_wiped_store_never_arrives() -> None:
-    world = told_of("Ann", loss_max=1)
+    world = store_names("Ann", loss_max=1)
     inject(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 1})
     assert world.handle(call(batch("Bob")), AT_MS + 100) is None
     later = structs.replace(call(batch("Bob")), sent_ms=AT_MS + 1)
@@ -290,13 +290,13 @@ def test_what_was_on_its_way_to_a_wiped_store_never_arrives() -> None:
 
 
 def test_a_wipe_needs_loss_and_something_to_lose() -> None:
-    assert drawn(told_of("Ann"), LOOK, "storage_wiped") is None
+    assert drawn(store_names("Ann"), LOOK, "storage_wiped") is None
     assert drawn(services(1), LOOK, "storage_wiped") is None
-    world = told_of("Ann")
+    world = store_names("Ann")
     assert find_readable(inject(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3})) == [True]
 
 
-def test_a_batch_without_a_key_that_could_be_missed_is_not_told_too_early() -> None:
+def test_a_batch_without_a_key_that_could_be_missed_is_not_acknowledged_early() -> None:
     """A record may say so all the same; without a key the loss would stand for everything there was."""
     world = services(loss_max=2)
     known = call(Commit((Write(Address(HOME, "access", "ent_1"), None),), (), key="k"))

@@ -60,7 +60,7 @@ def refusal(schema: Schema, value: Any) -> list[str]:
     return [": ".join(filter(None, finding)) for finding in refused.value.findings]
 
 
-def test_all_that_is_wrong_is_told_with_its_place() -> None:
+def test_each_problem_is_reported_with_its_place() -> None:
     players = [{"name": "ann", "kind": "bot", "lives": True}, {"name": "Bob", "kind": "bt", "live": 1}, 7]
     assert refusal(GAME, {"players": players, "scores": {"a\n": -1}}) == [
         "players[0].lives: expected a whole number from 1 to 9, got true",

@@ -1,11 +1,11 @@
-"""Goal: what was told is told again, at once, singly, and once all was forgotten; and who parts is found."""
+"""Goal: requests are repeated concurrently, singly, and after all was forgotten; a difference is found."""
 
 from typing import Any
 
 import pytest
 from msgspec import structs
 
-from tests.unit.sim.judge.test_equivalences import Told
+from tests.unit.sim.judge.test_equivalences import RecordedPair
 from tests.worlds import SCOPE
 from umi_core.config import Config
 from umi_core.messages.requests import CreateEntity, Get, Memorize, Remember, Request, SetBlock
@@ -33,30 +33,30 @@ TOLD = (
 )  # fmt: skip
 
 
-def life(*told: Request) -> RecordedLife:
-    pair = Told(config=CONFIG)
+def life(*requests: Request) -> RecordedLife:
+    pair = RecordedPair(config=CONFIG)
     pair.run()
-    for request in told:
+    for request in requests:
         pair.step(request)
         pair.run()
     return pair.life()
 
 
-def test_what_was_told_at_once_and_what_was_cleared_say_the_same_as_what_was_told_once() -> None:
+def test_concurrent_statements_and_cleared_ones_say_the_same_as_one() -> None:
     assert (compare_batches(life(*TOLD)), compare_cleared(life(*TOLD))) == (4, 1)
 
 
-def test_a_life_that_was_told_too_little_is_not_compared() -> None:
+def test_a_run_with_too_few_requests_is_not_compared() -> None:
     assert (compare_batches(life(TOLD[0])), compare_batches(life(*TOLD[4:]))) == (0, 0)
     assert compare_cleared(life(TOLD[5], Get(7, "k"))) == 0
 
 
-def test_each_thing_is_told_once_and_the_first_of_them_alone() -> None:
+def test_each_thing_is_reported_once_and_the_first_of_them_alone() -> None:
     again = [structs.replace(TOLD[0], op_id=f"again {number}") for number in range(3)]
     many = [CreateEntity(number, f"likes number {number}", "profile") for number in range(10)]
-    told = list_requests(life(*again, *many), afresh.TELLING)
-    assert [request.op_id for request in told] == [f"told:{at}" for at in range(afresh.STORED_COUNT_MAX)]
-    assert told[0] == structs.replace(TOLD[0], op_id="told:0")
+    requests = list_requests(life(*again, *many), afresh.TELLING)
+    assert [request.op_id for request in requests] == [f"told:{at}" for at in range(afresh.STORED_COUNT_MAX)]
+    assert requests[0] == structs.replace(TOLD[0], op_id="told:0")
 
 
 def test_an_archive_that_says_something_else_is_named_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def nothing_forgotten(world: SmallWorld, *, stops: bool = False) -> None:
 
 
 def reflection_kept(world: SmallWorld, *, stops: bool = False) -> None:
-    """As if nobody emptied what was made of a session."""
+    """As if rows made from a session were never emptied."""
     kept = [(where, row) for where, row in world.storage.rows.items() if where.kind == "reflection"]
     forget_all(world, stops=stops)
     world.storage.put_back(dict(kept), 0)
@@ -90,18 +90,18 @@ def memory_lost(world: SmallWorld, *, stops: bool = False) -> None:
 
 
 @pytest.mark.parametrize(
-    ("walk", "told"),
+    ("walk", "message"),
     [
         (nothing_forgotten, "left of a cleared archive"),
         (core_lost, "other rows after"),
         (memory_lost, "stored again"),
     ],
 )
-def test_who_clears_too_little_or_too_much_or_for_ever_is_found(
-    walk: Any, told: str, monkeypatch: pytest.MonkeyPatch
+def test_clearing_too_little_or_too_much_or_for_ever_is_found(
+    walk: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(afresh, "forget_all", walk)
-    with pytest.raises(Broken, match=told):
+    with pytest.raises(Broken, match=message):
         compare_cleared(life(*TOLD))
 
 
@@ -110,12 +110,14 @@ def test_who_clears_too_little_or_too_much_or_for_ever_is_found(
     [("emptied-category-keeps-its-groups", compare_cleared)],
 )  # fmt: skip
 def test_each_planted_bug_is_seen_by_its_comparison(bug: str, compare: Any) -> None:
-    lived = life(*TOLD)
-    registry = lived.steps[0].registry
+    incarnation = life(*TOLD)
+    registry = incarnation.steps[0].registry
     with MUTANTS[bug].plant(registry) as changed:
-        lived = structs.replace(lived, steps=tuple(step._replace(registry=changed) for step in lived.steps))
+        incarnation = structs.replace(
+            incarnation, steps=tuple(step._replace(registry=changed) for step in incarnation.steps)
+        )
         with pytest.raises(Broken) as broken:
-            compare(lived)
+            compare(incarnation)
     assert broken.value.rule in MUTANTS[bug].rules
 
 
@@ -132,11 +134,11 @@ def test_a_walk_over_more_rows_than_a_page_meets_each_once(monkeypatch: pytest.M
 def test_a_category_whose_last_fact_has_ended_is_still_found_by_what_describes_it() -> None:
     """No forget meets it, for it has no member; a vector of anything else would say something."""
     world = new_world(life(TOLD[0]))
-    told = (
+    requests = (
         Memorize(1, "Zoë works at Acme.", memory_types=("profile",)),
         Remember(2, "Zoë does not work at Acme."),
     )
-    afresh.ask_singly(world, told)
+    afresh.ask_singly(world, requests)
     forget_all(world)
     where, *_ = (where for where, _ in world.rows() if where.kind == "vector")
     assert afresh.find_left(world) == {}

@@ -41,24 +41,24 @@ LIKES_TEA, LEFT_ACME = (ALICE, "likes tea"), (ALICE, "left Acme")
 
 
 def test_what_was_acknowledged_is_read_back() -> None:
-    told = two_known()
-    told.get(TEA, entity(ALICE, "likes tea"))
-    told.get(SALES, entity(ACME, "sells tea", follows=TEA))
-    told.count_of(2)
+    history = two_known()
+    history.get(TEA, entity(ALICE, "likes tea"))
+    history.get(SALES, entity(ACME, "sells tea", follows=TEA))
+    history.count_of(2)
 
 
 def test_an_acknowledged_entity_is_there() -> None:
-    told = two_known()
+    history = two_known()
     with broken("acknowledged-is-durable"):
-        told.get(TEA, None)
+        history.get(TEA, None)
 
 
 def test_an_acknowledged_entity_survives_a_crash() -> None:
-    told = two_known()
-    told.oracle.observe_crash()
-    told.get(TEA, entity(ALICE, "likes tea"))
+    history = two_known()
+    history.oracle.observe_crash()
+    history.get(TEA, entity(ALICE, "likes tea"))
     with broken("acknowledged-is-durable"):
-        told.get(SALES, None)
+        history.get(SALES, None)
 
 
 @pytest.mark.parametrize(
@@ -76,117 +76,117 @@ def test_an_acknowledged_entity_survives_a_crash() -> None:
         {"updated_ms": NOW_MS + 1},
     ],
 )
-def test_a_row_is_what_was_told(lie: dict[str, Any]) -> None:
-    told = two_known()
+def test_a_row_is_what_was_stated(lie: dict[str, Any]) -> None:
+    history = two_known()
     with broken("reference-agrees"):
-        told.get(TEA, structs.replace(entity(ALICE, "likes tea"), **lie))
+        history.get(TEA, structs.replace(entity(ALICE, "likes tea"), **lie))
 
 
 def test_explicit_options_are_kept_and_nothing_else_is() -> None:
-    told = History()
-    told.store(
+    history = History()
+    history.store(
         (ALICE, "likes tea"), importance_ppm=7, event_time_ms=5, metadata=(("b", ""), ("a", "")), source="s"
     )
     row = entity(
         ALICE, "likes tea", importance_ppm=7, event_time_ms=5, metadata=(("a", ""), ("b", "")), source="s"
     )
-    told.get(TEA, row)
-    told.store((ALICE, "likes tea"), change="unchanged", importance_ppm=8)
-    told.get(TEA, structs.replace(row, importance_ppm=8))
+    history.get(TEA, row)
+    history.store((ALICE, "likes tea"), change="unchanged", importance_ppm=8)
+    history.get(TEA, structs.replace(row, importance_ppm=8))
     with broken("reference-agrees"):
-        told.get(TEA, row)
+        history.get(TEA, row)
 
 
-def test_a_statement_that_is_told_again_stays_as_it_was_told_first() -> None:
-    told = two_known()
-    op_id = told.ask(Remember("", "tea", embed=False), NOW_MS + 9)
-    told.hear(op_id, "extract", extraction((ALICE, "LIKES tea")).replace("Alice", "ALICE"))
-    told.reply(op_id, as_stored(LIKES_TEA, change="unchanged"), now_ms=NOW_MS + 9)
-    told.get(TEA, entity(*LIKES_TEA))
+def test_a_statement_that_is_repeated_stays_as_it_was_first() -> None:
+    history = two_known()
+    op_id = history.ask(Remember("", "tea", embed=False), NOW_MS + 9)
+    history.hear(op_id, "extract", extraction((ALICE, "LIKES tea")).replace("Alice", "ALICE"))
+    history.reply(op_id, as_stored(LIKES_TEA, change="unchanged"), now_ms=NOW_MS + 9)
+    history.get(TEA, entity(*LIKES_TEA))
     for lie in ({"name": "ALICE"}, {"content": "LIKES tea"}, {"updated_ms": NOW_MS + 9}):
         with broken("reference-agrees"):
-            told.get(TEA, structs.replace(entity(*LIKES_TEA), **lie))
+            history.get(TEA, structs.replace(entity(*LIKES_TEA), **lie))
 
 
 def test_a_bad_request_is_refused_and_a_good_one_is_not() -> None:
-    told = two_known()
-    told.reply(told.ask(Remember("", " ")), Refused(errors.EmptyText()))
-    told.reply(told.ask(Count("")), Refused(errors.TooBusy(64, 64)))
+    history = two_known()
+    history.reply(history.ask(Remember("", " ")), Refused(errors.EmptyText()))
+    history.reply(history.ask(Count("")), Refused(errors.TooBusy(64, 64)))
     with broken("reference-agrees"):
-        told.reply(told.ask(Remember("", " ")), remembered())
+        history.reply(history.ask(Remember("", " ")), remembered())
     with broken("reference-agrees"):
-        told.reply(told.ask(Count("")), Refused(errors.EmptyText()))
+        history.reply(history.ask(Count("")), Refused(errors.EmptyText()))
 
 
 # A claim.
 
 
 def test_another_statement_about_one_entity_is_another_fact() -> None:
-    told = two_known()
-    told.store(LEFT_ACME)
-    told.get(LEFT, entity(*LEFT_ACME))
-    told.get(TEA, entity(*LIKES_TEA))
-    told.count_of(3)
+    history = two_known()
+    history.store(LEFT_ACME)
+    history.get(LEFT, entity(*LEFT_ACME))
+    history.get(TEA, entity(*LIKES_TEA))
+    history.count_of(3)
 
 
 def test_a_new_statement_is_version_one_of_its_fact() -> None:
-    told = two_known()
+    history = two_known()
     with broken("once-only"):
-        told.store(LEFT_ACME, version=2)
+        history.store(LEFT_ACME, version=2)
 
 
 def test_a_new_statement_is_no_known_one() -> None:
-    told = two_known()
+    history = two_known()
     with broken("reference-agrees"):
-        told.reply(told.tell(LEFT_ACME, embed=False), as_stored(LIKES_TEA, change="unchanged"))
+        history.reply(history.tell(LEFT_ACME, embed=False), as_stored(LIKES_TEA, change="unchanged"))
 
 
 def test_two_remembers_in_flight_do_not_take_one_version() -> None:
-    told = two_known()
-    first, second = told.tell(LEFT_ACME, embed=False), told.tell(LEFT_ACME, embed=False)
-    told.reply(first, as_stored(LEFT_ACME))
+    history = two_known()
+    first, second = history.tell(LEFT_ACME, embed=False), history.tell(LEFT_ACME, embed=False)
+    history.reply(first, as_stored(LEFT_ACME))
     with broken("no-lost-update"):
-        told.reply(second, as_stored(LEFT_ACME))
+        history.reply(second, as_stored(LEFT_ACME))
 
 
 def test_what_belongs_to_another_scope_is_not_shown() -> None:
-    told = two_known()
-    told.context.is_elsewhere = lambda key: key == "fct_theirs"
+    history = two_known()
+    history.context.is_elsewhere = lambda key: key == "fct_theirs"
     with broken("scope-apart"):
-        told.get(TEA, structs.replace(entity(*LIKES_TEA), id="fct_theirs"))
+        history.get(TEA, structs.replace(entity(*LIKES_TEA), id="fct_theirs"))
     with broken("scope-apart"):
-        told.recall("tea", structs.replace(hit(*LIKES_TEA, 600_000), id="fct_theirs"))
+        history.recall("tea", structs.replace(hit(*LIKES_TEA, 600_000), id="fct_theirs"))
     with broken("acknowledged-is-durable"):
-        told.get(TEA, None)
+        history.get(TEA, None)
 
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_two_remembers_in_flight_take_effect_in_either_order(first: int) -> None:
-    told = two_known()
-    ids = [told.tell(LEFT_ACME, embed=False) for _ in range(2)]
-    told.land(ids[first])
+    history = two_known()
+    ids = [history.tell(LEFT_ACME, embed=False) for _ in range(2)]
+    history.land(ids[first])
     for n, op_id in enumerate(ids):
-        told.reply(op_id, as_stored(LEFT_ACME, change="created" if n == first else "unchanged"))
-    told.get(LEFT, entity(*LEFT_ACME))
+        history.reply(op_id, as_stored(LEFT_ACME, change="created" if n == first else "unchanged"))
+    history.get(LEFT, entity(*LEFT_ACME))
 
 
 def test_an_other_answer_of_the_model_gives_other_ids() -> None:
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"))
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"))
     with broken("reference-agrees"):
-        told.reply(op_id, as_stored((ACME, "likes tea")))
+        history.reply(op_id, as_stored((ACME, "likes tea")))
 
 
-def test_what_was_dropped_is_told() -> None:
-    told = History()
-    op_id = told.ask(Remember("", "so", embed=False))
-    told.hear(
+def test_what_was_dropped_is_reported() -> None:
+    history = History()
+    op_id = history.ask(Remember("", "so", embed=False))
+    history.hear(
         op_id,
         "extract",
         '{"entities": [{"name": "he"}, {"name": "Alice", "type": "person", "content": "c"}]}',
     )
     with broken("reference-agrees"):
-        told.reply(op_id, as_stored(LIKES_TEA))
+        history.reply(op_id, as_stored(LIKES_TEA))
 
 
 LOST = Degraded("extract:uncovered", "passed_over")
@@ -202,11 +202,11 @@ BOTH = structs.replace(NAPS, entities=NAPS.entities + REST.entities, routing=NAP
 def test_what_an_answer_passes_over_is_kept_and_named(
     text: str, stored: Remembered, lacks: list[Degraded]
 ) -> None:
-    told = History()
-    op_id = told.ask(Remember("", f"{text} Alice naps.", embed=False))
-    told.hear(op_id, "extract", extraction((ALICE, "naps")))
+    history = History()
+    op_id = history.ask(Remember("", f"{text} Alice naps.", embed=False))
+    history.hear(op_id, "extract", extraction((ALICE, "naps")))
     with broken("sentence-never-lost"):
-        told.reply(op_id, stored, *lacks)
+        history.reply(op_id, stored, *lacks)
 
 
 # All or nothing.
@@ -215,122 +215,122 @@ def test_what_an_answer_passes_over_is_kept_and_named(
 @pytest.mark.parametrize("ending", ["crash", "unknown"])
 @pytest.mark.parametrize("is_durable", [True, False])
 def test_a_remember_without_an_answer_happened_or_did_not(ending: str, is_durable: bool) -> None:
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"), (ACME, "sells tea"), embed=False)
-    batch = told.send(op_id)
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"), (ACME, "sells tea"), embed=False)
+    batch = history.send(op_id)
     if ending == "unknown":
-        told.reply(op_id, Unknown())
+        history.reply(op_id, Unknown())
     else:
-        told.oracle.observe_crash()
-    told.get(TEA, None)
+        history.oracle.observe_crash()
+    history.get(TEA, None)
     if is_durable:
-        told.oracle.observe_commit(batch)
+        history.oracle.observe_commit(batch)
     rows = [entity(*LIKES_TEA), entity(ACME, "sells tea", follows=TEA)] if is_durable else [None, None]
-    told.get(TEA, rows[0])
-    told.get(SALES, rows[1])
+    history.get(TEA, rows[0])
+    history.get(SALES, rows[1])
     with broken("all-or-nothing" if is_durable else "reference-agrees"):
-        told.get(SALES, None if is_durable else entity(ACME, "sells tea"))
+        history.get(SALES, None if is_durable else entity(ACME, "sells tea"))
 
 
 def test_a_claim_shows_whether_an_earlier_remember_happened() -> None:
-    told = History()
-    told.land(told.tell((ALICE, "likes tea"), (ACME, "sells tea"), embed=False))
-    told.oracle.observe_crash()
-    told.store(LIKES_TEA, change="unchanged")
-    told.get(TEA, entity(*LIKES_TEA))
+    history = History()
+    history.land(history.tell((ALICE, "likes tea"), (ACME, "sells tea"), embed=False))
+    history.oracle.observe_crash()
+    history.store(LIKES_TEA, change="unchanged")
+    history.get(TEA, entity(*LIKES_TEA))
     with broken("all-or-nothing"):
-        told.get(SALES, None)
+        history.get(SALES, None)
 
 
 def test_an_unknown_remember_may_land_after_it_was_not_seen() -> None:
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"), embed=False)
-    told.reply(op_id, Unknown())
-    told.get(TEA, None)
-    told.land(op_id)
-    told.get(TEA, entity(ALICE, "likes tea"))
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"), embed=False)
+    history.reply(op_id, Unknown())
+    history.get(TEA, None)
+    history.land(op_id)
+    history.get(TEA, entity(ALICE, "likes tea"))
     with broken("acknowledged-is-durable"):
-        told.get(TEA, None)
+        history.get(TEA, None)
 
 
 def test_an_unknown_remember_cannot_land_once_a_later_life_has_written() -> None:
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"))
-    batch = told.send(op_id)
-    told.reply(op_id, Unknown())
-    told.crash()
-    told.store((ACME, "sells tea"))
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"))
+    batch = history.send(op_id)
+    history.reply(op_id, Unknown())
+    history.crash()
+    history.store((ACME, "sells tea"))
     with broken("old-life-fenced"):
-        told.oracle.observe_commit(batch)
+        history.oracle.observe_commit(batch)
 
 
 def test_a_failed_remember_changed_nothing() -> None:
-    told = History()
-    told.reply(told.tell((ALICE, "likes tea")), Failed(errors.StorageFull("commit", "full", 1)))
-    told.get(TEA, None)
+    history = History()
+    history.reply(history.tell((ALICE, "likes tea")), Failed(errors.StorageFull("commit", "full", 1)))
+    history.get(TEA, None)
     with broken("reference-agrees"):
-        told.get(TEA, entity(ALICE, "likes tea"))
+        history.get(TEA, entity(ALICE, "likes tea"))
 
 
 def test_a_remember_that_is_durable_cannot_fail() -> None:
     failed = Failed(errors.StorageFailed("commit", "unavailable", 3))
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"))
-    told.land(op_id)
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"))
+    history.land(op_id)
     with broken("reference-agrees"):
-        told.reply(op_id, failed)
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"))
-    told.reply(op_id, failed)
+        history.reply(op_id, failed)
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"))
+    history.reply(op_id, failed)
     with broken("reference-agrees"):
-        told.land(op_id)
+        history.land(op_id)
 
 
 def test_a_remember_that_is_done_is_durable() -> None:
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"), embed=False)
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"), embed=False)
     with broken("acknowledged-is-durable"):
-        told.close(op_id, Done(as_stored(LIKES_TEA)))
+        history.close(op_id, Done(as_stored(LIKES_TEA)))
 
 
 def test_a_read_sees_a_write_in_flight_before_or_after() -> None:
-    told = two_known()
-    read, write = told.ask(GetEntity("", LEFT)), told.tell(LEFT_ACME, embed=False)
-    told.reply(write, as_stored(LEFT_ACME))
-    told.reply(read, None)
-    told.get(LEFT, entity(*LEFT_ACME))
+    history = two_known()
+    read, write = history.ask(GetEntity("", LEFT)), history.tell(LEFT_ACME, embed=False)
+    history.reply(write, as_stored(LEFT_ACME))
+    history.reply(read, None)
+    history.get(LEFT, entity(*LEFT_ACME))
 
 
 def test_a_read_does_not_see_what_was_over_before_it_began() -> None:
-    told = two_known()
-    told.forget(TEA)
-    read = told.ask(GetEntity("", TEA))
-    told.reply(told.tell(LIKES_TEA), Unknown())
+    history = two_known()
+    history.forget(TEA)
+    read = history.ask(GetEntity("", TEA))
+    history.reply(history.tell(LIKES_TEA), Unknown())
     with broken("deleted-stays-deleted"):
-        told.reply(read, entity(*LIKES_TEA))
+        history.reply(read, entity(*LIKES_TEA))
 
 
 # Forgetting.
 
 
-def test_forgotten_is_gone_and_told_again_it_is_new() -> None:
-    told = two_known()
-    told.forget(TEA)
-    told.get(TEA, None)
-    told.forget(TEA, existed=False)
-    told.store(LIKES_TEA)
-    told.get(TEA, entity(*LIKES_TEA))
+def test_a_forgotten_fact_is_gone_and_remembered_again_it_is_new() -> None:
+    history = two_known()
+    history.forget(TEA)
+    history.get(TEA, None)
+    history.forget(TEA, existed=False)
+    history.store(LIKES_TEA)
+    history.get(TEA, entity(*LIKES_TEA))
     with broken("once-only"):
-        told.get(TEA, entity(*LIKES_TEA, 2))
+        history.get(TEA, entity(*LIKES_TEA, 2))
 
 
 def test_a_forgotten_entity_is_not_shown() -> None:
-    told = two_known()
-    told.forget(TEA)
+    history = two_known()
+    history.forget(TEA)
     with broken("deleted-stays-deleted"):
-        told.get(TEA, entity(*LIKES_TEA))
+        history.get(TEA, entity(*LIKES_TEA))
     with broken("deleted-stays-deleted"):
-        told.recall("tea", hit(*LIKES_TEA, 1_000_000))
+        history.recall("tea", hit(*LIKES_TEA, 1_000_000))
 
 
 BEST, SECOND = hit(*LIKES_TEA, 900_000), hit(ACME, "sells tea", 800_000)
@@ -348,11 +348,11 @@ BEST, SECOND = hit(*LIKES_TEA, 900_000), hit(ACME, "sells tea", 800_000)
     ],
 )
 def test_hits_are_those_of_a_search_where_storage_has_lost_rows(rule: str, hits: tuple[Hit, ...]) -> None:
-    told = two_known()
-    told.surroundings.atlas.lose("storage_rot", "o1", NOW_MS, Address(SCOPE, "entity", "fct_lost"))
-    told.recall("tea", BEST, SECOND, limit=2)
+    history = two_known()
+    history.surroundings.atlas.lose("storage_rot", "o1", NOW_MS, Address(SCOPE, "entity", "fct_lost"))
+    history.recall("tea", BEST, SECOND, limit=2)
     with broken(rule):
-        told.recall("tea", *hits, limit=2)
+        history.recall("tea", *hits, limit=2)
 
 
 def level_hit(found: Hit, **more: Any) -> LevelHit:
@@ -378,60 +378,60 @@ NO_HITS = Retrieved("tea", None, (), (), (), "exhausted", "vector", "")
 def test_hits_of_a_retrieve_are_facts_in_order_whatever_storage_gave(
     rule: str, hits: tuple[LevelHit, ...]
 ) -> None:
-    told = two_known()
-    told.context.is_elsewhere = lambda key: key == "fct_theirs"
+    history = two_known()
+    history.context.is_elsewhere = lambda key: key == "fct_theirs"
     request = Search("", "tea", limit_per_level=2, total_limit=2, min_score_ppm=100_000)
     damaged = Degraded("read:damaged_rows", "damaged", 1)
-    right, wrong = (told.ask(request) for _ in range(2))
-    told.reply(right, structs.replace(NO_HITS, hits=(ONE, TWO)), damaged)
+    right, wrong = (history.ask(request) for _ in range(2))
+    history.reply(right, structs.replace(NO_HITS, hits=(ONE, TWO)), damaged)
     with broken(rule):
-        told.reply(wrong, structs.replace(NO_HITS, hits=hits), damaged)
+        history.reply(wrong, structs.replace(NO_HITS, hits=hits), damaged)
 
 
 def test_forget_says_whether_there_was_something() -> None:
-    told = two_known()
+    history = two_known()
     with broken("acknowledged-is-durable"):
-        told.forget(TEA, existed=False)
-    told = two_known()
-    told.forget(TEA)
+        history.forget(TEA, existed=False)
+    history = two_known()
+    history.forget(TEA)
     with broken("deleted-stays-deleted"):
-        told.forget(TEA, existed=True)
+        history.forget(TEA, existed=True)
 
 
 def test_a_forget_without_an_answer_happened_or_did_not() -> None:
     for row in (entity(ALICE, "likes tea"), None):
-        told = two_known()
-        op_id = told.ask(Forget("", TEA))
+        history = two_known()
+        op_id = history.ask(Forget("", TEA))
         if row is None:
-            told.land(op_id)
-        told.oracle.observe_crash()
-        told.get(TEA, row)
-        told.get(SALES, entity(ACME, "sells tea", follows=TEA))
+            history.land(op_id)
+        history.oracle.observe_crash()
+        history.get(TEA, row)
+        history.get(SALES, entity(ACME, "sells tea", follows=TEA))
 
 
 # Once.
 
 
 def test_the_same_text_again_changes_nothing() -> None:
-    told = two_known()
-    told.store((ALICE, "likes tea"), change="unchanged")
+    history = two_known()
+    history.store((ALICE, "likes tea"), change="unchanged")
     with broken("once-only"):
-        told.store((ALICE, "likes tea"), version=2)
+        history.store((ALICE, "likes tea"), version=2)
 
 
 def test_a_commit_that_took_effect_twice_is_seen() -> None:
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"))
-    told.land(op_id)
-    told.reply(op_id, Unknown())
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"))
+    history.land(op_id)
+    history.reply(op_id, Unknown())
     with broken("once-only"):
-        told.get(TEA, entity(ALICE, "likes tea", 2))
+        history.get(TEA, entity(ALICE, "likes tea", 2))
 
 
 def test_a_remember_does_not_find_what_it_made_itself() -> None:
-    told = History()
+    history = History()
     with broken("once-only"):
-        told.store((ALICE, "likes tea"), change="unchanged")
+        history.store((ALICE, "likes tea"), change="unchanged")
 
 
 def test_a_known_key_gives_the_same_value_and_says_so() -> None:
@@ -441,110 +441,110 @@ def test_a_known_key_gives_the_same_value_and_says_so() -> None:
         as_stored(LIKES_TEA, change="unchanged", repeated=True),
         as_stored(LIKES_TEA, ended=(SALES,), repeated=True),
     ):
-        told = History()
-        told.store((ALICE, "likes tea"), request_key="k")
-        op_id = told.ask(Remember("", "likes tea", request_key="k"))
-        told.reply(op_id, as_stored(LIKES_TEA, repeated=True))
+        history = History()
+        history.store((ALICE, "likes tea"), request_key="k")
+        op_id = history.ask(Remember("", "likes tea", request_key="k"))
+        history.reply(op_id, as_stored(LIKES_TEA, repeated=True))
         with broken("once-only"):
-            told.reply(told.ask(Remember("", "likes tea", request_key="k")), value)
+            history.reply(history.ask(Remember("", "likes tea", request_key="k")), value)
 
 
-def test_nothing_is_repeated_that_nobody_asked_before() -> None:
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"), request_key="k")
+def test_nothing_is_repeated_that_was_not_asked_before() -> None:
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"), request_key="k")
     with broken("once-only"):
-        told.reply(op_id, as_stored(LIKES_TEA, repeated=True))
+        history.reply(op_id, as_stored(LIKES_TEA, repeated=True))
 
 
 @pytest.mark.parametrize("has_happened", [True, False])
 def test_a_key_without_an_answer_may_be_asked_again(has_happened: bool) -> None:
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"), embed=False, request_key="k")
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"), embed=False, request_key="k")
     if has_happened:
-        told.land(op_id)
-    told.reply(op_id, Unknown())
-    told.oracle.observe_crash()
-    op_id = told.tell((ALICE, "likes tea"), embed=False, request_key="k")
-    told.reply(op_id, as_stored(LIKES_TEA, repeated=has_happened))
-    told.get(TEA, entity(ALICE, "likes tea"))
+        history.land(op_id)
+    history.reply(op_id, Unknown())
+    history.oracle.observe_crash()
+    op_id = history.tell((ALICE, "likes tea"), embed=False, request_key="k")
+    history.reply(op_id, as_stored(LIKES_TEA, repeated=has_happened))
+    history.get(TEA, entity(ALICE, "likes tea"))
 
 
 def test_a_key_is_reused_only_by_another_request() -> None:
-    told = History()
-    told.store((ALICE, "likes tea"), request_key="k")
+    history = History()
+    history.store((ALICE, "likes tea"), request_key="k")
     refused = Refused(errors.KeyReused("k"))
-    told.reply(told.ask(Remember("", "other", request_key="k")), refused)
+    history.reply(history.ask(Remember("", "other", request_key="k")), refused)
     with broken("once-only"):
-        told.reply(told.ask(Remember("", "likes tea", request_key="k")), refused)
+        history.reply(history.ask(Remember("", "likes tea", request_key="k")), refused)
 
 
 def test_a_forget_that_found_nothing_keeps_its_key() -> None:
-    told = two_known()
-    told.forget(TEA)
-    told.reply(told.ask(Forget("", TEA, "k")), Forgotten(False))
-    told.store(LIKES_TEA)
-    told.reply(told.ask(Forget("", TEA, "k")), Forgotten(False, repeated=True))
+    history = two_known()
+    history.forget(TEA)
+    history.reply(history.ask(Forget("", TEA, "k")), Forgotten(False))
+    history.store(LIKES_TEA)
+    history.reply(history.ask(Forget("", TEA, "k")), Forgotten(False, repeated=True))
     with broken("once-only"):
-        told.reply(told.ask(Forget("", TEA, "k")), Forgotten(True))
+        history.reply(history.ask(Forget("", TEA, "k")), Forgotten(True))
 
 
 def test_a_key_is_known_for_a_day() -> None:
-    told = History()
-    told.store((ALICE, "likes tea"), request_key="k")
-    told.at(NOW_MS + RECEIPT_MS_MAX)
-    op_id = told.tell((ALICE, "likes tea"), request_key="k")
-    told.reply(op_id, as_stored(LIKES_TEA, change="unchanged"))
-    told.at(NOW_MS + 2 * RECEIPT_MS_MAX)
-    op_id = told.tell((ALICE, "likes tea"), request_key="k")
+    history = History()
+    history.store((ALICE, "likes tea"), request_key="k")
+    history.at(NOW_MS + RECEIPT_MS_MAX)
+    op_id = history.tell((ALICE, "likes tea"), request_key="k")
+    history.reply(op_id, as_stored(LIKES_TEA, change="unchanged"))
+    history.at(NOW_MS + 2 * RECEIPT_MS_MAX)
+    op_id = history.tell((ALICE, "likes tea"), request_key="k")
     with broken("once-only"):
-        told.reply(op_id, as_stored(LIKES_TEA, change="unchanged", repeated=True))
+        history.reply(op_id, as_stored(LIKES_TEA, change="unchanged", repeated=True))
 
 
 # No text is lost.
 
 
 def test_a_failed_extraction_keeps_the_whole_text() -> None:
-    told = History()
+    history = History()
     text = "x" * 300
     key, value = note(text)
-    op_id = told.ask(Remember("", text, embed=False))
-    told.hear(op_id, "extract", None)
-    told.reply(op_id, value, structs.replace(ONE_NOTE, reason="refused"))
+    op_id = history.ask(Remember("", text, embed=False))
+    history.hear(op_id, "extract", None)
+    history.reply(op_id, value, structs.replace(ONE_NOTE, reason="refused"))
     row = Entity(key, "note", auto_name(text), text, 1, 500_000, 500_000, "scratch", NOW_MS, NOW_MS)
     row = structs.replace(row, is_direct=True)
-    told.get(key, row)
+    history.get(key, row)
     with broken("reference-agrees"):
-        told.get(key, structs.replace(row, content=text[:200]))
+        history.get(key, structs.replace(row, content=text[:200]))
 
 
 def test_a_failed_extraction_stores_no_other_note() -> None:
-    told = History()
-    op_id = told.ask(Remember("", "x" * 300))
-    told.hear(op_id, "extract", None)
+    history = History()
+    op_id = history.ask(Remember("", "x" * 300))
+    history.hear(op_id, "extract", None)
     with broken("text-never-lost"):
-        told.reply(op_id, note("x" * 200)[1], ONE_NOTE)
+        history.reply(op_id, note("x" * 200)[1], ONE_NOTE)
 
 
 def test_a_remember_stores_something() -> None:
-    told = History()
+    history = History()
     with broken("text-never-lost"):
-        told.reply(told.tell((ALICE, "likes tea")), remembered())
+        history.reply(history.tell((ALICE, "likes tea")), remembered())
 
 
 @pytest.mark.parametrize("error", [errors.ModelFailed, errors.EmbedFailed])
 def test_no_model_or_embedder_makes_a_remember_fail(error: Any) -> None:
-    told = History()
+    history = History()
     with broken("text-never-lost"):
-        told.reply(told.tell((ALICE, "likes tea")), Failed(error("extract", "timeout", 2)))
+        history.reply(history.tell((ALICE, "likes tea")), Failed(error("extract", "timeout", 2)))
 
 
 # Routing.
 
 
-def routed(told: History, **lie: Any) -> None:
-    op_id = told.tell((ALICE, "likes tea"), embed=False)
+def routed(history: History, **lie: Any) -> None:
+    op_id = history.tell((ALICE, "likes tea"), embed=False)
     value = as_stored(LIKES_TEA)
-    told.reply(op_id, structs.replace(value, routing=(structs.replace(value.routing[0], **lie),)))
+    history.reply(op_id, structs.replace(value, routing=(structs.replace(value.routing[0], **lie),)))
 
 
 @pytest.mark.parametrize(
@@ -566,28 +566,28 @@ def test_the_table_routes(lie: dict[str, Any], rule: str) -> None:
 
 def test_each_entity_has_one_decision_in_order() -> None:
     for change in (lambda it: it[:1], lambda it: it[::-1], lambda it: (*it, it[0])):
-        told = History()
-        op_id = told.tell((ALICE, "likes tea"), (ACME, "sells tea"), embed=False)
+        history = History()
+        op_id = history.tell((ALICE, "likes tea"), (ACME, "sells tea"), embed=False)
         value = as_stored(LIKES_TEA, (ACME, "sells tea"))
         with broken("route-per-entity"):
-            told.reply(op_id, structs.replace(value, routing=change(value.routing)))
+            history.reply(op_id, structs.replace(value, routing=change(value.routing)))
 
 
 def test_what_did_not_change_keeps_its_block() -> None:
-    told = two_known()
+    history = two_known()
     value = as_stored(LIKES_TEA, change="unchanged")
-    told.reply(told.tell((ALICE, "likes tea")), value)
+    history.reply(history.tell((ALICE, "likes tea")), value)
     moved = structs.replace(value.routing[0], block="facts")
     with broken("route-per-entity"):
-        told.reply(told.tell((ALICE, "likes tea")), structs.replace(value, routing=(moved,)))
+        history.reply(history.tell((ALICE, "likes tea")), structs.replace(value, routing=(moved,)))
 
 
 def test_only_what_wants_to_is_promoted() -> None:
     for promoted in ((TEA,), (SALES,)):
-        told = History()
-        op_id = told.tell((ALICE, "likes tea"), embed=False)
+        history = History()
+        op_id = history.tell((ALICE, "likes tea"), embed=False)
         with broken("route-known-only"):
-            told.reply(op_id, as_stored(LIKES_TEA, promoted=promoted))
+            history.reply(op_id, as_stored(LIKES_TEA, promoted=promoted))
 
 
 def by_model(block: str, **more: Any) -> tuple[str, RoutingDecision]:
@@ -597,109 +597,109 @@ def by_model(block: str, **more: Any) -> tuple[str, RoutingDecision]:
 
 
 @pytest.mark.parametrize(
-    ("heard", "told_block", "rule"),
+    ("answer", "block_named", "rule"),
     [
         ("facts", "facts", None),
         ("facts", "goals", "route-per-entity"),
         ("system", "system", "system-is-authored"),
     ],
 )
-def test_a_sound_row_of_the_model_routes(heard: str, told_block: str, rule: str | None) -> None:
-    told = History(semantic_routing=True)
-    op_id = told.tell((ALICE, "likes tea"), embed=False)
-    told.hear(op_id, "route", by_model(heard)[0])
-    value = structs.replace(as_stored(LIKES_TEA, promoted=(TEA,)), routing=(by_model(told_block)[1],))
+def test_a_sound_row_of_the_model_routes(answer: str, block_named: str, rule: str | None) -> None:
+    history = History(semantic_routing=True)
+    op_id = history.tell((ALICE, "likes tea"), embed=False)
+    history.hear(op_id, "route", by_model(answer)[0])
+    value = structs.replace(as_stored(LIKES_TEA, promoted=(TEA,)), routing=(by_model(block_named)[1],))
     if rule is None:
-        told.reply(op_id, value)
-        told.get(TEA, entity(ALICE, "likes tea", block=told_block))
+        history.reply(op_id, value)
+        history.get(TEA, entity(ALICE, "likes tea", block=block_named))
         return
     with broken(rule):
-        told.reply(op_id, value)
+        history.reply(op_id, value)
 
 
 # Counting.
 
 
 def test_the_count_is_right() -> None:
-    told = two_known()
-    told.count_of(2)
+    history = two_known()
+    history.count_of(2)
     for count in (0, 1, 3):
         with broken("error-is-not-empty"):
-            told.count_of(count)
-    told.reply(told.ask(Count("")), Failed(errors.StorageFailed("read", "unavailable", 3)))
+            history.count_of(count)
+    history.reply(history.ask(Count("")), Failed(errors.StorageFailed("read", "unavailable", 3)))
 
 
 def test_a_count_may_or_may_not_hold_what_is_in_flight() -> None:
     for count in (0, 2):
-        told = History()
-        read = told.ask(Count(""))
-        told.land(told.tell((ALICE, "likes tea"), (ACME, "sells tea")))
-        told.reply(read, count)
+        history = History()
+        read = history.ask(Count(""))
+        history.land(history.tell((ALICE, "likes tea"), (ACME, "sells tea")))
+        history.reply(read, count)
     for lie in (0, 1, 3):
         with broken("error-is-not-empty"):
-            told.count_of(lie)
+            history.count_of(lie)
 
 
 def test_a_read_is_never_unknown() -> None:
-    told = two_known()
+    history = two_known()
     with broken("error-is-not-empty"):
-        told.reply(told.ask(Count("")), Unknown())
+        history.reply(history.ask(Count("")), Unknown())
 
 
 # Degradation.
 
 
 def test_a_degradation_has_a_cause() -> None:
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"), embed=False)
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"), embed=False)
     with broken("degradation-named"):
-        told.reply(op_id, note("likes tea")[1], ONE_NOTE)
+        history.reply(op_id, note("likes tea")[1], ONE_NOTE)
 
 
-def test_a_question_that_nobody_answers_has_timed_out() -> None:
-    told = History()
+def test_a_question_without_an_answer_has_timed_out() -> None:
+    history = History()
     key, value = note("likes tea")
-    op_id = told.ask(Remember("", "likes tea", embed=False))
-    told.wait(op_id, "extract")
-    told.reply(op_id, value, ONE_NOTE)
-    told.get(TEA, None)
-    assert told.oracle.known_ids() == (key,)
+    op_id = history.ask(Remember("", "likes tea", embed=False))
+    history.wait(op_id, "extract")
+    history.reply(op_id, value, ONE_NOTE)
+    history.get(TEA, None)
+    assert history.oracle.known_ids() == (key,)
 
 
-def test_what_is_in_flight_may_be_there_for_those_who_ask_for_something() -> None:
-    told = History()
-    told.tell((ALICE, "likes tea"))
-    told.oracle.observe_crash()
-    assert told.oracle.known_ids() == (TEA,)
+def test_a_write_in_flight_may_be_visible_to_later_requests() -> None:
+    history = History()
+    history.tell((ALICE, "likes tea"))
+    history.oracle.observe_crash()
+    assert history.oracle.known_ids() == (TEA,)
 
 
 def test_a_failure_is_named() -> None:
-    told = History()
-    op_id = told.ask(Remember("", "likes tea", embed=False))
-    told.hear(op_id, "extract", "no idea")
+    history = History()
+    op_id = history.ask(Remember("", "likes tea", embed=False))
+    history.hear(op_id, "extract", "no idea")
     with broken("degradation-named"):
-        told.reply(op_id, note("likes tea")[1])
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"))
+        history.reply(op_id, note("likes tea")[1])
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"))
     with broken("degradation-named"):
-        told.reply(op_id, as_stored(LIKES_TEA))
+        history.reply(op_id, as_stored(LIKES_TEA))
 
 
 # The oracle itself.
 
 
 def test_a_rule_that_is_off_says_nothing() -> None:
-    told = History(off=("acknowledged-is-durable",))
-    told.store((ALICE, "likes tea"))
-    told.get(TEA, None)
-    told.get(TEA, entity(ALICE, "likes tea"))
+    history = History(off=("acknowledged-is-durable",))
+    history.store((ALICE, "likes tea"))
+    history.get(TEA, None)
+    history.get(TEA, entity(ALICE, "likes tea"))
 
 
 def test_the_audit_reads_all_that_may_be_there() -> None:
-    told = two_known()
-    told.store(LEFT_ACME)
-    assert told.oracle.known_ids() == (TEA, SALES, LEFT)
-    assert told.oracle.audit() == (
+    history = two_known()
+    history.store(LEFT_ACME)
+    assert history.oracle.known_ids() == (TEA, SALES, LEFT)
+    assert history.oracle.audit() == (
         ("count", {}),
         ("get_entity", {"entity_id": TEA}),
         ("get_entity", {"entity_id": SALES}),
@@ -713,55 +713,55 @@ def test_of_as_many_entities_as_an_audit_may_read_every_second_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(model, "AUDIT_ENTITY_COUNT_MAX", 2)
-    told = two_known()
-    read = [args["entity_id"] for name, args in told.oracle.audit() if name == "get_entity"]
+    history = two_known()
+    read = [args["entity_id"] for name, args in history.oracle.audit() if name == "get_entity"]
     assert [*dict.fromkeys(read)] == [TEA]
-    assert len(told.oracle.known_ids()) == 2
+    assert len(history.oracle.known_ids()) == 2
 
 
 def test_what_failed_is_audited_too() -> None:
-    told = History()
-    told.reply(told.tell((ALICE, "likes tea")), Failed(errors.StorageFull("commit", "full", 1)))
-    assert told.oracle.known_ids() == (TEA,)
+    history = History()
+    history.reply(history.tell((ALICE, "likes tea")), Failed(errors.StorageFull("commit", "full", 1)))
+    assert history.oracle.known_ids() == (TEA,)
 
 
-# Requests that share a key, and what is told of them.
+# Requests that share a key, and their replies.
 
 
-def attempt(told: History, *mentions: tuple[str, str]) -> str:
+def attempt(history: History, *mentions: tuple[str, str]) -> str:
     """The same request under one key; each time its model finds something else in it."""
-    op_id = told.ask(Remember("", "so", embed=False, request_key="k"))
-    told.hear(op_id, "extract", extraction(*mentions))
+    op_id = history.ask(Remember("", "so", embed=False, request_key="k"))
+    history.hear(op_id, "extract", extraction(*mentions))
     return op_id
 
 
 def test_a_repeated_reply_is_that_of_the_attempt_that_it_tells_of() -> None:
-    told = History()
-    told.reply(attempt(told, (ALICE, "naps")), Unknown())
-    second = attempt(told, (ACME, "sells tea"))
-    told.land(second)
-    told.reply(second, Unknown())
-    told.reply(attempt(told), as_stored((ACME, "sells tea"), repeated=True))
-    told.get(SALES, entity(ACME, "sells tea"))
-    told.get(TEA, None)
+    history = History()
+    history.reply(attempt(history, (ALICE, "naps")), Unknown())
+    second = attempt(history, (ACME, "sells tea"))
+    history.land(second)
+    history.reply(second, Unknown())
+    history.reply(attempt(history), as_stored((ACME, "sells tea"), repeated=True))
+    history.get(SALES, entity(ACME, "sells tea"))
+    history.get(TEA, None)
 
 
-def test_a_note_in_place_of_what_a_model_found_has_a_cause_whoever_else_asked() -> None:
-    told = History()
-    told.reply(attempt(told, (ALICE, "naps")), Unknown())
+def test_a_note_in_place_of_what_a_model_found_has_a_cause_for_every_request() -> None:
+    history = History()
+    history.reply(attempt(history, (ALICE, "naps")), Unknown())
     with broken("degradation-named"):
-        told.reply(attempt(told, (ALICE, "naps")), note("so")[1], ONE_NOTE)
+        history.reply(attempt(history, (ALICE, "naps")), note("so")[1], ONE_NOTE)
 
 
 @pytest.mark.parametrize("changes", [("created", "unchanged"), ("unchanged", "created")])
 def test_one_reply_does_not_tell_that_a_write_has_happened_and_that_it_has_not(
     changes: tuple[str, str],
 ) -> None:
-    told, both = History(), (LIKES_TEA, (ACME, "sells tea"))
-    op_id = told.tell(*both, embed=False)
-    told.land(op_id)
-    told.reply(op_id, Unknown())
+    history, both = History(), (LIKES_TEA, (ACME, "sells tea"))
+    op_id = history.tell(*both, embed=False)
+    history.land(op_id)
+    history.reply(op_id, Unknown())
     one, other = (as_stored(it, change=change) for it, change in zip(both, changes, strict=True))
     value = structs.replace(one, entities=one.entities + other.entities, routing=one.routing + other.routing)
     with broken("all-or-nothing"):
-        told.reply(told.tell(*both, embed=False), value)
+        history.reply(history.tell(*both, embed=False), value)

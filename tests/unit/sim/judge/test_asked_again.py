@@ -27,7 +27,7 @@ def read_segments(text: str) -> object:
 
 @pytest.mark.parametrize("text", ["", "Sure!", "x" * 50_001, '{"segments": [{"start": "x", "end": 2}]}'])
 @pytest.mark.parametrize(("asked", "read"), [(EXTRACT, read_extraction), (SEGMENT, read_segments)])
-def test_each_reason_of_a_parser_may_be_told(
+def test_each_reason_of_a_parser_may_be_reported(
     asked: AskModel, read: Callable[[str], object], text: str
 ) -> None:
     found = read(text)

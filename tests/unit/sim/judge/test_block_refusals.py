@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from tests.histories import broken
-from tests.unit.sim.judge.test_core_oracle import Told, written
+from tests.unit.sim.judge.test_core_oracle import CoreOwner, written
 from umi_core.errors import BlockNotFound, CoreFull, Error, TooManyBlocks
 from umi_core.limits import BLOCK_COUNT_MAX
 from umi_core.messages.effects import Done, Outcome, Refused, Unknown
@@ -25,11 +25,11 @@ MANY = [SetBlock(0, kind, "x", f"{n}", author="user") for n in range(6) for kind
 ONE_MORE = SetBlock(0, "human", "x", "one more")
 
 
-def full() -> Told:
-    told = Told()
+def full() -> CoreOwner:
+    owner = CoreOwner()
     for request in MANY:
-        told.write(request, Done(None))
-    return told
+        owner.write(request, Done(None))
+    return owner
 
 
 def refused(block: str) -> Outcome:
@@ -46,35 +46,35 @@ def test_a_block_that_is_there_is_found() -> None:
 )
 def test_a_block_that_was_never_there_is_not_found(request_: SetImportance | RemoveBlock) -> None:
     with broken("reference-agrees"):
-        Told().write(request_, Done(None))
+        CoreOwner().write(request_, Done(None))
 
 
-def test_entries_may_make_a_block_of_which_nobody_wrote_a_text() -> None:
-    Told().write(RemoveBlock(0, "human"), Done(None))
-    Told().write(RemoveBlock(0, "human"), refused("human"))
+def test_entries_may_make_a_block_without_a_text() -> None:
+    CoreOwner().write(RemoveBlock(0, "human"), Done(None))
+    CoreOwner().write(RemoveBlock(0, "human"), refused("human"))
 
 
 def test_the_block_that_is_not_found_is_named_as_it_was_asked_for() -> None:
-    Told().write(structs.replace(WORK, label=" work "), refused("human/ work "))
+    CoreOwner().write(structs.replace(WORK, label=" work "), refused("human/ work "))
     with broken("reference-agrees"):
-        Told().write(WORK, refused("human"))
+        CoreOwner().write(WORK, refused("human"))
 
 
 def test_what_may_have_gone_meanwhile_may_be_found_or_not() -> None:
     for outcome in (Done(None), refused("human/work")):
-        told = Told()
-        told.write(SetBlock(0, "human", "tea", "work"), Done(None))
-        op_id = told.begin(WORK)
-        told.write(RemoveBlock(0, "human", "work"), Done(None))
-        told.write(SetBlock(0, "human", "milk", "work"), Done(None))
-        told.end(op_id, WORK, outcome)
+        owner = CoreOwner()
+        owner.write(SetBlock(0, "human", "tea", "work"), Done(None))
+        op_id = owner.begin(WORK)
+        owner.write(RemoveBlock(0, "human", "work"), Done(None))
+        owner.write(SetBlock(0, "human", "milk", "work"), Done(None))
+        owner.end(op_id, WORK, outcome)
 
 
-def test_a_write_of_which_nobody_knows_may_have_made_a_block() -> None:
+def test_a_write_with_unknown_outcome_may_have_made_a_block() -> None:
     for outcome in (Done(None), refused("human/work")):
-        told = Told()
-        told.write(SetBlock(0, "human", "tea", "work"), Unknown())
-        told.write(WORK, outcome)
+        owner = CoreOwner()
+        owner.write(SetBlock(0, "human", "tea", "work"), Unknown())
+        owner.write(WORK, outcome)
 
 
 def test_one_block_too_many_is_refused() -> None:
@@ -106,7 +106,7 @@ def test_too_many_are_counted_rightly(error: Error) -> None:
 # The same in a whole run, by requests that no user draws.
 
 
-def run_edited(old: str = "", new: str = "") -> Failure | None:
+def run_with_edit(old: str = "", new: str = "") -> Failure | None:
     edits = changes((TextEdit("umi_core/tiers/core.py", old, new),)) if old else ()
     config = structs.replace(draw(find("calm"), 0), off=("tables-bounded",))
     items = [
@@ -124,11 +124,11 @@ def run_edited(old: str = "", new: str = "") -> Failure | None:
 
 
 def test_a_memory_that_is_right_passes() -> None:
-    assert run_edited() is None
+    assert run_with_edit() is None
 
 
 @pytest.mark.parametrize(("limit", "rule"), [("31", "no-spurious-refusal"), ("33", "core-limits")])
 def test_a_memory_that_counts_to_another_number_is_found(limit: str, rule: str) -> None:
-    failure = run_edited("core.authored_count >= BLOCK_COUNT_MAX", f"core.authored_count >= {limit}")
+    failure = run_with_edit("core.authored_count >= BLOCK_COUNT_MAX", f"core.authored_count >= {limit}")
     assert failure is not None
     assert failure.rule == rule

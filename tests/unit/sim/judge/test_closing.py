@@ -90,7 +90,7 @@ def test_what_runs_alone_has_no_company() -> None:
 
 @pytest.mark.parametrize("is_durable", [True, False])
 @pytest.mark.parametrize("is_crash", [True, False])
-def test_what_nobody_heard_the_end_of_is_what_storage_has(is_durable: bool, is_crash: bool) -> None:
+def test_a_request_without_a_reply_has_the_outcome_in_storage(is_durable: bool, is_crash: bool) -> None:
     judged = Judged()
     judged.issue(DeleteAgent("d"))
     judged.durable += ["d"] if is_durable else []

@@ -26,41 +26,41 @@ def oracle() -> Oracle:
     return Oracle(structs.replace(PLAIN, agents=agents))
 
 
-def commit(heard: Oracle, op_id: str, key: str, agent: str = "a", attempt: int = 1) -> None:
+def commit(oracle: Oracle, op_id: str, key: str, agent: str = "a", attempt: int = 1) -> None:
     event = f"{op_id}/commit#{attempt}"
-    heard.observe_answer(Call(event, agent, 0, op_id, "rebalance", "commit", Commit((), (), key), 0), LOST)
+    oracle.observe_answer(Call(event, agent, 0, op_id, "rebalance", "commit", Commit((), (), key), 0), LOST)
 
 
 def test_an_operation_keeps_its_key_and_another_one_has_another() -> None:
-    heard = oracle()
-    commit(heard, "o1", "k1")
-    commit(heard, "o1", "k1", attempt=2)
-    commit(heard, "o2", "k2")
-    commit(heard, "a:recover:1", "")
-    commit(heard, "a:recover:2", "")  # a claim has no key
+    judge = oracle()
+    commit(judge, "o1", "k1")
+    commit(judge, "o1", "k1", attempt=2)
+    commit(judge, "o2", "k2")
+    commit(judge, "a:recover:1", "")
+    commit(judge, "a:recover:2", "")  # a claim has no key
     with broken("keys-differ"):
-        commit(heard, "o3", "k1", agent="b")  # storage knows keys of all scopes
+        commit(judge, "o3", "k1", agent="b")  # storage knows keys of all scopes
 
 
 def test_requests_with_one_request_key_share_a_commit_key_and_no_other_one_does() -> None:
-    heard = oracle()
-    heard.observe_request("a", "o1", Remember(1, "x", request_key="r"), 0)
-    heard.observe_request("a", "o2", Forget(2, "ent_x", request_key="r"), 0)
-    heard.observe_request("a", "o3", Forget(3, "ent_x"), 0)
-    commit(heard, "o1", "k1")
-    heard.observe_crash("a")
-    commit(heard, "o2", "k1")
-    heard.observe_request("b", "o4", Remember(4, "x", request_key="r"), 0)
+    judge = oracle()
+    judge.observe_request("a", "o1", Remember(1, "x", request_key="r"), 0)
+    judge.observe_request("a", "o2", Forget(2, "ent_x", request_key="r"), 0)
+    judge.observe_request("a", "o3", Forget(3, "ent_x"), 0)
+    commit(judge, "o1", "k1")
+    judge.observe_crash("a")
+    commit(judge, "o2", "k1")
+    judge.observe_request("b", "o4", Remember(4, "x", request_key="r"), 0)
     for agent, op_id in (("a", "o3"), ("b", "o4")):
         with broken("keys-differ"):
-            commit(heard, op_id, "k1", agent)
+            commit(judge, op_id, "k1", agent)
 
 
 def test_a_storage_that_was_wiped_knows_no_keys() -> None:
-    heard = oracle()
-    commit(heard, "o1", "k1")
-    heard.observe_wipe()
-    commit(heard, "o2", "k1")
+    judge = oracle()
+    commit(judge, "o1", "k1")
+    judge.observe_wipe()
+    commit(judge, "o2", "k1")
 
 
 # Request keys: what a repeated request may reply.

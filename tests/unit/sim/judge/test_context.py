@@ -1,4 +1,4 @@
-"""Goal: a world may begin at its time 0; a judge whom nobody tells the time takes the memory's."""
+"""Goal: a world may begin at its time 0; a judge without a time of its own takes the memory's."""
 
 from collections.abc import Callable
 

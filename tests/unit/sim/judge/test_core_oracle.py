@@ -31,7 +31,7 @@ from umi_sim.judge.oracle.model import Ending
 FAILED = Failed(StorageFailed("commit", "unavailable", 3))
 
 
-class Told(Owner):
+class CoreOwner(Owner):
     oracle: CoreModel = msgspec.field(default_factory=lambda: CoreModel(Config(core_bytes_max=4096)))
     count: int = 0
 
@@ -54,10 +54,10 @@ class Told(Owner):
         self.end("", request, Done(value))
 
 
-def written(text: str = "tea") -> Told:
-    told = Told()
-    told.write(SetBlock(0, "human", text), Done(None))
-    return told
+def written(text: str = "tea") -> CoreOwner:
+    owner = CoreOwner()
+    owner.write(SetBlock(0, "human", text), Done(None))
+    return owner
 
 
 def test_what_was_acknowledged_is_shown() -> None:
@@ -68,55 +68,55 @@ def test_what_was_acknowledged_is_shown() -> None:
 
 
 def test_what_failed_is_never_shown_and_what_was_in_doubt_may_be() -> None:
-    told = written()
-    told.write(SetBlock(0, "human", "coffee"), FAILED)
+    owner = written()
+    owner.write(SetBlock(0, "human", "coffee"), FAILED)
     with broken("authored-text-kept"):
-        told.see("coffee")
-    told.write(SetBlock(0, "human", "milk"), Unknown())
-    told.see("milk")
-    told.see("tea")
-    told.write(RemoveBlock(0, "human"), Done(None))
-    told.see(None)
+        owner.see("coffee")
+    owner.write(SetBlock(0, "human", "milk"), Unknown())
+    owner.see("milk")
+    owner.see("tea")
+    owner.write(RemoveBlock(0, "human"), Done(None))
+    owner.see(None)
     with broken("authored-text-kept"):
-        told.see("milk")
+        owner.see("milk")
 
 
 def test_what_was_given_up_in_doubt_may_have_been_planned_again_over_what_was_acknowledged_meanwhile() -> (
     None
 ):
-    told = written()
+    owner = written()
     first = SetBlock(0, "human", "milk", importance_ppm=4_999)
-    op_id = told.begin(first)
+    op_id = owner.begin(first)
     second = SetBlock(0, "human", "coffee")
-    other_id = told.begin(second)
-    told.end(op_id, first, Unknown())
-    told.end(other_id, second, Done(None))
-    told.see("coffee")
-    told.see("milk", 4_999)
-    told.write(SetBlock(0, "human", "water", importance_ppm=500_000), Done(None))
-    told.see("water")
+    other_id = owner.begin(second)
+    owner.end(op_id, first, Unknown())
+    owner.end(other_id, second, Done(None))
+    owner.see("coffee")
+    owner.see("milk", 4_999)
+    owner.write(SetBlock(0, "human", "water", importance_ppm=500_000), Done(None))
+    owner.see("water")
     for text, importance_ppm in (("milk", 500_000), ("water", 4_999)):
         with broken("authored-text-kept"):
-            told.see(text, importance_ppm)
+            owner.see(text, importance_ppm)
 
 
 def test_a_write_under_way_when_the_agent_crashed_may_have_happened() -> None:
-    told = written()
-    told.begin(SetBlock(0, "human", "coffee"))
-    told.oracle.observe_crash()
-    told.see("coffee")
-    told.see("tea")
+    owner = written()
+    owner.begin(SetBlock(0, "human", "coffee"))
+    owner.oracle.observe_crash()
+    owner.see("coffee")
+    owner.see("tea")
     with broken("authored-text-kept"):
-        told.see("milk")
+        owner.see("milk")
 
 
 def test_importance_changes_only_if_asked_for() -> None:
-    told = written()
-    told.write(SetImportance(0, "human", 7), Done(None))
-    told.write(SetBlock(0, "human", "coffee"), Done(None))
-    told.see("coffee", 7)
+    owner = written()
+    owner.write(SetImportance(0, "human", 7), Done(None))
+    owner.write(SetBlock(0, "human", "coffee"), Done(None))
+    owner.see("coffee", 7)
     with broken("authored-text-kept"):
-        told.see("coffee", 8)
+        owner.see("coffee", 8)
 
 
 def test_what_fits_beside_the_texts_and_the_share_of_self_is_taken() -> None:
@@ -131,9 +131,9 @@ def test_persona_has_room_for_the_share_of_self_in_its_block() -> None:
     config = Config()
     share = config.core_bytes_max // 4
     full = Refused(CoreFull(0, 0, 0))
-    Told(CoreModel(config)).write(SetBlock(0, "persona", "x" * (BLOCK_BYTES_MAX - share + 1)), full)
+    CoreOwner(CoreModel(config)).write(SetBlock(0, "persona", "x" * (BLOCK_BYTES_MAX - share + 1)), full)
     with broken("no-spurious-refusal"):
-        Told(CoreModel(config)).write(SetBlock(0, "persona", "x" * (BLOCK_BYTES_MAX - share)), full)
+        CoreOwner(CoreModel(config)).write(SetBlock(0, "persona", "x" * (BLOCK_BYTES_MAX - share)), full)
 
 
 def test_core_is_never_larger_than_it_may_be() -> None:
@@ -146,13 +146,13 @@ def test_core_is_never_larger_than_it_may_be() -> None:
 
 def test_blocks_stand_in_one_order() -> None:
     blocks = Block("human", text="tea"), Block("human", "work", text="Acme")
-    told = written()
-    told.write(SetBlock(0, "human", "Acme", "work"), Done(None))
-    told.read(Blocks(0), blocks)
+    owner = written()
+    owner.write(SetBlock(0, "human", "Acme", "work"), Done(None))
+    owner.read(Blocks(0), blocks)
     with broken("render-order"):
-        told.read(Blocks(0), blocks[::-1])
+        owner.read(Blocks(0), blocks[::-1])
     with broken("authored-text-kept"):
-        told.read(Blocks(0), blocks[:1])
+        owner.read(Blocks(0), blocks[:1])
 
 
 @pytest.mark.parametrize("form", ["xml", "markdown"])
@@ -172,16 +172,16 @@ def test_a_rendering_is_read_back_as_what_was_written(form: str) -> None:
     ],
 )  # fmt: skip
 def test_a_model_never_writes_system(request_: SetBlock | RemoveBlock | SetImportance) -> None:
-    Told().write(request_, Refused(ReadOnly("", "model")))
+    CoreOwner().write(request_, Refused(ReadOnly("", "model")))
     with broken("system-is-authored"):
-        Told().write(request_, Done(None))
+        CoreOwner().write(request_, Done(None))
     with broken("no-spurious-refusal"):
-        Told().write(structs.replace(request_, author="user"), Refused(ReadOnly("", "user")))
+        CoreOwner().write(structs.replace(request_, author="user"), Refused(ReadOnly("", "user")))
 
 
 def test_nothing_but_authored_text_is_in_system() -> None:
-    told = Told()
-    told.write(SetBlock(0, "system", "tea", author="user"), Done(None))
+    owner = CoreOwner()
+    owner.write(SetBlock(0, "system", "tea", author="user"), Done(None))
     entry = Entry("ent_1", 1, "Umi", "obeys", 0)
     with broken("system-is-authored"):
-        told.read(GetBlock(0, "system"), Block("system", text="tea", entries=(entry,)))
+        owner.read(GetBlock(0, "system"), Block("system", text="tea", entries=(entry,)))

@@ -50,7 +50,7 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
     return Memory(tiers)
 
 
-def said(memory: Any, request: Request, outcome: Any, op_id: str = "o1") -> None:
+def check_reply(memory: Any, request: Request, outcome: Any, op_id: str = "o1") -> None:
     look = CoreShown()
     look.observe_request("a", "o1", request)
     replies: Sequence[Reply] = [Reply(op_id, outcome)]
@@ -68,15 +68,15 @@ def said(memory: Any, request: Request, outcome: Any, op_id: str = "o1") -> None
     ],
 )  # fmt: skip
 def test_what_is_shown_is_there(memory: Any, request_: Request, value: Any, others: list[Any]) -> None:
-    said(memory, request_, Done(value))
+    check_reply(memory, request_, Done(value))
     for other in others:
         with pytest.raises(Broken, match="o1") as broken:
-            said(memory, request_, Done(other))
+            check_reply(memory, request_, Done(other))
         assert broken.value.rule == "reference-agrees"
 
 
-def test_what_was_refused_or_asked_by_somebody_else_is_not_looked_at(memory: Any) -> None:
-    said(memory, GetBlock("", "lungs"), Refused(BadKind("lungs")))
-    said(memory, Blocks(""), Done(()), op_id="o2")
-    said(memory, Clear(""), Done(0))
-    said(None, Blocks(""), Done(()))
+def test_what_was_refused_or_asked_by_another_caller_is_not_looked_at(memory: Any) -> None:
+    check_reply(memory, GetBlock("", "lungs"), Refused(BadKind("lungs")))
+    check_reply(memory, Blocks(""), Done(()), op_id="o2")
+    check_reply(memory, Clear(""), Done(0))
+    check_reply(None, Blocks(""), Done(()))

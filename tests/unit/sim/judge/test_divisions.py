@@ -60,7 +60,7 @@ def test_members_come_in_pages_and_a_page_with_a_stranger_counts_for_nothing() -
     assert members(planned(first, strange, other_kind, last)) == [MEMBER, OTHER]
 
 
-def test_whoever_is_left_out_of_what_is_read_is_missed() -> None:
+def test_a_fact_that_is_left_out_of_what_is_read_is_missed() -> None:
     whole = ReadDone(0, (row("membership", MEMBER), row("membership", OTHER)))
     with pytest.raises(Broken, match="not asked for"):
         members(planned(whole, entity_ids=("ent_1",)))

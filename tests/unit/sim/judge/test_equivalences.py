@@ -45,7 +45,7 @@ class Nobody(RecordingHead):
         return "{}"
 
 
-class Told(Pair):
+class RecordedPair(Pair):
     """A pair whose memory is recorded."""
 
     recorder: LifeRecorder = msgspec.field(default_factory=LifeRecorder)
@@ -70,7 +70,7 @@ class Told(Pair):
 
 def a_life() -> RecordedLife:
     """Entries that expire, a question whose answer never comes, a failure, a query that is resolved."""
-    pair = Told(model=saying(rewrite='"Where does Bob live?"'), now_ms=1_000)
+    pair = RecordedPair(model=saying(rewrite='"Where does Bob live?"'), now_ms=1_000)
     pair.run()
     for number, key in enumerate(("k1", "k2", "k3")):
         pair.step(Set(number, key, b"v", 10))
@@ -123,7 +123,7 @@ def test_a_bug_in_one_of_two_ways_is_seen(name: str, mutant: str) -> None:
             check(life, (name,), Counter())
 
 
-def test_a_life_that_was_told_otherwise_is_no_replay() -> None:
+def test_a_run_with_other_inputs_is_no_replay() -> None:
     life = a_life()
     steps = list(life.steps)
     steps[-1] = steps[-1]._replace(effects=(Reply("end", Done(b"else")),))
@@ -146,8 +146,8 @@ def test_a_recording_that_loses_something_is_seen(monkeypatch: pytest.MonkeyPatc
         replays.compare_replay(a_life())
 
 
-def test_an_input_without_bytes_is_lived_all_the_same() -> None:
-    pair = Told()
+def test_an_input_without_bytes_is_run_all_the_same() -> None:
+    pair = RecordedPair()
     pair.ask(Set("s", "k", b"1"))
     pair.ask(Get("g", "\udc80"))
     assert replays.compare_replay(pair.life()) >= 2
@@ -155,7 +155,7 @@ def test_an_input_without_bytes_is_lived_all_the_same() -> None:
 
 def counts_of_copies(monkeypatch: pytest.MonkeyPatch, value: bytes) -> tuple[int, int, int]:
     """Of a memory with entries of this value: its steps, how often it is copied, and bytes of all copies."""
-    pair, sizes = Told(now_ms=1_000), list[int]()
+    pair, sizes = RecordedPair(now_ms=1_000), list[int]()
     pair.run()
     for number in range(30):
         pair.step(Set(number, f"k{number}", value, 10_000))
@@ -205,14 +205,14 @@ def test_what_a_moment_costs_does_not_grow_with_the_life() -> None:
     ],
 )
 def test_moments_are_no_sooner_left_than_is_their_share_of_a_life(first: int, numbers: list[int]) -> None:
-    left = list[int]()
+    passed = list[int]()
 
     def leave(number: int, step: RecordedStep, memory: Memory) -> bool:
-        left.append(number)
+        passed.append(number)
         return number != numbers[0]
 
     count = moments.at_moments(life_of_sets(399), lambda number, step, memory: number >= first, leave, 4)
-    assert (left, count) == (numbers, len(numbers) - 1)
+    assert (passed, count) == (numbers, len(numbers) - 1)
 
 
 def life_of_sets(count: int) -> RecordedLife:
@@ -224,7 +224,7 @@ def life_of_sets(count: int) -> RecordedLife:
 
 def test_a_jump_goes_no_further_than_the_question_that_comes_next_may_wait() -> None:
     """Tiny 8: once the embedder is given up, storage is asked, and is given up before any backoff is over."""
-    pair = Told(config=structs.replace(QUIET, model_timeout_ms=20, store_timeout_ms=30), now_ms=1_000)
+    pair = RecordedPair(config=structs.replace(QUIET, model_timeout_ms=20, store_timeout_ms=30), now_ms=1_000)
     pair.run()
     pair.step(Recall("late", "tea"))
     for _ in range(2):  # the embedder does not answer, and is asked again
@@ -348,9 +348,9 @@ def test_plain_runs_restore_and_swarm_runs_draw_each_by_its_cost() -> None:
 def test_a_run_tells_how_often_two_ways_met_and_a_seed_file_keeps_which() -> None:
     config = structs.replace(draw(find("working"), 3), equivalences=("E-REPLAY", "E-EXPIRE"))
     verdict = run(config)
-    told = " ".join(" ".join(lines_of(report.of_run(verdict, "", with_details=True))).split())
-    assert told.count(f"(E-REPLAY): equal {verdict.steps} times") == 1
-    assert told.count("(E-EXPIRE): equal ") == 1
+    text = " ".join(" ".join(lines_of(report.of_run(verdict, "", with_details=True))).split())
+    assert text.count(f"(E-REPLAY): equal {verdict.steps} times") == 1
+    assert text.count("(E-EXPIRE): equal ") == 1
     again = seed_file.config_to_json(config)["equivalences"]
     assert list(again) == ["E-REPLAY", "E-EXPIRE"]
 
@@ -379,7 +379,7 @@ def test_a_mistake_of_the_simulator_is_no_finding_about_a_memory_that_was_change
 
 
 def test_half_of_what_is_forged_is_what_operations_hold() -> None:
-    pair = Told()
+    pair = RecordedPair()
     pair.run()
     pair.step(HE)
     *_, body, _ = msgpack.unpackb(pair.memory.snapshot(), strict_map_key=False)

@@ -1,4 +1,4 @@
-"""Goal: an error that names what nobody asked for, or numbers that do not hold, is seen (ERR-1)."""
+"""Goal: an error that names what was not asked for, or numbers that do not hold, is seen (ERR-1)."""
 
 from contextlib import nullcontext
 from typing import Any

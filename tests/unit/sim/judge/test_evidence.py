@@ -32,9 +32,9 @@ TEA = fact(ALICE, "likes tea")
 SOUND, UNSOUND = vector_of(ALICE, "likes tea"), (0,) * 16
 
 
-def named(told: str, reason: str = "refused") -> tuple[Degraded, ...]:
+def named(text: str, reason: str = "refused") -> tuple[Degraded, ...]:
     """A name, and behind it why, if that is another reason."""
-    name, _, other = told.partition(" ")
+    name, _, other = text.partition(" ")
     return (Degraded(name, other or reason),) if name else ()
 
 
@@ -42,24 +42,24 @@ def named(told: str, reason: str = "refused") -> tuple[Degraded, ...]:
 
 
 def evolved(answer: str | None) -> tuple[History, str, Remembered]:
-    told = two_known()
-    op_id = told.tell((ALICE, "naps"), embed=False)
-    told.hear(op_id, "evolve", answer)
-    return told, op_id, as_stored((ALICE, "naps"))
+    history = two_known()
+    op_id = history.tell((ALICE, "naps"), embed=False)
+    history.hear(op_id, "evolve", answer)
+    return history, op_id, as_stored((ALICE, "naps"))
 
 
 def embedded(answer: tuple[Any, ...] | None) -> tuple[History, str, Remembered]:
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"))
-    told.hear(op_id, "embed", answer)
-    return told, op_id, as_stored((ALICE, "likes tea"))
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"))
+    history.hear(op_id, "embed", answer)
+    return history, op_id, as_stored((ALICE, "likes tea"))
 
 
 def routed(answer: str | None) -> tuple[History, str, Remembered]:
-    told = History(semantic_routing=True)
-    op_id = told.tell((ALICE, "likes tea"), embed=False)
-    told.hear(op_id, "route", answer)
-    return told, op_id, as_stored((ALICE, "likes tea"))
+    history = History(semantic_routing=True)
+    op_id = history.tell((ALICE, "likes tea"), embed=False)
+    history.hear(op_id, "route", answer)
+    return history, op_id, as_stored((ALICE, "likes tea"))
 
 
 def route(*rows: dict[str, Any]) -> str:
@@ -84,94 +84,94 @@ CASES: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("case", "due"), CASES)
 def test_a_substitute_is_named_and_why_if_and_only_if_an_answer_failed(case: Any, due: str) -> None:
     for name in dict.fromkeys(due for _, due in CASES):
-        told, op_id, value = case()
+        history, op_id, value = case()
         if name == due:
-            told.reply(op_id, value, *named(name))
+            history.reply(op_id, value, *named(name))
         else:
             with broken("degradation-named"):
-                told.reply(op_id, value, *named(name))
+                history.reply(op_id, value, *named(name))
 
 
 def test_a_commit_that_failed_without_a_conflict_was_not_planned_again() -> None:
-    told, op_id, value = evolved("no idea")
-    told.answer(op_id, "commit", EffectFailed(0, "unavailable"))
+    history, op_id, value = evolved("no idea")
+    history.answer(op_id, "commit", EffectFailed(0, "unavailable"))
     with broken("degradation-named"):
-        told.reply(op_id, value)
+        history.reply(op_id, value)
 
 
 def test_the_last_answer_counts() -> None:
-    told, op_id, value = embedded(None)
-    told.hear(op_id, "embed", (SOUND,))
+    history, op_id, value = embedded(None)
+    history.hear(op_id, "embed", (SOUND,))
     with broken("degradation-named"):
-        told.reply(op_id, value, *named("embed:no_vectors"))
-    told, op_id, value = embedded(None)
-    told.hear(op_id, "embed", (SOUND,))
-    told.reply(op_id, value)
+        history.reply(op_id, value, *named("embed:no_vectors"))
+    history, op_id, value = embedded(None)
+    history.hear(op_id, "embed", (SOUND,))
+    history.reply(op_id, value)
 
 
 def test_what_was_asked_last_and_not_answered_has_timed_out() -> None:
-    told, op_id, value = embedded(None)
-    told.wait(op_id, "embed", 1)
+    history, op_id, value = embedded(None)
+    history.wait(op_id, "embed", 1)
     with broken("degradation-named"):
-        told.reply(op_id, value)
-    told, op_id, value = embedded(None)
-    told.wait(op_id, "embed", 1)
-    told.reply(op_id, value, *named("embed:no_vectors", "timeout"))
+        history.reply(op_id, value)
+    history, op_id, value = embedded(None)
+    history.wait(op_id, "embed", 1)
+    history.reply(op_id, value, *named("embed:no_vectors", "timeout"))
 
 
 def replanned(*answers: tuple[Any, ...]) -> tuple[History, str, Any]:
     """One that met a conflict between the two answers, if there are two: each to one text."""
     first, *rest = answers
-    told, op_id, value = embedded(first)
-    told.answer(op_id, "commit", EffectFailed(0, "conflict"))
+    history, op_id, value = embedded(first)
+    history.answer(op_id, "commit", EffectFailed(0, "conflict"))
     for answer in rest:
-        told.hear(op_id, "embed", answer, text_count=1)
-    return told, op_id, value
+        history.hear(op_id, "embed", answer, text_count=1)
+    return history, op_id, value
 
 
 @pytest.mark.parametrize("answers", [((SOUND,), ()), ((SOUND,), (UNSOUND,)), ((UNSOUND,), (SOUND,))])
 def test_of_two_plans_either_may_be_the_one_that_went_without(answers: tuple[tuple[Any, ...], ...]) -> None:
     for name in ("", "embed:no_vectors"):
-        told, op_id, value = replanned(*answers)
-        told.reply(op_id, value, *named(name))
+        history, op_id, value = replanned(*answers)
+        history.reply(op_id, value, *named(name))
 
 
 def test_two_plans_that_had_their_vectors_did_not_go_without() -> None:
-    told, op_id, value = replanned((SOUND,), (SOUND,))
+    history, op_id, value = replanned((SOUND,), (SOUND,))
     with broken("degradation-named"):
-        told.reply(op_id, value, *named("embed:no_vectors"))
+        history.reply(op_id, value, *named("embed:no_vectors"))
 
 
 def test_vectors_that_a_second_plan_did_not_need_are_a_cause_all_the_same() -> None:
     """It found that nothing had changed, and kept the name of what had failed: all_faults, seed 182."""
-    told, op_id, _ = replanned((UNSOUND,))
-    told.reply(told.tell((ALICE, "likes tea"), embed=False), as_stored((ALICE, "likes tea")))
-    told.reply(op_id, as_stored((ALICE, "likes tea"), change="unchanged"), *named("embed:no_vectors"))
+    history, op_id, _ = replanned((UNSOUND,))
+    history.reply(history.tell((ALICE, "likes tea"), embed=False), as_stored((ALICE, "likes tea")))
+    history.reply(op_id, as_stored((ALICE, "likes tea"), change="unchanged"), *named("embed:no_vectors"))
 
 
 def test_a_second_plan_may_have_met_another_failure() -> None:
     for name, rule in (("", ""), ("route:table", "degradation-named")):
-        told, op_id, value = embedded((SOUND,))
-        told.answer(op_id, "commit", EffectFailed(0, "conflict"))
+        history, op_id, value = embedded((SOUND,))
+        history.answer(op_id, "commit", EffectFailed(0, "conflict"))
         if rule:
             with broken(rule):
-                told.reply(op_id, value, *named(name))
+                history.reply(op_id, value, *named(name))
         else:
-            told.reply(op_id, value, *named(name))
+            history.reply(op_id, value, *named(name))
 
 
 def test_a_failed_extraction_is_named_even_if_it_took_long() -> None:
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"), embed=False)
-    told.hear(op_id, "extract", None)
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"), embed=False)
+    history.hear(op_id, "extract", None)
     with broken("degradation-named"):
-        told.reply(op_id, note("likes tea")[1], now_ms=LATE_MS)
+        history.reply(op_id, note("likes tea")[1], now_ms=LATE_MS)
 
 
 def test_without_any_sound_vectors_their_lack_is_named_even_if_it_took_long() -> None:
-    told, op_id, value = embedded((UNSOUND,))
+    history, op_id, value = embedded((UNSOUND,))
     with broken("degradation-named"):
-        told.reply(op_id, value, now_ms=LATE_MS)
+        history.reply(op_id, value, now_ms=LATE_MS)
 
 
 # Parts of an answer.
@@ -185,15 +185,15 @@ def test_what_was_malformed_in_an_extraction_is_named() -> None:
         ([whole, whole | {"name": "he"}], ((1, "pronoun"),), ""),
     ):
         for name in ("", "extract:partial"):
-            told = History()
-            op_id = told.tell((ALICE, "naps"), embed=False)
-            told.hear(op_id, "extract", json.dumps({"entities": elements}))
+            history = History()
+            op_id = history.tell((ALICE, "naps"), embed=False)
+            history.hear(op_id, "extract", json.dumps({"entities": elements}))
             value = as_stored((ALICE, "naps"), dropped=dropped)
             if name == due:
-                told.reply(op_id, value, *named(name))
+                history.reply(op_id, value, *named(name))
             else:
                 with broken("degradation-named"):
-                    told.reply(op_id, value, *named(name))
+                    history.reply(op_id, value, *named(name))
 
 
 OLDER = json.loads(stated("extend", (fact(ACME, "sells tea"), 1), (fact(ALICE, "naps"), 7)))
@@ -212,12 +212,12 @@ BAD = [{"new": "x", "old": "y", "type": "loves", "confidence": 1}]
 )
 def test_what_was_malformed_in_verdicts_is_named(rows: list[Any], allowed: tuple[str, ...]) -> None:
     for name in ("", "evolve:partial"):
-        told, op_id, value = evolved(json.dumps(rows))
+        history, op_id, value = evolved(json.dumps(rows))
         if name in allowed:
-            told.reply(op_id, value, *named(name))
+            history.reply(op_id, value, *named(name))
         else:
             with broken("degradation-named"):
-                told.reply(op_id, value, *named(name))
+                history.reply(op_id, value, *named(name))
 
 
 @pytest.mark.parametrize(
@@ -234,13 +234,13 @@ def test_what_was_malformed_in_routes_is_named(
     rows: list[dict[str, Any]], by: RoutingDecision, due: str
 ) -> None:
     for name in ("", "route:partial"):
-        told, op_id, value = routed(route(*rows))
+        history, op_id, value = routed(route(*rows))
         value = structs.replace(value, routing=(cause_of(rows, by),))
         if name == due:
-            told.reply(op_id, value, *named(name))
+            history.reply(op_id, value, *named(name))
         else:
             with broken("degradation-named"):
-                told.reply(op_id, value, *named(name))
+                history.reply(op_id, value, *named(name))
 
 
 def cause_of(rows: list[dict[str, Any]], by: RoutingDecision) -> RoutingDecision:
@@ -256,16 +256,16 @@ def cause_of(rows: list[dict[str, Any]], by: RoutingDecision) -> RoutingDecision
 
 
 @pytest.mark.parametrize(
-    ("heard", "due"),
+    ("vectors", "due"),
     [((SOUND,), ""), (None, "embed:words_only"), ((), "embed:words_only"), ((UNSOUND,), "embed:words_only")],
 )
-def test_a_search_says_that_it_went_by_words_alone(heard: Any, due: str) -> None:
+def test_a_search_says_that_it_went_by_words_alone(vectors: Any, due: str) -> None:
     for name in ("", "embed:words_only"):
-        told = History()
-        op_id = told.seek("tea")
-        told.hear(op_id, "embed", heard)
+        history = History()
+        op_id = history.seek("tea")
+        history.hear(op_id, "embed", vectors)
         if name == due:
-            told.reply(op_id, found("tea"), *named(name))
+            history.reply(op_id, found("tea"), *named(name))
         else:
             with broken("degradation-named"):
-                told.reply(op_id, found("tea"), *named(name))
+                history.reply(op_id, found("tea"), *named(name))

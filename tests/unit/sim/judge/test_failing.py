@@ -1,4 +1,4 @@
-"""Goal: what fails is tried as its policy says, and what is not so is told with step and kind."""
+"""Goal: what fails is tried as its policy says, and a deviation is reported with step and kind."""
 
 import pytest
 from msgspec import structs
@@ -62,7 +62,7 @@ def test_a_life_that_asked_nothing_of_storage_has_its_recovery_tried_alone() -> 
     assert any(name.startswith(f"{TRIED}recover.") for name in met)
 
 
-def test_a_memory_that_waits_too_long_is_told_with_the_step_and_what_befell_it(
+def test_a_memory_that_waits_too_long_is_reported_with_the_step_and_its_faults(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(workflow, "BACKOFF_MS_MIN", 99)
@@ -84,8 +84,8 @@ def test_every_kind_has_a_name_that_the_memory_knows() -> None:
         assert [kind for kinds in groups for kind in kinds if name_failure(kind) not in known] == []
 
 
-def test_whoever_left_core_for_a_block_is_told_although_its_plan_was_made_twice() -> None:
-    """The second plan writes the same row, and finds nobody who would have to leave."""
+def test_an_entry_evicted_for_a_block_is_reported_although_its_plan_was_made_twice() -> None:
+    """The second plan writes the same row, and finds no entry that would have to leave."""
     config = Config(core_bytes_max=CORE_BYTES_MIN, semantic_routing=True, promote_score_min_ppm=0)
     world = FailingWorld(Scope("u", "a"), config, 1_700_000_000_000)
     for name in ("Alice", "Bob Stone"):
@@ -99,12 +99,14 @@ def test_whoever_left_core_for_a_block_is_told_although_its_plan_was_made_twice(
     assert other.begin(request, {"commit": [DURABLE, "conflict"]}) == due
 
 
-def test_what_lands_late_and_meets_nobody_is_told_with_both_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_commit_without_a_match_is_reported_with_both_requests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(landing, "ONE_IN", 1)
-    told = structs.replace(life(*TOLD, Forget(8, landing.ABSENT)), seed=9)  # some make it no new member
-    assert failing.compare_failing(told)
+    run = structs.replace(life(*TOLD, Forget(8, landing.ABSENT)), seed=9)  # some make it no new member
+    assert failing.compare_failing(run)
     monkeypatch.setattr(engine, "UNGUARDED", (*engine.UNGUARDED, "membership", "category"))
     monkeypatch.setattr(forget, "expect_memberships", lambda *_: ())
     with pytest.raises(Broken, match="UpdateEntity lands while Forget is under way") as broken:
-        failing.compare_failing(told)
+        failing.compare_failing(run)
     assert broken.value.expected != broken.value.got

@@ -20,20 +20,20 @@ ADDRESS = Address(SCOPE, "head", "ent_x")
 READ = Read(ByIds((ADDRESS,)))
 
 
-def told(body: Body | None, address: Address = ADDRESS) -> ReadDone:
+def make_read(body: Body | None, address: Address = ADDRESS) -> ReadDone:
     return ReadDone(1, (Row(address, 1, body),))
 
 
-SOUND = told(Head("x"))
-NOT_ASKED_FOR = told(Head("x"), Address(Scope("u2", "a1"), "head", "ent_x"))
+SOUND = make_read(Head("x"))
+NOT_ASKED_FOR = make_read(Head("x"), Address(Scope("u2", "a1"), "head", "ent_x"))
 
 
 @pytest.mark.parametrize(
     ("answer", "kinds"),
     [
         (SOUND, []),
-        (told(None), ["damaged"]),
-        (told(Epoch(5)), ["damaged"]),
+        (make_read(None), ["damaged"]),
+        (make_read(Epoch(5)), ["damaged"]),
         (NOT_ASKED_FOR, ["unavailable"]),
         (EffectFailed(1, "timeout"), ["timeout"]),
         (EffectFailed(1, "too_long"), ["unavailable"]),
@@ -56,7 +56,8 @@ def judge(answer: Answer, outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind"), [(told(None), "damaged"), (NOT_ASKED_FOR, "unavailable"), (told(Epoch(5)), "damaged")]
+    ("answer", "kind"),
+    [(make_read(None), "damaged"), (NOT_ASKED_FOR, "unavailable"), (make_read(Epoch(5)), "damaged")],
 )
 def test_a_failure_that_storage_gave_is_right(answer: Answer, kind: str) -> None:
     judge(answer, Failed(StorageFailed("touching", kind, 3)))

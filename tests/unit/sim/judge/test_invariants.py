@@ -153,7 +153,7 @@ def test_two_rules_cannot_share_a_name() -> None:
 # A memory and its storage.
 
 
-def told(task: str, prompt: str) -> str:
+def extract_by_first_word(task: str, prompt: str) -> str:
     """A model that names persons by the first words of sentences, and has nothing to say besides."""
     if task != "extract":
         return "[]"
@@ -163,14 +163,14 @@ def told(task: str, prompt: str) -> str:
 
 
 def begun() -> Pair:
-    return Pair(config=EASY, now_ms=1_000, model=told).run()
+    return Pair(config=EASY, now_ms=1_000, model=extract_by_first_word).run()
 
 
 TEA, COFFEE = id_of_fact("Alice", "likes tea"), id_of_fact("Alice", "likes coffee")
 BOB_SNORES, CARL_SNORES = id_of_fact("Bob", "snores"), id_of_fact("Carl", "snores")
 
 
-def make_pair() -> Pair:
+def fill_memory() -> Pair:
     """Facts about two persons, one of which has ended another; one in core; a forgotten one; a session."""
     pair = begun()
     pair.ask(Remember(1, "Alice likes tea. Carl snores"))
@@ -381,7 +381,7 @@ BREAKS: list[tuple[str, Callable[[Pair], None]]] = [
 
 
 def test_a_memory_and_its_storage_agree() -> None:
-    pair = make_pair()
+    pair = fill_memory()
     check_store(pair.storage, pair.memory.state)
     assert len(pair.memory.state.tiers.core.blocks) == 2
     check_store(pair.storage, Pair(scope=Scope("u1", "nobody")).memory.state)
@@ -389,7 +389,7 @@ def test_a_memory_and_its_storage_agree() -> None:
 
 @pytest.mark.parametrize(("rule", "spoil"), BREAKS)
 def test_what_does_not_agree_is_caught_by_name(rule: str, spoil: Callable[[Pair], None]) -> None:
-    pair = make_pair()
+    pair = fill_memory()
     spoil(pair)
     with pytest.raises(Broken) as caught:
         check_store(pair.storage, pair.memory.state)
@@ -397,7 +397,7 @@ def test_what_does_not_agree_is_caught_by_name(rule: str, spoil: Callable[[Pair]
 
 
 def test_a_life_that_recovered_has_read_the_core_row() -> None:
-    pair = make_pair()
+    pair = fill_memory()
     check_recovered(pair.storage, pair.memory.state)
     pair.memory.state.tiers.core = CoreTier()
     with pytest.raises(Broken, match="no-defaults-over-data"):
@@ -406,7 +406,7 @@ def test_a_life_that_recovered_has_read_the_core_row() -> None:
 
 
 def test_a_person_in_persona_is_caught() -> None:
-    pair = make_pair()
+    pair = fill_memory()
     core = pair.memory.state.tiers.core
     entry = next(entry for _, entry in core.entries())
     put(pair, "core", "core", Core((Block("persona", entries=(entry,)),)))
@@ -415,7 +415,7 @@ def test_a_person_in_persona_is_caught() -> None:
 
 
 def test_a_tier_that_is_older_than_its_row_is_no_fault() -> None:
-    pair = make_pair()
+    pair = fill_memory()
     row = pair.row("core", "core")
     assert row is not None
     put(pair, "core", "core", row.body)
@@ -423,8 +423,8 @@ def test_a_tier_that_is_older_than_its_row_is_no_fault() -> None:
     check_store(pair.storage, pair.memory.state)
 
 
-def test_what_was_forgotten_or_ended_may_be_told_again() -> None:
-    pair = make_pair()
+def test_what_was_forgotten_or_ended_may_be_remembered_again() -> None:
+    pair = fill_memory()
     pair.ask(Remember(11, "Carl snores. Alice likes tea"))
     for key, version in ((CARL_SNORES, 1), (TEA, 2)):
         row = pair.row("entity", key)
@@ -436,7 +436,7 @@ def test_what_was_forgotten_or_ended_may_be_told_again() -> None:
 
 def test_what_has_ended_may_be_forgotten_and_so_may_what_has_ended_it() -> None:
     for key in (TEA, COFFEE):
-        pair = make_pair()
+        pair = fill_memory()
         pair.ask(Forget(11, key))
         check_store(pair.storage, pair.memory.state)
 
@@ -458,7 +458,7 @@ def test_what_has_ended_may_be_forgotten_and_so_may_what_has_ended_it() -> None:
 def test_a_batch_deletes_a_fact_only_if_it_is_to(
     workflow: str, key: str, kind: str, put_kind: str | None, is_allowed: bool
 ) -> None:
-    pair = make_pair()
+    pair = fill_memory()
     writes = [Write(Address(SCOPE, kind, key), None)]
     if put_kind is not None:
         writes.append(Write(Address(SCOPE, put_kind, key), Head("")))
@@ -479,7 +479,7 @@ def test_a_batch_deletes_a_fact_only_if_it_is_to(
 def test_a_batch_that_forgets_a_fact_deletes_the_row_that_it_has(
     key: str, kind: str, other: str, expected: int, is_allowed: bool
 ) -> None:
-    pair = make_pair()
+    pair = fill_memory()
     commit = Commit(
         (Write(Address(SCOPE, kind, key), None),), expects=(Expect(Address(SCOPE, other, key), expected),)
     )
@@ -488,18 +488,18 @@ def test_a_batch_that_forgets_a_fact_deletes_the_row_that_it_has(
 
 
 def test_a_segment_tells_no_fact_and_a_text_does() -> None:
-    fact, text = entity_of(make_pair(), COFFEE), Resource("res_1", "text", "x", "", "", 0, 0, 1, 1)
+    fact, text = entity_of(fill_memory(), COFFEE), Resource("res_1", "text", "x", "", "", 0, 0, 1, 1)
     for parent_id, rule in ((None, nullcontext()), ("res_0", broken("facts-name-records"))):
-        told = structs.replace(fact, sources=("res_1",), is_direct=False)
+        entity = structs.replace(fact, sources=("res_1",), is_direct=False)
         rows = StoredRows(
-            SCOPE, entities={COFFEE: told}, resources={"res_1": structs.replace(text, parent_id=parent_id)}
+            SCOPE, entities={COFFEE: entity}, resources={"res_1": structs.replace(text, parent_id=parent_id)}
         )
         with rule:
             store.check_sources(rows)
 
 
 def test_a_snapshot_for_a_larger_tier_is_no_damage() -> None:
-    pair = make_pair()
+    pair = fill_memory()
     large = Pair(config=EASY).run()
     large.memory.state.tiers.working.entries |= {str(n): (b"x", 100) for n in range(3)}
     snapshot = session.encode(large.memory.state.tiers.working, large.memory.state.tiers.session, 0)
@@ -509,21 +509,21 @@ def test_a_snapshot_for_a_larger_tier_is_no_damage() -> None:
 
 
 def test_sessions_of_other_users_are_not_looked_at() -> None:
-    pair = make_pair()
+    pair = fill_memory()
     strange = SessionRow("ses_x", "u2", "a", ("a",), 0, "a", b"\x00")
     put(pair, "session", "ses_x", strange, Scope("u2", "ses_x"))
     check_store(pair.storage, pair.memory.state)
 
 
 def test_an_access_record_may_pass_a_forget_until_the_next_scan() -> None:
-    pair = make_pair()
+    pair = fill_memory()
     put(pair, "access", CARL_SNORES, RECORD)
     assert pair.memory.state.tiers.access.is_due
     check_store(pair.storage, pair.memory.state)
 
 
 def test_an_access_record_may_be_another_one_while_the_memory_means_to_write_it_or_cannot_know() -> None:
-    pair = make_pair()
+    pair = fill_memory()
     tiers, before = pair.memory.state.tiers, pair.memory.state.tiers.access
     change("access", BOB_SNORES, count=9)(pair)
     tiers.access = structs.replace(before, unsaved={BOB_SNORES: None})
@@ -540,13 +540,13 @@ def test_an_access_record_may_be_another_one_while_the_memory_means_to_write_it_
 
 
 def related(task: str, prompt: str) -> str:
-    """Like `told`; who meets somebody knows them, `not` contradicts, and `also` extends what was said."""
+    """Like `extract_by_first_word`; `met` relates persons, `not` contradicts, and `also` extends."""
     if task == "evolve":
         new = {row["ref"]: row["content"].partition(" ")[0] for row in input_of(prompt, "new")}
         kinds = {"not": "contradict", "also": "extend"}
-        said = [pair | {"type": kinds.get(new[pair["new"]], "none")} for pair in input_of(prompt, "pairs")]
-        return json.dumps([row | {"confidence": 1} for row in said])
-    answer = json.loads(told(task, prompt))
+        rows = [pair | {"type": kinds.get(new[pair["new"]], "none")} for pair in input_of(prompt, "pairs")]
+        return json.dumps([row | {"confidence": 1} for row in rows])
+    answer = json.loads(extract_by_first_word(task, prompt))
     if task == "extract":
         met = [(row["name"], row["content"].partition("meets ")[2]) for row in answer["entities"]]
         knows = [{"source": one, "target": other, "type": "knows"} for one, other in met if other]
@@ -585,7 +585,7 @@ def test_both_ends_count_their_relations_and_name_what_they_contradict() -> None
     assert pair.row("ended", SNORES) is not None
 
 
-def test_what_is_told_again_still_contradicts_what_it_did() -> None:
+def test_a_fact_remembered_again_still_contradicts_what_it_did() -> None:
     pair = spoken_of(*QUARREL, QUARREL[0])
     check_store(pair.storage, pair.memory.state)
     fact = entity_of(pair, SNORES)
@@ -593,12 +593,12 @@ def test_what_is_told_again_still_contradicts_what_it_did() -> None:
 
 
 def test_relations_leave_with_either_end() -> None:
-    for gone, left in ((SNORES, SNORES_NOT), (SNORES_NOT, SNORES)):
+    for gone, remaining_id in ((SNORES, SNORES_NOT), (SNORES_NOT, SNORES)):
         pair = spoken_of(*QUARREL, MET)
         pair.ask(Forget(9, gone))
         check_store(pair.storage, pair.memory.state)
-        fact = entity_of(pair, left)
-        assert (fact.relation_count, fact.contradicts) == (1 if left == SNORES_NOT else 0, ())
+        fact = entity_of(pair, remaining_id)
+        assert (fact.relation_count, fact.contradicts) == (1 if remaining_id == SNORES_NOT else 0, ())
 
 
 def contradicted_by_a_hundred() -> tuple[Pair, tuple[str, ...]]:

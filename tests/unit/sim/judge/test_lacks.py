@@ -41,24 +41,24 @@ def row(kind: str, key: str, **changed: Any) -> Row:
 
 
 def look(
-    name: str, reason: str, count: int, *heard: tuple[Asked, Answer], workflow: str = "remember"
+    name: str, reason: str, count: int, *calls: tuple[Asked, Answer], workflow: str = "remember"
 ) -> None:
     """A reply that names this, after these answers to its step."""
     lacks, step = Lacks(CONFIG, is_sole=True), name.partition(":")[0]
     lacks.observe_request("a", "o1", Remember("o1", "I like tea. Ann came.", speaker="Bo"))
-    for effect, answer in heard:
+    for effect, answer in calls:
         lacks.observe_answer(Call("e1", "a", 1, "o1", workflow, step, effect, 0), answer, SCOPE)
     lacks.observe_reply("a", SCOPE, "o1", Done(None, (Degraded(name, reason, count),)))
 
 
-def said(value: object) -> ModelReplied:
+def make_reply(value: object) -> ModelReplied:
     return ModelReplied(1, value if isinstance(value, str) else json.dumps(value))
 
 
 FAILED, AWAY, TIRED = "unavailable", EffectFailed(1, "unavailable"), EffectFailed(1, "rate_limited")
 UNSOUND = Embedded(1, ((1, 2), (0, 0), (0, 0)))
-NOBODY = said({"entities": [{"name": "Ann", "type": "person", "content": "Ann came."}, 5, 6]})
-STRAY = said([{"entity_id": "x"}, {"entity_id": "y"}, {"entity_id": "ent_1", "block": 7}])
+NOBODY = make_reply({"entities": [{"name": "Ann", "type": "person", "content": "Ann came."}, 5, 6]})
+STRAY = make_reply([{"entity_id": "x"}, {"entity_id": "y"}, {"entity_id": "ent_1", "block": 7}])
 HIT = row("category", "cat_1", score_ppm=7)
 FOUND = ReadDone(1, (HIT, row("category", "cat_2", score_ppm=7), row("entity", "ent_1", score_ppm=7)))
 MEMBERS = Read(ByIds(tuple(Address(SCOPE, "entity", f"ent_{n}") for n in range(202))))
@@ -66,13 +66,13 @@ ALL = ReadDone(1, tuple(row("entity", f"ent_{n}") for n in range(202)))  # all d
 
 
 @pytest.mark.parametrize(
-    ("name", "reason", "count", "heard"),
+    ("name", "reason", "count", "calls"),
     [
         ("extract:notes", FAILED, 1, [(EXTRACT, AWAY)]),
         ("extract:notes", FAILED, 2, [(EXTRACT, AWAY), (EXTRACT, AWAY)]),
         ("extract:notes", "timeout", 1, []),
-        ("extract:notes", "no_json", 1, [(EXTRACT, said("Sure!"))]),
-        ("extract:notes", "empty", 1, [(EXTRACT, TIRED), (EXTRACT, said(" "))]),
+        ("extract:notes", "no_json", 1, [(EXTRACT, make_reply("Sure!"))]),
+        ("extract:notes", "empty", 1, [(EXTRACT, TIRED), (EXTRACT, make_reply(" "))]),
         ("extract:partial", "malformed", 1, [(EXTRACT, NOBODY)]),
         ("extract:uncovered", "passed_over", 1, [(EXTRACT, NOBODY)]),
         ("route:partial", "unknown_id", 2, [(ROUTE, STRAY)]),
@@ -90,17 +90,17 @@ ALL = ReadDone(1, tuple(row("entity", f"ent_{n}") for n in range(202)))  # all d
     ],
 )
 def test_what_an_answer_has_passes_and_nothing_else(
-    name: str, reason: str, count: int, heard: list[tuple[Asked, Answer]]
+    name: str, reason: str, count: int, calls: list[tuple[Asked, Answer]]
 ) -> None:
-    look(name, reason, count, *heard)
+    look(name, reason, count, *calls)
     if reason == "timeout":
         return
     with pytest.raises(Broken, match=r"the count of .* in the reply to o1"):
-        look(name, reason, count + 1, *heard)
+        look(name, reason, count + 1, *calls)
     with pytest.raises(Broken, match=r"the count of .* in the reply to o1"):
-        look(name, reason, 0, *heard)
+        look(name, reason, 0, *calls)
     with pytest.raises(Broken, match=r"the reason for .* in the reply to o1"):
-        look(name, "because", count, *heard)
+        look(name, "because", count, *calls)
     with pytest.raises(Broken, match=r"the reason for .* in the reply to o1"):
         look(name, reason, count)
 
@@ -150,12 +150,10 @@ def test_what_a_division_lacks_is_judged_elsewhere() -> None:
     lacks.observe_reply("a", SCOPE, "o1", Done(None, (Degraded("contents:partial", "damaged", 3),)))
 
 
-def test_what_interceptors_and_steps_of_ones_own_say_is_theirs_and_a_repeated_reply_is_told_as_it_was() -> (
-    None
-):
+def test_custom_interceptors_and_steps_are_not_judged_and_a_repeated_reply_is_as_it_was() -> None:
     look("extract:hook:usher", "refused", 1)
     look("approve:by_table", "no_json", 7)
-    look("extract:notes", "because", 7, (AskModel("approve", "?"), said("no")))
+    look("extract:notes", "because", 7, (AskModel("approve", "?"), make_reply("no")))
     silent = Lacks(CONFIG, is_sole=False)
     silent.observe_reply("a", SCOPE, "o1", Done(None, (Degraded("extract:notes", "empty"),)))
     again = Lacks(CONFIG, is_sole=True)

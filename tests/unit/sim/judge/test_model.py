@@ -1,4 +1,4 @@
-"""Goal: every kind of request has exactly one judge, and who forgets one is told so in a sentence."""
+"""Goal: every kind of request has exactly one judge, and a missing one is reported in a sentence."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_every_request_has_one_judge() -> None:
         ((Reads, Writes), "Get is judged by Reads and Writes: one of them is enough"),
     ],
 )
-def test_a_request_with_no_judge_or_with_two_is_told(
+def test_a_request_with_no_judge_or_with_two_is_reported(
     models: tuple[type[OracleModel], ...], problem: str
 ) -> None:
     with pytest.raises(Incomplete, match=problem):

@@ -1,4 +1,4 @@
-"""Goal: a life that was replaced writes nothing more, is fenced when it is told so, and not before."""
+"""Goal: a replaced process writes nothing more, and is fenced by an answer, not before."""
 
 import pytest
 from msgspec import structs
@@ -22,44 +22,44 @@ TOLD = EffectFailed(0, "conflict", changed=((Address(Scope("u", "a"), "epoch", "
 
 def oracle(*durable_ops: str) -> Oracle:
     """Its memory is of epoch 7, has a remember in flight, and is replaced by another; then it wakes up."""
-    heard = Oracle(structs.replace(PLAIN, mode="swarm", agents=(AgentConfig("a", Scope("u", "a")),)))
-    near = heard.surroundings
+    oracle = Oracle(structs.replace(PLAIN, mode="swarm", agents=(AgentConfig("a", Scope("u", "a")),)))
+    near = oracle.surroundings
     near.epoch_of, near.durable_keys = lambda scope: 7, lambda: frozenset({"before"})
     near.is_durable = durable_ops.__contains__
-    heard.observe_request("a", "o1", Remember(1, "x"), 0)
-    heard.observe_takeover("a", OLD)
-    heard.observe_successor(OLD)
-    return heard
+    oracle.observe_request("a", "o1", Remember(1, "x"), 0)
+    oracle.observe_takeover("a", OLD)
+    oracle.observe_successor(OLD)
+    return oracle
 
 
-def answered(heard: Oracle, answer: Committed | EffectFailed, key: str = "after") -> None:
-    heard.observe_answer(
+def answered(oracle: Oracle, answer: Committed | EffectFailed, key: str = "after") -> None:
+    oracle.observe_answer(
         Call("o1/commit#1", "a", 0, "o1", "remember", "commit", Commit((), (), key), 0), answer
     )
 
 
-def replied(heard: Oracle, outcome: Outcome, op_id: str = "o1") -> None:
-    heard.observe_reply(OLD, op_id, Reply(op_id, outcome), 0)
+def replied(oracle: Oracle, outcome: Outcome, op_id: str = "o1") -> None:
+    oracle.observe_reply(OLD, op_id, Reply(op_id, outcome), 0)
 
 
 def test_it_hears_of_what_was_durable_before_and_of_what_its_successor_wrote() -> None:
-    heard = oracle()
-    answered(heard, Committed(0), "before")
-    answered(heard, Committed(0, (), Receipt("after", b"", b"", None, 0, by=(8, 1))))
+    judge = oracle()
+    answered(judge, Committed(0), "before")
+    answered(judge, Committed(0, (), Receipt("after", b"", b"", None, 0, by=(8, 1))))
     for receipt in (None, Receipt("after", b"", b"", None, 0, by=(7, 1))):
         with broken("old-life-fenced"):
-            answered(heard, Committed(0, (), receipt))
+            answered(judge, Committed(0, (), receipt))
 
 
-def test_it_is_deposed_only_when_it_is_told_so() -> None:
-    for told in (False, True):
-        heard = oracle()
-        if told:
-            answered(heard, TOLD)
-            replied(heard, Failed(Deposed(7)))
+def test_a_process_is_fenced_only_by_an_answer() -> None:
+    for is_fenced in (False, True):
+        judge = oracle()
+        if is_fenced:
+            answered(judge, TOLD)
+            replied(judge, Failed(Deposed(7)))
         else:
             with broken("old-life-fenced"):
-                replied(heard, Failed(Deposed(7)))
+                replied(judge, Failed(Deposed(7)))
 
 
 @pytest.mark.parametrize(
@@ -71,37 +71,37 @@ def test_it_is_deposed_only_when_it_is_told_so() -> None:
         Refused(Deposed(7)),
     ],
 )
-def test_once_told_all_else_fails(outcome: Outcome) -> None:
-    heard = oracle()
-    answered(heard, TOLD)
+def test_after_the_first_report_everything_fails(outcome: Outcome) -> None:
+    judge = oracle()
+    answered(judge, TOLD)
     with broken("old-life-fenced"):
-        replied(heard, outcome)
+        replied(judge, outcome)
 
 
 def test_what_may_have_happened_ends_as_unknown_and_what_is_stored_never_as_failed() -> None:
-    heard = oracle("o1")
-    answered(heard, TOLD)
+    judge = oracle("o1")
+    answered(judge, TOLD)
     with broken("old-life-fenced"):
-        replied(heard, Failed(Deposed(7)))
-    heard = oracle("o1")
-    answered(heard, TOLD)
-    replied(heard, Unknown())
+        replied(judge, Failed(Deposed(7)))
+    judge = oracle("o1")
+    answered(judge, TOLD)
+    replied(judge, Unknown())
 
 
 def test_its_working_tier_and_that_of_its_successor_are_two() -> None:
-    heard = oracle()
-    answered(heard, TOLD)
-    heard.observe_request(OLD, "o2", Set("o2", "k", b"old"), 0)
-    replied(heard, Done(), "o2")
-    heard.observe_request("a", "o3", Get("o3", "k"), 0)
-    heard.observe_reply("a", "o3", Reply("o3", Done(None)), 0)
-    heard.observe_request(OLD, "o4", Get("o4", "k"), 0)
+    judge = oracle()
+    answered(judge, TOLD)
+    judge.observe_request(OLD, "o2", Set("o2", "k", b"old"), 0)
+    replied(judge, Done(), "o2")
+    judge.observe_request("a", "o3", Get("o3", "k"), 0)
+    judge.observe_reply("a", "o3", Reply("o3", Done(None)), 0)
+    judge.observe_request(OLD, "o4", Get("o4", "k"), 0)
     with broken("ttl-contract"):
-        replied(heard, Done(None), "o4")
+        replied(judge, Done(None), "o4")
 
 
-def test_the_latest_life_is_never_deposed() -> None:
-    heard = oracle()
-    heard.observe_request("a", "o2", Remember("o2", "y"), 0)
+def test_the_latest_process_is_never_fenced() -> None:
+    judge = oracle()
+    judge.observe_request("a", "o2", Remember("o2", "y"), 0)
     with broken("failure-has-a-cause"):
-        heard.observe_reply("a", "o2", Reply("o2", Failed(Deposed(8))), 0)
+        judge.observe_reply("a", "o2", Reply("o2", Failed(Deposed(8))), 0)

@@ -18,28 +18,28 @@ TEA, RUM = OLD.id, NEW.id
 
 
 def known() -> History:
-    """What Acme sells was told after what Alice likes, and both were read."""
-    told = History()
-    told.store((ALICE, "likes tea"))
-    told.get(TEA, OLD)
-    op_id = told.ask(Remember("", "sells rum", embed=False), NOW_MS + 5)
-    told.hear(op_id, "extract", extraction((ACME, "sells rum")))
-    told.reply(op_id, as_stored((ACME, "sells rum")), now_ms=NOW_MS + 5)
-    told.get(RUM, NEW)
-    return told
+    """What Acme sells was stated after what Alice likes, and both were read."""
+    history = History()
+    history.store((ALICE, "likes tea"))
+    history.get(TEA, OLD)
+    op_id = history.ask(Remember("", "sells rum", embed=False), NOW_MS + 5)
+    history.hear(op_id, "extract", extraction((ACME, "sells rum")))
+    history.reply(op_id, as_stored((ACME, "sells rum")), now_ms=NOW_MS + 5)
+    history.get(RUM, NEW)
+    return history
 
 
-def recent(told: History, *rows: Entity, damaged: tuple[str, ...] = (), **options: Any) -> None:
-    told.reply(told.ask(RecentEntities("", **options)), Listed(rows, None, damaged))
+def recent(history: History, *rows: Entity, damaged: tuple[str, ...] = (), **options: Any) -> None:
+    history.reply(history.ask(RecentEntities("", **options)), Listed(rows, None, damaged))
 
 
 def test_the_newest_come_first_within_the_limit_and_behind_what_is_passed_over() -> None:
-    told = known()
-    recent(told, NEW, OLD)
-    recent(told, NEW, limit=1)
-    recent(told, OLD, limit=1, skip=1)
-    recent(told, skip=2)
-    recent(told, OLD, types=(OLD.type,))
+    history = known()
+    recent(history, NEW, OLD)
+    recent(history, NEW, limit=1)
+    recent(history, OLD, limit=1, skip=1)
+    recent(history, skip=2)
+    recent(history, OLD, types=(OLD.type,))
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_what_is_no_such_page(rows: tuple[Entity, ...], options: dict[str, Any],
 
 
 def test_nothing_follows_it() -> None:
-    told = known()
+    history = known()
     with broken("hits-ordered"):
-        told.reply(told.ask(RecentEntities("")), Listed((NEW, OLD), "entity/z"))
+        history.reply(history.ask(RecentEntities("")), Listed((NEW, OLD), "entity/z"))
 
 
 @pytest.mark.parametrize(
@@ -71,17 +71,17 @@ def test_nothing_follows_it() -> None:
     ],
 )  # fmt: skip
 def test_the_next_page_of_a_list_begins_behind_this_one(cursor: str | None, is_right: bool) -> None:
-    told = known()
+    history = known()
     rows = tuple(sorted((OLD, NEW), key=lambda row: row.id))
     with nullcontext() if is_right else broken("hits-ordered"):
-        told.reply(told.ask(List("", "entity")), Listed(rows, cursor))
+        history.reply(history.ask(List("", "entity")), Listed(rows, cursor))
 
 
 def test_an_empty_page_leads_on_too() -> None:
-    told, begin = known(), f"entity/{max(TEA, RUM)}"
-    told.reply(told.ask(List("", "entity", cursor=begin)), Listed((), f"{begin}0"))
+    history, begin = known(), f"entity/{max(TEA, RUM)}"
+    history.reply(history.ask(List("", "entity", cursor=begin)), Listed((), f"{begin}0"))
     with broken("hits-ordered"):
-        told.reply(told.ask(List("", "entity", cursor=begin)), Listed((), "entity/a"))
+        history.reply(history.ask(List("", "entity", cursor=begin)), Listed((), "entity/a"))
 
 
 def test_what_is_called_damaged_came_so() -> None:

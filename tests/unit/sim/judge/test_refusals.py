@@ -56,7 +56,7 @@ def test_a_refusal_has_its_reason(request_: Request, outcome: Outcome, is_fair: 
 
 
 @pytest.mark.parametrize("request_", [Rebalance(1), Recall(1, "tea"), GetBlock(1, "human")])
-def test_only_who_has_much_to_do_is_too_busy(request_: Request) -> None:
+def test_only_a_memory_with_many_operations_is_too_busy(request_: Request) -> None:
     busy = Refused(errors.TooBusy(OP_COUNT_MAX, OP_COUNT_MAX))
     check_refusal(request_, busy, OP_COUNT_MAX)
     with broken("no-spurious-refusal"):

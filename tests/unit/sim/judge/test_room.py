@@ -1,4 +1,4 @@
-"""Goal: a life without room for what is stored is lived where there can be one, and does no harm (LIVE-5)."""
+"""Goal: a process without room for what is stored is run where possible, and does no harm (LIVE-5)."""
 
 from typing import Any
 
@@ -17,16 +17,16 @@ from umi_sim.judge.equivalences.room import compare_without_room, copy_storage
 from umi_sim.record.broken import Broken
 
 
-def stored(text: str, *told: str) -> Pair:
+def stored(text: str, *sentences: str) -> Pair:
     pair = Pair(model=saying(route="[]"))
     pair.ask(SetBlock(1, "human", text))
-    for number, sentence in enumerate(told, 2):
+    for number, sentence in enumerate(sentences, 2):
         pair.ask(Remember(number, sentence))
     return pair.run()
 
 
 @pytest.mark.parametrize(
-    ("text", "told", "count"),
+    ("text", "sentences", "count"),
     [
         ("x" * 99, (), 0),
         ("x" * CORE_BYTES_MIN, (), 0),
@@ -35,9 +35,9 @@ def stored(text: str, *told: str) -> Pair:
     ],
 )
 def test_there_is_no_room_for_more_text_than_the_least_core_or_for_a_self(
-    text: str, told: tuple[str, ...], count: int
+    text: str, sentences: tuple[str, ...], count: int
 ) -> None:
-    storage = stored(text, *told).storage
+    storage = stored(text, *sentences).storage
     rows = dict(storage.rows)
     assert compare_without_room(SCOPE, {}, BUILT_IN, storage, 10) == count
     assert storage.rows == rows
@@ -54,16 +54,16 @@ def test_a_memory_that_cannot_recover_says_nothing() -> None:
     assert world.list_replies(room.SHOWN) is None
 
 
-def test_who_answers_without_room_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_of_a_memory_without_room_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     storage = stored("x" * 5_000).storage
     monkeypatch.setattr(Memory, "why_unavailable", lambda self: None)
     with pytest.raises(Broken, match="Blocks in a life without room"):
         compare_without_room(SCOPE, {}, BUILT_IN, storage, 10)
 
 
-@pytest.mark.parametrize(("kind", "told"), [("core", "core after a life"), ("entity", "has changed rows")])
-def test_who_loses_something_meanwhile_is_found(
-    kind: str, told: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("kind", "message"), [("core", "core after a life"), ("entity", "has changed rows")])
+def test_a_memory_without_room_that_loses_something_is_found(
+    kind: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = stored("x" * 5_000, "Alice likes tea").storage
     copy, must_be_refused = copy_storage(storage, 0), room.must_be_refused
@@ -76,5 +76,5 @@ def test_who_loses_something_meanwhile_is_found(
     monkeypatch.setattr(room, "must_be_refused", losing)
     if kind == "core":  # which is a row, too
         monkeypatch.setattr(room, "list_rows", lambda storage: {})
-    with pytest.raises(Broken, match=told):
+    with pytest.raises(Broken, match=message):
         compare_without_room(SCOPE, {}, BUILT_IN, storage, 10)

@@ -1,4 +1,4 @@
-"""Goal: what agents are told of a session is accepted iff some order of their operations explains it (STO-5).
+"""Goal: replies about a session are accepted iff some order of their operations explains it (STO-5).
 
 A search over all orders, after Wing and Gong, stands here beside the oracle, which looks at single replies.
 """
@@ -37,7 +37,7 @@ def oracle(*agents: AgentConfig) -> Oracle:
     return believing(Oracle(config))
 
 
-class Told:
+class SessionHistory:
     """Agents of one user who share a session; what the oracle hears is up to the test."""
 
     def __init__(self, *agents: AgentConfig) -> None:
@@ -72,7 +72,7 @@ class Told:
         self.done(agent, LoadSession("", SESSION), SessionLoaded(version, 0))
 
     def save(self, agent: str, value: str, outcome: Outcome | int, *hand_to: str) -> None:
-        """The agent sets `k` and saves; a number is the version it is told."""
+        """The agent sets `k` and saves; a number is the version in the reply."""
         op_id = self.begin_save(agent, value, *hand_to)
         self.reply(op_id, agent, saved(outcome) if isinstance(outcome, int) else outcome)
 
@@ -88,13 +88,13 @@ def saved(version: int) -> Outcome:
     return Done(SessionSaved(SESSION, version, NOW_MS))
 
 
-def shared() -> Told:
+def shared() -> SessionHistory:
     """A session of all three, loaded by all as version 1."""
-    told = Told()
-    told.create("b", "c")
+    sessions = SessionHistory()
+    sessions.create("b", "c")
     for agent in "bc":
-        told.load(agent, 1)
-    return told
+        sessions.load(agent, 1)
+    return sessions
 
 
 class broken:  # reads as a word of the test
@@ -114,97 +114,97 @@ class broken:  # reads as a word of the test
 
 
 def test_the_other_may_load_before_the_save_is_answered_and_never_an_older_one_after_that() -> None:
-    told = shared()
-    op_id = told.begin_save("a", "tea")
-    told.load("b", 2)
-    told.get("b", "tea")
+    sessions = shared()
+    op_id = sessions.begin_save("a", "tea")
+    sessions.load("b", 2)
+    sessions.get("b", "tea")
     with broken("acknowledged-is-durable"):
-        told.load("c", 1)
-    told.reply(op_id, "a", saved(2))
+        sessions.load("c", 1)
+    sessions.reply(op_id, "a", saved(2))
 
 
 def test_a_save_without_an_answer_that_was_seen_once_stays() -> None:
-    told = shared()
-    told.save("a", "tea", Unknown())
-    told.load("b", 1)
-    told.load("b", 2)
+    sessions = shared()
+    sessions.save("a", "tea", Unknown())
+    sessions.load("b", 1)
+    sessions.load("b", 2)
     with broken("acknowledged-is-durable"):
-        told.load("c", 1)
+        sessions.load("c", 1)
 
 
 def test_a_save_without_an_answer_lands_on_the_version_it_was_made_from_or_never() -> None:
-    told = shared()
-    told.save("a", "tea", Unknown())
-    told.save("b", "milk", 2)
-    told.save("b", "rum", 3)
+    sessions = shared()
+    sessions.save("a", "tea", Unknown())
+    sessions.save("b", "milk", 2)
+    sessions.save("b", "rum", 3)
     with broken("session-versions"):
-        told.load("c", 4)
+        sessions.load("c", 4)
 
 
 def test_what_two_agents_read_of_one_version_is_the_same() -> None:
-    told = shared()
-    told.save("a", "tea", Unknown())
-    told.save("b", "milk", Unknown())  # one of them landed
+    sessions = shared()
+    sessions.save("a", "tea", Unknown())
+    sessions.save("b", "milk", Unknown())  # one of them landed
     for agent in "ac":
-        told.load(agent, 2)
-    told.get("a", "milk")
+        sessions.load(agent, 2)
+    sessions.get("a", "milk")
     with broken("reference-agrees"):
-        told.get("c", "tea")
+        sessions.get("c", "tea")
 
 
 def test_a_lost_update_is_seen() -> None:
     """Both saved from version 1, and both were acknowledged."""
-    told = shared()
-    told.save("a", "tea", 2)
+    sessions = shared()
+    sessions.save("a", "tea", 2)
     with broken("session-versions"):
-        told.save("b", "milk", 3)
+        sessions.save("b", "milk", 3)
 
 
 @pytest.mark.parametrize("conflict", [SessionConflict(1, 1), SessionConflict(2, 1), SessionConflict(1, 5)])
-def test_who_is_refused_is_told_of_a_save_that_there_was(conflict: SessionConflict) -> None:
-    told = shared()
-    told.save("a", "tea", 2)
-    told.save("c", "rum", Refused(SessionConflict(1, 2)))
+def test_a_refusal_names_the_save_that_there_was(conflict: SessionConflict) -> None:
+    sessions = shared()
+    sessions.save("a", "tea", 2)
+    sessions.save("c", "rum", Refused(SessionConflict(1, 2)))
     with broken("session-versions"):
-        told.save("b", "milk", Refused(conflict))
+        sessions.save("b", "milk", Refused(conflict))
 
 
 def test_a_refused_save_is_never_loaded() -> None:
-    told = shared()
-    told.save("a", "tea", Failed(StorageFailed("commit", "unavailable", 3)))
+    sessions = shared()
+    sessions.save("a", "tea", Failed(StorageFailed("commit", "unavailable", 3)))
     with broken("session-versions"):
-        told.load("b", 2)
+        sessions.load("b", 2)
 
 
 def test_a_handoff_is_found_from_its_answer_on_and_may_be_before() -> None:
-    told = Told()
-    told.create()
-    early = told.ask("b", LoadSession("", SESSION))
-    told.save("a", "tea", 2, "b")
-    told.reply(early, "b", Refused(SessionNotFound(SESSION)))  # it looked before
+    sessions = SessionHistory()
+    sessions.create()
+    early = sessions.ask("b", LoadSession("", SESSION))
+    sessions.save("a", "tea", 2, "b")
+    sessions.reply(early, "b", Refused(SessionNotFound(SESSION)))  # it looked before
     with broken("acknowledged-is-durable"):
-        told.reply(told.ask("b", LoadSession("", SESSION)), "b", Refused(SessionNotFound(SESSION)))
+        sessions.reply(sessions.ask("b", LoadSession("", SESSION)), "b", Refused(SessionNotFound(SESSION)))
 
 
-def test_who_was_not_handed_the_session_does_not_see_it() -> None:
-    told = Told()
-    told.create("b")
+def test_an_agent_without_a_handover_does_not_see_the_session() -> None:
+    sessions = SessionHistory()
+    sessions.create("b")
     with broken("session-members-only"):
-        told.load("c", 1)
+        sessions.load("c", 1)
 
 
 def test_another_user_does_not_see_the_session_whatever_its_agent_is_called() -> None:
-    told = Told(AgentConfig("a", Scope("u1", "a")), AgentConfig("b", Scope("u2", "a")))
-    told.create()
+    sessions = SessionHistory(AgentConfig("a", Scope("u1", "a")), AgentConfig("b", Scope("u2", "a")))
+    sessions.create()
     with broken("session-or-error"):
-        told.load("b", 1)
+        sessions.load("b", 1)
 
 
 # Every history, against a search over all orders.
 
 
 class Operation(Data):
-    """One operation on the session: when it was called and answered, and what it is said to have done."""
+    """One operation on the session: when it was called and answered, and its reported effect."""
 
     called: int
     answered: int
@@ -218,15 +218,15 @@ def is_linearizable(history: tuple[Operation, ...]) -> bool:
     """Some order, in which nothing comes before what was answered before it was called, explains all."""
 
     @cache
-    def search(left: tuple[Operation, ...], version: int, value: str) -> bool:
-        must = [it for it in left if it.kind != "maybe"]
+    def search(remaining: tuple[Operation, ...], version: int, value: str) -> bool:
+        must = [it for it in remaining if it.kind != "maybe"]
         if not must:
             return True
         first_answer = min(it.answered for it in must)
-        for it in left:
+        for it in remaining:
             if it.called > first_answer:
                 continue
-            rest = tuple(other for other in left if other is not it)
+            rest = tuple(other for other in remaining if other is not it)
             if (
                 it.kind == "load"
                 and (version, value) == (it.version, it.value)
@@ -248,7 +248,7 @@ def is_linearizable(history: tuple[Operation, ...]) -> bool:
 
 
 def history_of(events: list[Event]) -> tuple[Operation, ...]:
-    """The operations on the session, as they were told."""
+    """The operations on the session, as recorded."""
     found: list[Operation] = []
     base = {"a": 1}
     called: dict[str, tuple[int, int, str]] = {}
@@ -281,7 +281,7 @@ def history_of(events: list[Event]) -> tuple[Operation, ...]:
 
 
 class Store(Owner):
-    """The session as it truly is; saves that nobody heard of may still land."""
+    """The session as it truly is; saves without an answer may still be committed."""
 
     version: int = 1
     value: str = ""
@@ -317,9 +317,9 @@ def make_history(stream: Stream, rounds: int) -> list[Event]:
             flying[agent] = op_id, value, effect(stream, store, value, base.get(agent, 0))
             continue
         del flying[agent]
-        told, shown = outcome
-        events.append((op_id, agent, told))
-        done = told.value if isinstance(told, Done) else None
+        ending, shown = outcome
+        events.append((op_id, agent, ending))
+        done = ending.value if isinstance(ending, Done) else None
         base[agent] = getattr(done, "version", base.get(agent, 0))
         if isinstance(done, SessionLoaded):
             read = f"{op_id}g"
@@ -328,7 +328,7 @@ def make_history(stream: Stream, rounds: int) -> list[Event]:
 
 
 def effect(stream: Stream, store: Store, value: str, made_from: int) -> tuple[Outcome, str]:
-    """What an operation does at its instant, and what will be told of it."""
+    """What an operation does at its instant, and its later reply."""
     if not value:
         return Done(SessionLoaded(store.version, 0)), store.value
     if stream.chance(1, 3):
@@ -366,11 +366,11 @@ def is_number(what: Request | Outcome) -> bool:
 
 
 def is_accepted(events: list[Event]) -> bool:
-    told = Told()
-    told.create("b", "c")
+    sessions = SessionHistory()
+    sessions.create("b", "c")
     try:
         for event in events:
-            told.hear(event)
+            sessions.hear(event)
     except Broken:
         return False
     return True

@@ -58,8 +58,8 @@ def config(mode: str = "swarm", **faults: Any) -> RunConfig:
     )
 
 
-class Told(Owner):
-    """What a judge has heard: each request is begun, and answered at once or later."""
+class SessionOwner(Owner):
+    """What a judge has observed: each request is begun, and answered at once or later."""
 
     oracle: Oracle = msgspec.field(default_factory=lambda: believing(Oracle(config(storage_conflict=(1, 8)))))
     now_ms: int = 1_000
@@ -95,37 +95,37 @@ def saved(version: int, own: str = OWN) -> Done:
     return Done(SessionSaved(own, version, 1_000))
 
 
-def opened(told: Told | None = None) -> Told:
+def opened(owner: SessionOwner | None = None) -> SessionOwner:
     """Agent a has a session with one entry, saved as version 2; b is a member."""
-    told = told or Told()
-    told.tell("a", CreateSession(0, ("b",)), Done(SessionCreated(OWN, 1_000, 0)))
-    told.set("a", b"one")
-    told.save("a", 2)
-    return told
+    owner = owner or SessionOwner()
+    owner.tell("a", CreateSession(0, ("b",)), Done(SessionCreated(OWN, 1_000, 0)))
+    owner.set("a", b"one")
+    owner.save("a", 2)
+    return owner
 
 
-def test_what_was_saved_is_loaded_whoever_loads_it() -> None:
-    told = opened()
-    told.load("b", 2)
-    told.get("b", b"one")
-    told.set("b", b"two")
-    told.save("b", 3)
-    told.load("a", 3)
-    told.get("a", b"two")
+def test_what_was_saved_is_loaded_by_every_agent() -> None:
+    owner = opened()
+    owner.load("b", 2)
+    owner.get("b", b"one")
+    owner.set("b", b"two")
+    owner.save("b", 3)
+    owner.load("a", 3)
+    owner.get("a", b"two")
     with broken("reference-agrees"):
-        told.tell("a", Get(0, "k"), Done(b"one"))
+        owner.tell("a", Get(0, "k"), Done(b"one"))
 
 
 # Versions.
 
 
 def test_of_two_saves_from_one_version_one_is_acknowledged() -> None:
-    told = opened()
-    told.load("b", 2)
-    told.save("a", 3)
-    told.tell("b", SaveSession(0), Refused(SessionConflict(2, 3)))
+    owner = opened()
+    owner.load("b", 2)
+    owner.save("a", 3)
+    owner.tell("b", SaveSession(0), Refused(SessionConflict(2, 3)))
     with broken("session-versions"):
-        told.save("b", 3)
+        owner.save("b", 3)
 
 
 def test_a_save_has_the_version_after_the_one_that_is_here() -> None:
@@ -135,54 +135,54 @@ def test_a_save_has_the_version_after_the_one_that_is_here() -> None:
 
 
 def test_a_save_that_is_answered_after_a_load_says_nothing_of_what_was_loaded() -> None:
-    told = opened()
-    told.set("a", b"two")
-    late = told.begin("a", SaveSession(0))
-    told.load("a", 2)
-    told.hear("a", late, saved(3))
-    told.get("a", b"one")
-    told.tell("a", SaveSession(0), Refused(SessionConflict(2, 3)))
+    owner = opened()
+    owner.set("a", b"two")
+    late = owner.begin("a", SaveSession(0))
+    owner.load("a", 2)
+    owner.hear("a", late, saved(3))
+    owner.get("a", b"one")
+    owner.tell("a", SaveSession(0), Refused(SessionConflict(2, 3)))
     with broken("session-versions"):
-        told.save("a", 4)
+        owner.save("a", 4)
 
 
 def test_what_a_late_save_may_have_packed_is_what_was_there_at_its_begin() -> None:
-    told = opened()
-    late = told.begin("a", SaveSession(0))
-    told.set("a", b"two")
-    told.hear("a", late, saved(3))
-    told.load("b", 3)
-    told.get("b", b"one")
+    owner = opened()
+    late = owner.begin("a", SaveSession(0))
+    owner.set("a", b"two")
+    owner.hear("a", late, saved(3))
+    owner.load("b", 3)
+    owner.get("b", b"one")
 
 
 def test_a_save_without_an_answer_may_be_there_or_not() -> None:
     for version, value in ((2, b"one"), (3, b"two")):
-        told = opened()
-        told.set("a", b"two")
-        told.tell("a", SaveSession(0), Unknown())
-        told.load("b", version)
-        told.get("b", value)
+        owner = opened()
+        owner.set("a", b"two")
+        owner.tell("a", SaveSession(0), Unknown())
+        owner.load("b", version)
+        owner.get("b", value)
 
 
-def test_a_save_that_failed_was_loaded_by_nobody() -> None:
-    told = opened()
-    told.set("a", b"two")
-    late = told.begin("a", SaveSession(0))
-    told.load("b", 3)
+def test_a_save_that_failed_is_never_loaded() -> None:
+    owner = opened()
+    owner.set("a", b"two")
+    late = owner.begin("a", SaveSession(0))
+    owner.load("b", 3)
     with broken("no-lost-update"):
-        told.hear("a", late, Failed(StorageFailed("commit", "unavailable", 3)))
+        owner.hear("a", late, Failed(StorageFailed("commit", "unavailable", 3)))
 
 
-def test_a_version_that_was_loaded_as_another_agents_is_not_told_to_this_one() -> None:
-    told = opened()
-    told.load("b", 2)
+def test_a_version_that_another_agent_loaded_is_not_reported_to_this_one() -> None:
+    owner = opened()
+    owner.load("b", 2)
     for agent, value in (("a", b"two"), ("b", b"bee")):
-        told.set(agent, value)
-    first, _ = told.begin("a", SaveSession(0)), told.begin("b", SaveSession(0))
-    told.load("b", 3)
-    told.get("b", b"bee")
+        owner.set(agent, value)
+    first, _ = owner.begin("a", SaveSession(0)), owner.begin("b", SaveSession(0))
+    owner.load("b", 3)
+    owner.get("b", b"bee")
     with broken("no-lost-update"):
-        told.hear("a", first, saved(3))
+        owner.hear("a", first, saved(3))
 
 
 @pytest.mark.parametrize("conflict", [SessionConflict(2, 2), SessionConflict(3, 4), SessionConflict(2, 1)])
@@ -192,12 +192,12 @@ def test_a_conflict_names_the_version_that_is_here_and_a_newer_one(conflict: Ses
 
 
 def test_a_version_that_was_shown_before_a_save_began_is_not_what_it_saved() -> None:
-    told = opened()
-    told.load("b", 2)
-    told.tell("b", SaveSession(0), Unknown())
-    told.load("b", 3)
+    owner = opened()
+    owner.load("b", 2)
+    owner.tell("b", SaveSession(0), Unknown())
+    owner.load("b", 3)
     with broken("session-versions"):
-        told.save("a", 3)
+        owner.save("a", 3)
 
 
 def test_no_id_is_given_twice() -> None:
@@ -206,18 +206,18 @@ def test_no_id_is_given_twice() -> None:
 
 
 def test_a_create_whose_session_a_load_has_shown_may_be_answered_later() -> None:
-    told = Told()
-    first, second = (told.begin("a", CreateSession(0)) for _ in range(2))
+    owner = SessionOwner()
+    first, second = (owner.begin("a", CreateSession(0)) for _ in range(2))
     made = SessionCreated(OWN, 1_000, 0)
-    told.oracle.surroundings.atlas.losses.append(Loss("storage_ack_early", f"{first}/commit", 1_000, ()))
-    told.hear("a", first, Done(made))
-    told.load("a", 1)
-    told.hear("a", second, Done(made))
+    owner.oracle.surroundings.atlas.losses.append(Loss("storage_ack_early", f"{first}/commit", 1_000, ()))
+    owner.hear("a", first, Done(made))
+    owner.load("a", 1)
+    owner.hear("a", second, Done(made))
     with broken("session-versions"):
-        told.tell("a", CreateSession(0), Done(made))
+        owner.tell("a", CreateSession(0), Done(made))
 
 
-def test_a_version_that_nobody_saved_is_not_loaded() -> None:
+def test_a_version_that_was_never_saved_is_not_loaded() -> None:
     with broken("session-versions"):
         opened().load("b", 3)
 
@@ -240,35 +240,35 @@ def test_a_save_is_of_the_session_that_is_open_here() -> None:
 
 
 def test_a_session_of_another_user_is_not_there() -> None:
-    told = opened()
-    told.tell("x", LoadSession(0, OWN), Refused(SessionNotFound(OWN)))
+    owner = opened()
+    owner.tell("x", LoadSession(0, OWN), Refused(SessionNotFound(OWN)))
     with broken("session-or-error"):
-        told.load("x", 2)
+        owner.load("x", 2)
     with broken("session-or-error"):
-        Told().load("a", 1)  # nobody ever created it
+        SessionOwner().load("a", 1)  # it was never created
 
 
-def test_who_is_no_member_loads_nothing_until_it_is_handed_over() -> None:
-    def alone() -> Told:
-        told = Told()
-        told.tell("a", CreateSession(0), Done(SessionCreated(OWN, 1_000, 0)))
-        return told
+def test_an_agent_that_is_no_member_loads_nothing_until_the_session_is_handed_over() -> None:
+    def alone() -> SessionOwner:
+        owner = SessionOwner()
+        owner.tell("a", CreateSession(0), Done(SessionCreated(OWN, 1_000, 0)))
+        return owner
 
     with broken("session-members-only"):
         alone().load("b", 1)
-    told = alone()
-    told.save("a", 2, ("b",))
-    told.load("b", 2)
+    owner = alone()
+    owner.save("a", 2, ("b",))
+    owner.load("b", 2)
 
 
 # Lives and bytes.
 
 
 def test_lives_run_on_while_a_session_rests() -> None:
-    told = opened()
-    told.now_ms += 60_000
-    told.load("b", 2, expired=1)
-    told.get("b", None)
+    owner = opened()
+    owner.now_ms += 60_000
+    owner.load("b", 2, expired=1)
+    owner.get("b", None)
     with broken("rest-time"):
         opened().load("b", 2, expired=1)
 
@@ -280,7 +280,9 @@ def test_a_new_session_tells_what_it_dropped() -> None:
 
 def test_a_snapshot_is_only_damaged_where_bytes_are() -> None:
     damaged = Refused(SnapshotDamaged("checksum differs"))
-    opened(Told(believing(Oracle(config(storage_bit_flip=(1, 8)))))).tell("b", LoadSession(0, OWN), damaged)
+    opened(SessionOwner(believing(Oracle(config(storage_bit_flip=(1, 8)))))).tell(
+        "b", LoadSession(0, OWN), damaged
+    )
     with broken("snapshot-guarded"):
         opened().tell("b", LoadSession(0, OWN), damaged)
 
@@ -297,10 +299,12 @@ def test_a_snapshot_is_only_damaged_where_bytes_are() -> None:
         ("short", {"model_timeout_ms": 1}, "degradation-named"),
     ],
 )
-def test_who_is_far_away_may_be_given_up(latency: str, memory: dict[str, int], rule: str | None) -> None:
+def test_a_call_to_a_slow_store_may_be_given_up(
+    latency: str, memory: dict[str, int], rule: str | None
+) -> None:
     far = structs.replace(config("plain"), latency=latency, memory=memory)
     with broken(rule) if rule else nullcontext():
-        Told(believing(Oracle(far))).tell("a", SetBlock("", "human", "x"), Unknown())
+        SessionOwner(believing(Oracle(far))).tell("a", SetBlock("", "human", "x"), Unknown())
 
 
 LESS = Done(SessionLoaded(2, 0), (Degraded("embed:none", "timeout"),))
@@ -310,12 +314,15 @@ LESS = Done(SessionLoaded(2, 0), (Degraded("embed:none", "timeout"),))
 def test_nothing_fails_without_a_fault(outcome: Outcome) -> None:
     opened().tell("b", LoadSession(0, OWN), outcome)
     with broken("degradation-named"):
-        opened(Told(believing(Oracle(config("plain"))))).tell("b", LoadSession(0, OWN), outcome)
+        opened(SessionOwner(believing(Oracle(config("plain"))))).tell("b", LoadSession(0, OWN), outcome)
 
 
 def test_a_model_may_pass_over_sentences_without_a_fault() -> None:
-    told, lack = Told(believing(Oracle(config("plain")))), Degraded("extract:uncovered", "passed_over")
-    opened(told).tell("b", LoadSession(0, OWN), Done(SessionLoaded(2, 0), (lack,)))
+    owner, lack = (
+        SessionOwner(believing(Oracle(config("plain")))),
+        Degraded("extract:uncovered", "passed_over"),
+    )
+    opened(owner).tell("b", LoadSession(0, OWN), Done(SessionLoaded(2, 0), (lack,)))
 
 
 # A create plans three times; then its millisecond is full.
@@ -323,12 +330,12 @@ def test_a_model_may_pass_over_sentences_without_a_fault() -> None:
 FULL = Failed(Conflict("commit", "conflict", 1))
 
 
-def created_so_often(count: int) -> Told:
-    told = Told(believing(Oracle(config("plain"))))
+def created_so_often(count: int) -> SessionOwner:
+    owner = SessionOwner(believing(Oracle(config("plain"))))
     for n in range(count):
-        own = session_id(AGENTS[0].scope, told.now_ms, n)
-        told.tell("a", CreateSession(0), Done(SessionCreated(own, told.now_ms)))
-    return told
+        own = session_id(AGENTS[0].scope, owner.now_ms, n)
+        owner.tell("a", CreateSession(0), Done(SessionCreated(own, owner.now_ms)))
+    return owner
 
 
 def test_a_fourth_session_of_one_millisecond_may_fail() -> None:
@@ -342,13 +349,13 @@ def test_a_fourth_session_of_one_millisecond_fails_for_that_reason_alone() -> No
 
 
 @pytest.mark.parametrize(("others_count", "rule"), [(3, None), (2, "degradation-named")])
-def test_who_loses_three_races_may_fail(others_count: int, rule: str | None) -> None:
-    """Without faults, too: each of three plans was overtaken by the batch of somebody else."""
-    told = Told(believing(Oracle(config("plain"))))
+def test_a_request_that_loses_three_races_may_fail(others_count: int, rule: str | None) -> None:
+    """Without faults, too: each of three plans was overtaken by the batch of another process."""
+    owner = SessionOwner(believing(Oracle(config("plain"))))
     durable = iter((5, 5 + others_count))
-    told.oracle.surroundings.durable_count = lambda: next(durable)
+    owner.oracle.surroundings.durable_count = lambda: next(durable)
     with broken(rule) if rule else nullcontext():
-        told.tell("a", SetBlock("", "human", "x"), FULL)
+        owner.tell("a", SetBlock("", "human", "x"), FULL)
 
 
 def test_a_third_session_of_one_millisecond_may_not_fail() -> None:
@@ -359,10 +366,10 @@ def test_a_third_session_of_one_millisecond_may_not_fail() -> None:
 # Reserved keys.
 
 
-def remembering(told: Told, text: str) -> str:
+def remembering(owner: SessionOwner, text: str) -> str:
     """A remember of which only the commit is still to be answered; extraction failed."""
-    op_id = told.begin("a", Remember("", text, embed=False, evolve=False))
-    told.oracle.observe_answer(call(op_id, "extract", AskModel("extract", "")), EffectFailed(0, "refused"))
+    op_id = owner.begin("a", Remember("", text, embed=False, evolve=False))
+    owner.oracle.observe_answer(call(op_id, "extract", AskModel("extract", "")), EffectFailed(0, "refused"))
     return op_id
 
 
@@ -374,39 +381,39 @@ def receipt(number: int) -> Receipt:
     return Receipt("r", b"", b"", None, 1_000, (1, number))
 
 
-def committed(told: Told, op_id: str, number: int, found: int | None = None) -> None:
+def committed(owner: SessionOwner, op_id: str, number: int, found: int | None = None) -> None:
     """The batch of this operation, and whose receipt came back."""
     effect = Commit((Write(Address(SCOPE, "receipt", "r"), receipt(number)),), ())
     batch, answer = call(op_id, "commit", effect), Committed(0, (), receipt(found or number))
-    told.oracle.observe_call(batch)
+    owner.oracle.observe_call(batch)
     if found is None:
-        told.oracle.observe_commit(batch)
-    told.oracle.observe_answer(batch, answer)
+        owner.oracle.observe_commit(batch)
+    owner.oracle.observe_answer(batch, answer)
 
 
-def noted(told: Told, op_id: str, text: str) -> None:
+def noted(owner: SessionOwner, op_id: str, text: str) -> None:
     key = fact_id(SCOPE, (), text)
     decision = RoutingDecision(key, "scratch", False, None, "", "table", None)
     value = Remembered((Stored(key, 1, "created"),), routing=(decision,))
-    told.hear("a", op_id, Done(value, (Degraded("extract:notes", "refused"),)))
+    owner.hear("a", op_id, Done(value, (Degraded("extract:notes", "refused"),)))
 
 
 def test_the_last_input_is_the_one_that_was_committed_last_whatever_is_replied_last() -> None:
-    told = opened()
-    first, second = remembering(told, "one"), remembering(told, "two")
-    committed(told, second, 2)
-    told.tell("a", Get(0, "__last_input"), Done(b"two"))
-    committed(told, first, 1)
-    told.tell("a", Get(0, "__last_input"), Done(b"one"))
-    noted(told, first, "one")
-    noted(told, second, "two")
-    told.tell("a", Get(0, "__interaction_count"), Done(b"2"))
-    told.tell("a", Get(0, "__last_input"), Done(b"one"))
+    owner = opened()
+    first, second = remembering(owner, "one"), remembering(owner, "two")
+    committed(owner, second, 2)
+    owner.tell("a", Get(0, "__last_input"), Done(b"two"))
+    committed(owner, first, 1)
+    owner.tell("a", Get(0, "__last_input"), Done(b"one"))
+    noted(owner, first, "one")
+    noted(owner, second, "two")
+    owner.tell("a", Get(0, "__interaction_count"), Done(b"2"))
+    owner.tell("a", Get(0, "__last_input"), Done(b"one"))
     with broken("session-keys-true"):
-        told.tell("a", Get(0, "__last_input"), Done(b"two"))
+        owner.tell("a", Get(0, "__last_input"), Done(b"two"))
 
 
 def test_a_commit_that_finds_the_batch_of_another_request_is_no_interaction() -> None:
-    told = opened()
-    committed(told, remembering(told, "one"), 1, found=7)
-    told.tell("a", Get(0, "__last_input"), Done(None))
+    owner = opened()
+    committed(owner, remembering(owner, "one"), 1, found=7)
+    owner.tell("a", Get(0, "__last_input"), Done(None))

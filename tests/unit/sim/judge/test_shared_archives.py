@@ -102,7 +102,7 @@ def test_every_archive_that_is_named_is_searched() -> None:
         end(reader, op_id)
 
 
-def test_what_is_told_after_the_grant_was_taken_back_is_no_hit() -> None:
+def test_a_fact_remembered_after_the_grant_was_revoked_is_no_hit() -> None:
     owner, reader = both()
     share(owner, "a2")
     op_id = begin(reader, *ALL)
@@ -150,9 +150,9 @@ def test_a_reply_names_those_that_may_read_from_now_on() -> None:
     share(owner, "a2", "a3")
     owner.reply(owner.ask(ShareArchive("")), ArchiveShared(("a2", "a3")))
     owner.reply(owner.ask(ShareArchive("", ("a3", "a2", "a1", "a2"))), ArchiveShared(("a2", "a3")))
-    for agents, told in (((), ("a2", "a3")), (None, ("a2",)), (("a2", "a3"), ("a3", "a2"))):
+    for agents, shared in (((), ("a2", "a3")), (None, ("a2",)), (("a2", "a3"), ("a3", "a2"))):
         with broken("shared-as-granted"):
-            owner.reply(owner.ask(ShareArchive("", agents)), ArchiveShared(told))
+            owner.reply(owner.ask(ShareArchive("", agents)), ArchiveShared(shared))
     late = owner.ask(ShareArchive("", ("a2",)))
     owner.reply(late, Unknown())
     owner.land(late)

@@ -10,7 +10,7 @@ from umi_sim.judge.small_world import SmallWorld
 from umi_sim.record.broken import Broken
 
 
-def test_a_request_that_nobody_answers_is_a_broken_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_without_an_answer_is_a_broken_promise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a verdict a planted bug that loses an answer would wait for ever."""
     world = SmallWorld(SCOPE, Config(), 0)
     world.ask(Render(1))

@@ -60,10 +60,10 @@ def test_without_anything_of_its_kind_a_request_stays_as_it_is() -> None:
 
 def test_a_story_has_no_request_that_says_something_wrong_and_few_of_each_kind() -> None:
     wrong: Any = Forget(80, "")
-    lived = life(*TOLD, wrong, *(GetEntity(90 + n, f"ent_{n:024}") for n in range(OF_ONE_KIND + 2)))
-    told = tell_story(lived, ["s"])
-    assert not any(isinstance(it, Forget) for it in told)
-    assert sum(isinstance(it, GetEntity) for it in told) == OF_ONE_KIND
+    incarnation = life(*TOLD, wrong, *(GetEntity(90 + n, f"ent_{n:024}") for n in range(OF_ONE_KIND + 2)))
+    story = tell_story(incarnation, ["s"])
+    assert not any(isinstance(it, Forget) for it in story)
+    assert sum(isinstance(it, GetEntity) for it in story) == OF_ONE_KIND
 
 
 def test_what_stores_comes_before_what_asks_what_takes_away_and_what_ends() -> None:
@@ -72,8 +72,10 @@ def test_what_stores_comes_before_what_asks_what_takes_away_and_what_ends() -> N
 
 
 def test_two_sessions_take_turns_in_the_places_of_those_of_a_life() -> None:
-    lived = life(*(Memorize(at, f"tea {at}", "text", session_id=name) for at, name in enumerate("xyzx")))
-    assert [it.session_id for it in tell_story(lived, ["s", "t"])] == ["s", "t", "s", "s"]
+    incarnation = life(
+        *(Memorize(at, f"tea {at}", "text", session_id=name) for at, name in enumerate("xyzx"))
+    )
+    assert [it.session_id for it in tell_story(incarnation, ["s", "t"])] == ["s", "t", "s", "s"]
 
 
 def test_half_of_the_retrieves_ask_for_all_and_half_of_these_for_one_of_each_level() -> None:

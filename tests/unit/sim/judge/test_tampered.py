@@ -86,36 +86,36 @@ def test_what_is_wrong_with_a_request_is_refused_as_ever() -> None:
     reply(judge(), request, LOST)
 
 
-def test_who_was_told_of_another_epoch_is_deposed_and_nobody_else() -> None:
+def test_a_process_that_read_another_epoch_is_fenced_and_no_other() -> None:
     assert broken(judge(), CoreBytes("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
-    told = judge()
-    tell(told, "remember")
-    reply(told, CoreBytes("o1"), DEPOSED)
-    reply(told, Get("o1", "k"), Done(None))
-    assert broken(told, CoreBytes("o1"), Done(0)) == rules.OLD_LIFE_FENCED.name
-    told.end_incarnation("a")
-    reply(told, CoreBytes("o1"), Done(0))
+    oracle = judge()
+    tell(oracle, "remember")
+    reply(oracle, CoreBytes("o1"), DEPOSED)
+    reply(oracle, Get("o1", "k"), Done(None))
+    assert broken(oracle, CoreBytes("o1"), Done(0)) == rules.OLD_LIFE_FENCED.name
+    oracle.end_incarnation("a")
+    reply(oracle, CoreBytes("o1"), Done(0))
 
 
-def test_a_life_that_was_told_while_it_recovered_may_have_claimed_the_next_epoch() -> None:
-    told = judge()
-    tell(told, "recover")
-    reply(told, CoreBytes("o1"), Done(0))
-    reply(told, CoreBytes("o1"), DEPOSED)
+def test_a_process_with_requests_during_recovery_may_have_claimed_the_next_epoch() -> None:
+    oracle = judge()
+    tell(oracle, "recover")
+    reply(oracle, CoreBytes("o1"), Done(0))
+    reply(oracle, CoreBytes("o1"), DEPOSED)
 
 
 def test_a_life_that_reads_another_epoch_behind_a_switch_may_leave_it_alone_until_it_has_claimed_it() -> None:
-    told, head, claim = judge(), Read(ByIds((EPOCH,))), Commit((), ())
-    told.observe_answer(
+    oracle, head, claim = judge(), Read(ByIds((EPOCH,))), Commit((), ())
+    oracle.observe_answer(
         Call("e", "a", 1, "o9", "recover", "head", head, 0), ReadDone(1, (Row(EPOCH, 1, Epoch(0)),))
     )
-    reply(told, CoreBytes("o1"), Done(0))
-    reply(told, CoreBytes("o1"), DEPOSED)
-    told.observe_answer(Call("e", "a", 2, "o9", "recover", "claim", claim, 0), Committed(2, ((EPOCH, 2),)))
-    assert broken(told, CoreBytes("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
-    tell(told, "remember")
-    told.observe_answer(Call("e", "a", 3, "o9", "recover", "claim", claim, 0), Committed(3, ((EPOCH, 3),)))
-    assert broken(told, CoreBytes("o1"), Done(0)) == rules.OLD_LIFE_FENCED.name
+    reply(oracle, CoreBytes("o1"), Done(0))
+    reply(oracle, CoreBytes("o1"), DEPOSED)
+    oracle.observe_answer(Call("e", "a", 2, "o9", "recover", "claim", claim, 0), Committed(2, ((EPOCH, 2),)))
+    assert broken(oracle, CoreBytes("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
+    tell(oracle, "remember")
+    oracle.observe_answer(Call("e", "a", 3, "o9", "recover", "claim", claim, 0), Committed(3, ((EPOCH, 3),)))
+    assert broken(oracle, CoreBytes("o1"), Done(0)) == rules.OLD_LIFE_FENCED.name
 
 
 def test_in_a_healed_world_all_is_answered() -> None:
@@ -124,8 +124,8 @@ def test_in_a_healed_world_all_is_answered() -> None:
     assert broken(judge(), ASK, LOST, "audit:1") == rules.ACKNOWLEDGED_IS_DURABLE.name
 
 
-def test_an_old_life_and_its_successor_are_told_apart() -> None:
-    """What the old one was told of another epoch was taken for what the new one was told."""
+def test_an_old_process_and_its_successor_are_distinguished() -> None:
+    """The epoch that the old process read was taken for that of the new one."""
     to = judge()
     to.observe_takeover("a", "a~1")
     tell(to, "forget")  # asked by the first life
@@ -134,7 +134,7 @@ def test_an_old_life_and_its_successor_are_told_apart() -> None:
     to.observe_reply("a~1", SCOPE, "o2", DEPOSED)
 
 
-def test_a_life_that_is_replaced_knows_what_it_was_told() -> None:
+def test_a_replaced_process_knows_what_it_was_sent() -> None:
     to = judge()
     tell(to, "forget")
     to.observe_takeover("a", "a~1")

@@ -30,8 +30,8 @@ def knowing(made: UmiMachine) -> UmiMachine:
     return made
 
 
-def heard(tended: UpkeepSchedule) -> None:
-    """The first life of the agent is told that its commit has landed."""
+def observe_commit(tended: UpkeepSchedule) -> None:
+    """The first process of the agent gets the answer that its commit is done."""
     commit = Commit((Write(WHERE, DIRTY),), (), "key", request_id=7)
     tended.observe_answer(
         Call("e", "a", 1, "o1", "memorize", "commit", commit, 0), Committed(7, ((WHERE, 1),)), SCOPE
@@ -40,17 +40,17 @@ def heard(tended: UpkeepSchedule) -> None:
 
 def test_a_life_that_hears_of_it_must_know_of_it() -> None:
     tended = UpkeepSchedule(Config(upkeep_interval_ms=INTERVAL_MS), is_forged=False)
-    heard(tended)
+    observe_commit(tended)
     tended.observe_step("a", SCOPE, knowing(machine()), ())
-    heard(tended)
+    observe_commit(tended)
     with pytest.raises(Broken, match="the work that a commit of a leaves"):
         tended.observe_step("a", SCOPE, machine(), ())
 
 
-def test_what_a_life_is_told_that_was_taken_over_is_no_matter_of_the_next() -> None:
+def test_answers_to_a_replaced_process_do_not_concern_the_next() -> None:
     tended = UpkeepSchedule(Config(upkeep_interval_ms=INTERVAL_MS), is_forged=False)
     tended.observe_takeover("a", "a~1")
-    heard(tended)
+    observe_commit(tended)
     tended.observe_step("a", SCOPE, machine(), ())
     with pytest.raises(Broken, match="the work that a commit of a~1 leaves"):
         tended.observe_step("a~1", SCOPE, machine(), ())
@@ -60,5 +60,5 @@ def test_rows_count_from_a_lower_version_again_once_storage_has_lost_some() -> N
     tended = UpkeepSchedule(Config(upkeep_interval_ms=INTERVAL_MS), is_forged=False)
     tended.begun["o1"] = 0
     tended.newest["a"] = {DIRTY.id: (9, None)}
-    heard(tended)
+    observe_commit(tended)
     tended.observe_step("a", SCOPE, knowing(machine()), ())

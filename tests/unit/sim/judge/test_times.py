@@ -39,6 +39,6 @@ def test_it_was_done_while_its_request_was_on_its_way(done_at: Any) -> None:
         assert broken.value.rule == "reference-agrees"
 
 
-def test_what_was_done_before_and_is_told_again_has_its_own_time() -> None:
+def test_what_was_done_before_and_is_sent_again_has_its_own_time() -> None:
     check_times("o1", Done(BlockWritten("blk_1", "plan", 1, "created", 3, repeated=True)), 10, 20)
     check_times("o1", Unknown(), 10, 20)

@@ -21,11 +21,11 @@ VECTOR: Final = Write(Address(SCOPE, "vector", "cat_1"), Vector("cat_1", 1, (1,)
 
 def stores(summary: str, *others: Write) -> None:
     """A summarise that has read the category stores it with this summary."""
-    told, after = StatedTexts(is_hooked=False), structs.replace(BEFORE, summary=summary)
+    texts, after = StatedTexts(is_hooked=False), structs.replace(BEFORE, summary=summary)
     read, commit = Read(ByIds((WHERE,))), Commit((Write(WHERE, after), *others), ())
     rows = ReadDone(1, (Row(WHERE, 1, BEFORE),))
-    told.observe_answer(Call("e", "a", 1, "o1", "summarise", "home", read, 0), rows, SCOPE)
-    told.observe_answer(Call("e", "a", 1, "o1", "summarise", "commit", commit, 0), Committed(2, ()), SCOPE)
+    texts.observe_answer(Call("e", "a", 1, "o1", "summarise", "home", read, 0), rows, SCOPE)
+    texts.observe_answer(Call("e", "a", 1, "o1", "summarise", "commit", commit, 0), Committed(2, ()), SCOPE)
 
 
 def test_a_new_text_brings_its_vector_or_takes_the_old_one_away() -> None:

@@ -51,7 +51,7 @@ def test_whole_rows_pass(write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("write", "told"),
+    ("write", "got"),
     [
         (
             Write(AT, odd(FACT, version=0)),
@@ -68,10 +68,10 @@ def test_whole_rows_pass(write: Write) -> None:
         ),
     ],
 )
-def test_a_row_that_nobody_may_believe_is_seen(write: Write, told: str) -> None:
+def test_an_implausible_row_is_detected(write: Write, got: str) -> None:
     with pytest.raises(Broken) as broken:
         check_row(write)
-    assert (broken.value.rule, broken.value.got) == ("whole-values", told)
+    assert (broken.value.rule, broken.value.got) == ("whole-values", got)
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,13 @@ def test_a_reply_is_what_its_request_replies_with(request_: Request, value: Any,
     assert broken is None or broken.value.rule == rule
 
 
-def test_a_request_of_which_nobody_says_what_it_replies_with_is_incomplete() -> None:
+def test_a_request_without_a_declared_result_is_incomplete() -> None:
     with pytest.raises(Incomplete, match="what Unheard replies with"):
         check_requests([type("Unheard", (Request,), {})])
 
 
 @pytest.mark.parametrize(
-    ("outcome", "told"),
+    ("outcome", "start"),
     [
         (Done(odd(SAID, version=True)), ".version: value: True"), (Done(odd(SAID, change="lost")), ".change"),
         (Done(odd(SAID, id=None)), ".id: None is not a text"), (Done(odd(SAID, change="forgotten")), ""),
@@ -109,23 +109,23 @@ def test_a_request_of_which_nobody_says_what_it_replies_with_is_incomplete() -> 
         (Failed(odd(SessionNotFound("s"))), ""),
     ],
 )  # fmt: skip
-def test_an_outcome_holds_what_its_classes_declare(outcome: Any, told: str) -> None:
+def test_an_outcome_holds_what_its_classes_declare(outcome: Any, start: str) -> None:
     got = describe_misfit(CreateEntity("", "x", "profile"), outcome)
-    assert got.startswith(told) if told else got == ""
+    assert got.startswith(start) if start else got == ""
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "start"),
     [
         ((HIT,), ""), ((odd(HIT, vector_ppm=None),), ""),
         ((odd(HIT, score_ppm=1_000_001),), ".hits[0].score_ppm: value: 1000001"),
         ((odd(HIT, vector_ppm=-1),), ".hits[0].vector_ppm"), ((odd(HIT, level="attic"),), ".hits[0].level"),
     ],
 )  # fmt: skip
-def test_hits_hold_what_their_class_declares(value: Any, told: str) -> None:
+def test_hits_hold_what_their_class_declares(value: Any, start: str) -> None:
     retrieved = Retrieved("q", None, value, (), (), "enough", "vector", "")
     got = describe_misfit(Retrieve("", "q"), Done(retrieved))
-    assert got.startswith(told) if told else got == ""
+    assert got.startswith(start) if start else got == ""
 
 
 def test_a_reason_to_stop_is_one_of_those_that_are_declared() -> None:

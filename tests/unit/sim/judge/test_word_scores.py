@@ -18,9 +18,9 @@ ALONE = [united_ppm(0, alone_ppm("tea", *text)) for text in TEXTS]
 
 def known() -> History:
     """Two facts without vectors."""
-    told = History()
-    told.store(*BOTH, embed=False)
-    return told
+    history = History()
+    history.store(*BOTH, embed=False)
+    return history
 
 
 def hits(scores: list[int]) -> list[Hit]:
@@ -47,10 +47,10 @@ def test_a_fact_that_has_the_word_is_found() -> None:
 
 
 def test_a_fact_without_the_word_is_not_found() -> None:
-    told = known()
-    told.recall("milk")
+    history = known()
+    history.recall("milk")
     with broken("filter-before-cut"):
-        told.recall("milk", *hits(AMONG))
+        history.recall("milk", *hits(AMONG))
 
 
 def test_while_a_fact_comes_the_scores_are_those_before_or_behind() -> None:
@@ -60,29 +60,29 @@ def test_while_a_fact_comes_the_scores_are_those_before_or_behind() -> None:
     three = [hit(*it, ppm) for it, ppm in zip((*BOTH, more), behind, strict=True)]
     three.sort(key=lambda it: (-it.score_ppm, it.id))
     for shown, is_right in ((hits(AMONG), True), (three, True), (hits(ALONE), False), (three[:2], False)):
-        told = known()
-        op_id = told.seek("tea")
-        told.store(more, embed=False)
+        history = known()
+        op_id = history.seek("tea")
+        history.store(more, embed=False)
         with nullcontext() if is_right else broken("filter-before-cut"):
-            told.end(op_id, found("tea", *shown))
+            history.end(op_id, found("tea", *shown))
 
 
 def test_while_searches_lag_what_is_new_may_be_missing_and_nothing_else() -> None:
     alone, among = hit(*SHORT, ALONE[0]), hit(*SHORT, AMONG[0])
     for shown, is_right in ((hits(AMONG), True), ([alone], True), ([among], False), ([], False)):
-        told = History()
-        told.at(1_000)
-        told.store(SHORT, embed=False)
-        told.at(10_000)
-        told.store(LONG, embed=False)
-        told.surroundings.lag_since = lambda at_ms: 5_000
+        history = History()
+        history.at(1_000)
+        history.store(SHORT, embed=False)
+        history.at(10_000)
+        history.store(LONG, embed=False)
+        history.surroundings.lag_since = lambda at_ms: 5_000
         with nullcontext() if is_right else pytest.raises(Broken):
-            told.recall("tea", *shown)
+            history.recall("tea", *shown)
 
 
 def test_what_was_forgotten_counts_for_no_score() -> None:
-    told = known()
-    told.forget(fact(*LONG))
-    told.recall("tea", hit(*SHORT, ALONE[0]))
+    history = known()
+    history.forget(fact(*LONG))
+    history.recall("tea", hit(*SHORT, ALONE[0]))
     with broken("filter-before-cut"):
-        told.recall("tea", hit(*SHORT, AMONG[0]))
+        history.recall("tea", hit(*SHORT, AMONG[0]))

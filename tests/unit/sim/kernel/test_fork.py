@@ -53,13 +53,13 @@ def box() -> Box:
 def test_a_change_of_a_fork_is_its_own(change: Any) -> None:
     first = box()
     other = fork_graph(first)
-    assert told(other) == told(box())
+    assert describe_box(other) == describe_box(box())
     change(other)
-    assert told(other) != told(box())
-    assert told(first) == told(box())
+    assert describe_box(other) != describe_box(box())
+    assert describe_box(first) == describe_box(box())
 
 
-def told(it: Box) -> str:
+def describe_box(it: Box) -> str:
     return repr([getattr(it, field.name) for field in list_fields(Box)[:-1]])
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, maybe, rows, told, whole
+from tests.spec_tables import Row, maybe, read_cell, rows, whole
 from umi_sim.kernel.prng import (
     SEED_MAX,
     WORD_COUNT,
@@ -28,7 +28,7 @@ DRAWS: dict[str, Callable[[Stream], list[object]]] = {
 
 @pytest.mark.parametrize("row", rows("simulator", "prng"), ids=lambda row: row["draw"])
 def test_draws_are_those_of_the_table(row: Row) -> None:
-    seed, path, result = whole(row["seed"]), tuple(told(row["path"])), told(row["result"])
+    seed, path, result = whole(row["seed"]), tuple(read_cell(row["path"])), read_cell(row["result"])
     how, _, data = row["draw"].partition(" ")
     if how == "words":
         stream = Stream(seed, *path)
@@ -107,7 +107,7 @@ def test_log_between_takes_every_bit_length_alike() -> None:
     assert all(70 <= drawn.count(bits) <= 130 for bits in range(11))
 
 
-SEEDS = {told(row["text"]): maybe(row["seed"]) for row in rows("simulator", "seeds")}
+SEEDS = {read_cell(row["text"]): maybe(row["seed"]) for row in rows("simulator", "seeds")}
 
 
 @pytest.mark.parametrize("text", [text for text, seed in SEEDS.items() if seed is not None])

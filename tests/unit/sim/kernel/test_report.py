@@ -26,20 +26,20 @@ def test_every_line_that_can_be_broken_fits(width: int) -> None:
         ReportRow("odd", ("x" * 20,) * 9, " | ", hang=4),
         Pair("l" * 500, "r" * 500, "|"), "a head " * 50, row("a label that is very long", "text " * 50),
     ]  # fmt: skip
-    told = list(laid_out(Report("head " * 60, lines), width))
-    assert max(map(len, told)) <= width
-    assert len(told) > len(lines) + 1
+    rows = list(laid_out(Report("head " * 60, lines), width))
+    assert max(map(len, rows)) <= width
+    assert len(rows) > len(lines) + 1
 
 
 def test_what_is_copied_is_never_broken() -> None:
     command = "umi-sim replay " + "x" * 99
-    (told,) = laid_out(Report("", [whole("repeat", command)]), 40)
-    assert told == f"  repeat   {command}"
+    (line,) = laid_out(Report("", [whole("repeat", command)]), 40)
+    assert line == f"  repeat   {command}"
 
 
 def test_what_is_beyond_the_most_is_counted() -> None:
-    (told,) = laid_out(Report("", [list_row("never", NAMES, 2)]), 120)
-    assert told == "  never    kind_number_0, kind_number_1, and 198 more"
+    (line,) = laid_out(Report("", [list_row("never", NAMES, 2)]), 120)
+    assert line == "  never    kind_number_0, kind_number_1, and 198 more"
 
 
 def test_rows_under_a_label_have_it_once() -> None:

@@ -15,7 +15,7 @@ from umi_sim.kernel import wording
         ("日本 é 👍", "日本 é 👍"),
     ],
 )
-def test_a_terminal_obeys_nothing_that_was_said(text: str, expected: str) -> None:
+def test_a_terminal_obeys_no_printed_text(text: str, expected: str) -> None:
     assert wording.escape_text(text) == expected
 
 
@@ -26,10 +26,10 @@ def test_what_is_too_long_is_cut_where_it_shows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ms", "told"), [(0, "0 ms"), (999, "999 ms"), (1_000, "1 s"), (-86_400_000, "-1 d"), (7_199_999, "1 h")]
+    ("ms", "text"), [(0, "0 ms"), (999, "999 ms"), (1_000, "1 s"), (-86_400_000, "-1 d"), (7_199_999, "1 h")]
 )
-def test_a_time_is_told_in_its_largest_whole_unit(ms: int, told: str) -> None:
-    assert wording.duration(ms) == told
+def test_a_time_is_printed_in_its_largest_whole_unit(ms: int, text: str) -> None:
+    assert wording.duration(ms) == text
 
 
 def test_numbers_and_counts_have_one_form() -> None:
@@ -43,7 +43,7 @@ def test_numbers_and_counts_have_one_form() -> None:
     assert wording.show_counts({"a": 1, "b": 2}) == ["a 1", "b 2"]
 
 
-def test_an_unknown_name_is_told_with_what_may_have_been_meant_or_a_small_choice() -> None:
+def test_an_unknown_name_is_reported_with_similar_ones_or_a_small_choice() -> None:
     assert wording.suggest_names("agnets", ["agents", "faults"]) == "; did you mean agents?"
     assert wording.suggest_names("x", ["agents", "faults"]) == "; known: agents, faults"
     assert wording.suggest_names("x", map(str, range(99))) == ""

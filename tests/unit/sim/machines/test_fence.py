@@ -1,4 +1,4 @@
-"""The fence: a step that reaches outside is found, with the line that did it, and nobody else is hit."""
+"""The fence: a step that reaches outside is found, with its line, and no other code is."""
 
 import datetime
 import logging
@@ -81,7 +81,7 @@ def failure_of(make: type, fenced: Collection[Reach], off: tuple[str, ...] = ())
 
 
 @pytest.mark.parametrize("name", CALLED)
-def test_who_reaches_outside_is_found_with_his_line(name: str) -> None:
+def test_code_that_reaches_outside_is_found_with_its_line(name: str) -> None:
     reach, call = CALLED[name]
     failure = failure_of(subject_of(call), (reach,))  # type: ignore[arg-type]  # a name of the table
     assert failure is not None
@@ -96,7 +96,7 @@ def test_what_the_fence_leaves_open_happens(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LEFT_ALONE)
-def test_what_is_nobodys_clock_or_chance_is_left_alone(name: str) -> None:
+def test_a_clock_or_chance_without_an_owner_is_left_alone(name: str) -> None:
     assert failure_of(subject_of(LEFT_ALONE[name]), DEFAULT) is None
 
 
@@ -106,15 +106,15 @@ def test_a_refusal_that_is_caught_is_found_all_the_same() -> None:
     assert failure.message.endswith("read the clock: time.time")
 
 
-def test_a_rule_that_is_off_fences_nobody() -> None:
+def test_a_rule_that_is_off_fences_no_process() -> None:
     assert failure_of(subject_of(lambda: time.time()), EVERYTHING, off=("step-stays-inside",)) is None
 
 
 def test_outside_steps_and_in_other_threads_everything_is_within_reach() -> None:
-    told: list[float] = []
+    times: list[float] = []
 
     def in_a_step(now_ms: int, value: object) -> tuple[()]:
-        other = threading.Thread(target=lambda: told.append(time.time()))
+        other = threading.Thread(target=lambda: times.append(time.time()))
         other.start()
         other.join()
         return ()
@@ -123,7 +123,7 @@ def test_outside_steps_and_in_other_threads_everything_is_within_reach() -> None
         step(in_a_step, 0, None, UmiTarget.fence)  # type: ignore[arg-type]  # a step that takes anything
 
     assert failure_of(subject_of(call), ()) is None
-    assert told
+    assert times
 
 
 def test_after_a_run_every_function_is_what_it_was() -> None:

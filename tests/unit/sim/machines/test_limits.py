@@ -17,7 +17,7 @@ def known() -> list[int]:
     return [vars(module)["ACCESS_RECORD_COUNT_MAX"] for module in KNOWING]
 
 
-def test_who_knows_the_limit_knows_the_lower_one_until_the_end() -> None:
+def test_a_lowered_limit_holds_everywhere_until_the_end() -> None:
     table = records(("a", 1), ("b", 2))
     with lower_limits({"access_record_count_max": 2}):
         assert known() == [2, 2, 2]

@@ -1,4 +1,4 @@
-"""A memory in a process is lived as ours is, and whatever the process does is a finding."""
+"""A memory in a process is run as ours is, and every fault of the process is a finding."""
 
 import re
 import sys
@@ -48,7 +48,7 @@ def test_a_second_memory_comes_to_the_same_trace(scenario: str, seed: int) -> No
 
 
 def test_what_is_to_be_kept_up_is_waited_for() -> None:
-    """Of another memory nobody sees what is left to do, but that it wants to be stepped."""
+    """Another memory does not show its pending work, only that it wants to be stepped."""
     config = drawn("memorize", 17, is_compared=False, settings={"workload.operations": "6"})
     assert run_from_outside(config).failure is None
 
@@ -128,12 +128,12 @@ def test_a_rule_that_is_off_says_nothing_of_what_was_saved() -> None:
 
 
 def without(name: str) -> Twist:
-    return lambda asked, said: said.pop(name, None) and None
+    return lambda asked, message: message.pop(name, None) and None
 
 
-def odd_when_restored(asked: dict[str, Any], said: dict[str, Any]) -> None:
+def odd_when_restored(asked: dict[str, Any], message: dict[str, Any]) -> None:
     if asked["op"] == "restore":
-        said["deadline_ms"] = "soon"
+        message["deadline_ms"] = "soon"
 
 
 def stepped_once(twist: Twist) -> tuple[Server, ProcessMachine]:
@@ -147,17 +147,17 @@ def stepped_once(twist: Twist) -> tuple[Server, ProcessMachine]:
     return server, machine
 
 
-def test_a_life_that_nobody_has_stepped_begins_again() -> None:
-    server, _ = stepped_once(lambda asked, said: None)
+def test_a_process_without_a_step_begins_again() -> None:
+    server, _ = stepped_once(lambda asked, message: None)
     assert server.process.asked == ["hello", "restore", "begin"]  # type: ignore[attr-defined]  # that of the test
 
 
 @pytest.mark.parametrize(
-    ("twist", "told"),
+    ("twist", "message"),
     [(without("saved"), "saves nothing of life 1"), (odd_when_restored, "at `$.deadline_ms`")],
 )
-def test_what_is_nothing_that_was_saved_is_told(twist: Twist, told: str) -> None:
-    with pytest.raises(BadStep, match=re.escape(told)):
+def test_a_malformed_saved_state_is_reported(twist: Twist, message: str) -> None:
+    with pytest.raises(BadStep, match=re.escape(message)):
         stepped_once(twist)
 
 
@@ -175,10 +175,10 @@ class Says:
     """A process that gives one answer."""
 
     def __init__(self, answer: object, **more: object) -> None:
-        self.said = {"id": 1, "answer": answer, **more}
+        self.message = {"id": 1, "answer": answer, **more}
 
     def ask(self, request: Any) -> dict[str, Any]:
-        return self.said
+        return self.message
 
     def count_step(self) -> None:
         """It goes on as it is."""
@@ -200,7 +200,7 @@ NO_PROMPT = AskModel("extract", 7, request_id=7)  # type: ignore[arg-type]  # wh
 COMMIT = Commit((), (), "key", request_id=7)
 
 
-def test_a_machine_tells_what_its_process_said() -> None:
+def test_a_machine_reports_the_output_of_its_process() -> None:
     it = machine(
         standing(ASKS, effects=[COMMIT], deadline_ms=90, recovering=True, marks=["late"], digest="00ff")
     )
@@ -220,7 +220,7 @@ def test_a_machine_tells_what_its_process_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         (standing(effects=[READ]), "asks 7, and no operation waits for the answer"),
         (standing(ASKS, effects=[READ, READ]), "asks under the number 7, after 7"),
@@ -238,20 +238,20 @@ def test_a_machine_tells_what_its_process_said() -> None:
         ({"marks": [7]}, "at `$.marks[0]`"),
     ],
 )  # fmt: skip
-def test_what_no_memory_can_say_is_told(answer: object, told: str) -> None:
-    with pytest.raises(BadStep, match=re.escape(told)):
+def test_an_answer_that_no_memory_can_give_is_reported(answer: object, message: str) -> None:
+    with pytest.raises(BadStep, match=re.escape(message)):
         machine(answer).step(1, Wake())
 
 
-def test_an_error_that_it_says_is_told() -> None:
+def test_an_error_that_it_answers_is_reported() -> None:
     with pytest.raises(BadStep, match="no room"):
         machine(None, error="no room").step(1, Wake())
 
 
 @pytest.mark.parametrize("serves", [[], ["sing"], "set", [7]])
 def test_one_that_serves_nothing_known_is_not_tested(serves: object) -> None:
-    def twist(asked: dict[str, Any], said: dict[str, Any]) -> None:
-        said["serves"] = serves
+    def twist(asked: dict[str, Any], message: dict[str, Any]) -> None:
+        message["serves"] = serves
 
     with served_here(twist), pytest.raises(BadProcess, match="expected names of requests"):
         ProcessTarget(drawn("working", 1, is_compared=False))

@@ -1,4 +1,4 @@
-"""Goal: workflows change under operations in flight, at ops that a replay knows; nobody outside can tell."""
+"""Goal: workflows change under operations in flight, at ops that a replay knows; callers see nothing."""
 
 from collections import Counter
 
@@ -24,7 +24,7 @@ def test_every_workflow_goes_through_all_forms_and_is_as_it_was_again() -> None:
     assert registry.latest(UNUSED.name) == 7
 
 
-def test_a_workflow_of_nobody_is_registered() -> None:
+def test_a_workflow_without_an_owner_is_registered() -> None:
     assert UNUSED.name not in BUILT_IN.revisions
     assert change_tables(BUILT_IN).at(UNUSED.name).steps == (ROW, *UNUSED.steps)
 
@@ -57,7 +57,7 @@ def test_a_run_whose_workflows_change_says_the_same_as_one_whose_do_not() -> Non
     assert changing.state_digest == steady.state_digest
 
 
-def test_the_doorkeeper_comes_and_goes_and_is_gone_in_a_healed_world() -> None:
+def test_the_refusing_hook_comes_and_goes_and_is_removed_in_a_healed_world() -> None:
     revisions, registry = Revisions(2), BUILT_IN
     there = list[bool]()
     for number in (2, 4, 6, 8):

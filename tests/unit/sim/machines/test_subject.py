@@ -1,4 +1,4 @@
-"""Goal: somebody's store that is called is tested like Umi's memory: drawn, judged, replayed."""
+"""Goal: a third party's store that is called is tested like Umi's memory: drawn, judged, replayed."""
 
 from collections.abc import Callable
 from typing import Final
@@ -45,7 +45,7 @@ working_bytes_max = 1_048_576
 
 
 class Cache(Owner):
-    """A cache with a time to live, as somebody may have written it. An entry lives while now < expires_ms."""
+    """A cache with a time to live, as users may write it. An entry lives while now < expires_ms."""
 
     grace_ms: int = 0
     entries: dict[str, tuple[bytes, int]] = {}

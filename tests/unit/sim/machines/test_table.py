@@ -21,17 +21,17 @@ PUT = Op("o1", 0, "a", "put_row", {"kind": "blocks", "id": "r", "content": "x"})
 
 
 @pytest.mark.parametrize(
-    ("scenario", "key", "value", "told"),
+    ("scenario", "key", "value", "message"),
     [
         ("smoke", "scenario.target", '"migrator"', "workload.weights: missing"),
         ("migration", "scenario.target", '"umi_core"', "put_row: the target umi_core does not serve it"),
         ("migration", "workload.weights", "{ set = 1 }", "set: the target migrator does not serve it"),
     ],
 )  # fmt: skip
-def test_a_scenario_asks_what_its_target_serves(scenario: str, key: str, value: str, told: str) -> None:
+def test_a_scenario_asks_what_its_target_serves(scenario: str, key: str, value: str, message: str) -> None:
     with pytest.raises(BadScenario) as raised:
         overridden(find(scenario), {key: value})
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_a_record_of_one_target_is_none_of_another() -> None:

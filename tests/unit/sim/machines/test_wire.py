@@ -1,4 +1,4 @@
-"""Values go over a wire and come back as they were; what is none is told in a sentence."""
+"""Values go over a wire and come back as they were; malformed ones are reported in a sentence."""
 
 import json
 from typing import Any
@@ -36,15 +36,15 @@ def test_a_value_is_its_tag_and_its_fields() -> None:
 
 @pytest.mark.parametrize("rows", [float("inf"), [], (None, 0.5), {"entities": []}])
 def test_what_no_value_holds_comes_as_something_else(rows: Any) -> None:
-    came = read_tree(json.loads(json.dumps(to_json(ReadDone(4, rows)))))
-    assert isinstance(came, ReadDone)
-    assert came.request_id == 4
-    part: Any = came.rows
+    answer = read_tree(json.loads(json.dumps(to_json(ReadDone(4, rows)))))
+    assert isinstance(answer, ReadDone)
+    assert answer.request_id == 4
+    part: Any = answer.rows
     assert isinstance(part[-1] if isinstance(part, tuple) else part, Other)
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "message"),
     [
         ([28], "TypeError: "), ([], "ValueError: "),
         ({"bytes": "?"}, "Error: "), ({"byte": ""}, "KeyError: "),
@@ -52,8 +52,8 @@ def test_what_no_value_holds_comes_as_something_else(rows: Any) -> None:
         ([[[0]]], "Error: "), ("text", "str: "), (1.5, "float: "),
     ],
 )  # fmt: skip
-def test_what_is_no_effect_is_told(found: Any, told: str) -> None:
-    with pytest.raises(Unreadable, match=told):
+def test_a_value_that_is_no_effect_is_reported(found: Any, message: str) -> None:
+    with pytest.raises(Unreadable, match=message):
         from_json(found, Effect)
 
 

@@ -192,7 +192,7 @@ def test_a_row_that_lacks_something_says_what_and_where(lacking: str) -> None:
         mutant("n", {key: value for key, value in ROW.items() if key != lacking}, "x.toml: n")
 
 
-def test_a_key_that_nobody_reads_is_an_error() -> None:
+def test_a_key_that_is_not_read_is_an_error() -> None:
     with pytest.raises(BadMutant, match=re.escape("x.toml: n: rule is no key")):
         mutant("n", {**ROW, "rule": "c"}, "x.toml: n")
 

@@ -56,7 +56,7 @@ def test_nothing_is_drawn_that_no_run_could_show() -> None:
     assert not [file for file in source_edits.list_files() if file.endswith("/state_checks.py")]
 
 
-def test_the_lines_that_differ_are_told() -> None:
+def test_the_lines_that_differ_are_printed() -> None:
     assert lines_apart("a\nif b:\n    c\nd", "a\nif not b:\n    c\nd") == ("if b:", "if not b:")
 
 

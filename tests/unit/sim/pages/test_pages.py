@@ -1,4 +1,4 @@
-"""Goal: a page holds the run that it shows, obeys nothing that a memory said, and fits."""
+"""Goal: a page holds the run that it shows, obeys no text of a memory, and fits."""
 
 import json
 import re

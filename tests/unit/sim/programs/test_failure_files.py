@@ -108,8 +108,8 @@ def test_a_replay_is_strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     path.write_text(json.dumps({**other, "checksum": checksum(other)}))
     assert replayed(path)[0] == 4
     path.write_text(json.dumps({**document, "perturbations": []}))
-    code, told = replayed(path)
-    assert (code, told.splitlines()[0]) == (1, f"PASS {NAME}: {path} passes, where ends was broken")
+    code, output = replayed(path)
+    assert (code, output.splitlines()[0]) == (1, f"PASS {NAME}: {path} passes, where ends was broken")
 
 
 async def read_missing(run: ProgramRun) -> None:
@@ -124,7 +124,7 @@ def test_a_failure_that_names_the_folder_of_its_run_is_the_same_in_a_replay() ->
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"format": "umi-seed"}, 'format: expected "umi-program"'),
         ({"min_reader": 2}, "min_reader: written for a newer umi_sim"),
@@ -134,14 +134,14 @@ def test_a_failure_that_names_the_folder_of_its_run_is_the_same_in_a_replay() ->
         ({"perturbations": [{"kind": "fail_site", "site": "x", "call": 1}]}, 'unknown site "x"'),
     ],
 )
-def test_a_file_that_cannot_be_read_is_told_in_one_line(
-    tmp_path: Path, change: dict[str, Any], told: str
+def test_a_file_that_cannot_be_read_is_reported_in_one_line(
+    tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     path = found_file(tmp_path)
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(BadFile) as caught:
         read_case(path)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     code, output = replayed(path)
     assert (code, output.count("\n")) == (2, 1)
     with pytest.raises(BadFile, match="cannot be read"):

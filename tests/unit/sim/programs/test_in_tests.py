@@ -112,16 +112,16 @@ def test_the_calls_of_a_history_are_read_in_each_form(history: list[Any], calls:
 
 
 @pytest.mark.parametrize(
-    ("history", "told"),
+    ("history", "message"),
     [
         ([{"tool_calls": [{"id": "a"}]}], "call 'a' has no result"),
         ([{"role": "tool", "tool_call_id": "a"}], "call 'a' has a result without a call, or more than one"),
     ],
 )
-def test_a_call_has_exactly_one_result(history: list[Any], told: str) -> None:
+def test_a_call_has_exactly_one_result(history: list[Any], message: str) -> None:
     async def main(run: ProgramRun) -> None:
         run.history = history
 
     broken = simulate(main).broken
     assert broken is not None
-    assert (broken.rule, broken.message) == ("settles_calls", told)
+    assert (broken.rule, broken.message) == ("settles_calls", message)

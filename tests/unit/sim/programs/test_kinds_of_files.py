@@ -81,22 +81,22 @@ def found(name: str) -> str:
 
 
 def test_a_file_alone_tells_what_happened() -> None:
-    told = umi("show", written()).stdout
-    assert told.splitlines()[:2] == [
+    output = umi("show", written()).stdout
+    assert output.splitlines()[:2] == [
         "FAIL own_agent:hanging ends",
         f"  repeat   umi-sim replay {FILE} --of own_agent:hanging",
     ]
-    assert "  promised main, resume and verify end: nothing hangs, and nothing goes on for ever" in told
-    assert "  edited   the file was edited: what it tells proves nothing" in told
-    assert told.splitlines()[-3:] == [
+    assert "  promised main, resume and verify end: nothing hangs, and nothing goes on for ever" in output
+    assert "  edited   the file was edited: what it tells proves nothing" in output
+    assert output.splitlines()[-3:] == [
         "  events        7 ms  step 1      main waits", "                7 ms  step 1    ! main is cancelled",
         "                7 ms  step 3      main hung",
     ]  # fmt: skip
     many = [event("waits", step=number) for number in range(50)]
-    told = umi("show", written(events=[*many, event("is cancelled", "strike"), *many])).stdout
-    shown = [line for line in told.splitlines() if " ms  " in line]
+    output = umi("show", written(events=[*many, event("is cancelled", "strike"), *many])).stdout
+    shown = [line for line in output.splitlines() if " ms  " in line]
     assert ("is cancelled" in shown[3], len(shown)) == (True, 30)
-    assert told.splitlines()[-1].endswith("and 71 events more: --all shows them")
+    assert output.splitlines()[-1].endswith("and 71 events more: --all shows them")
     assert umi("show", FILE, "--all").stdout.count("main waits") == 100
     assert umi("check", FILE).stdout == f"OK {FILE}: case of a program, 1 perturbation\n"
     assert "own_agent" not in sys.modules
@@ -136,13 +136,13 @@ def test_nothing_in_a_file_is_obeyed(hostile: str) -> None:
 
 @pytest.mark.parametrize("command", ["replay", "why", "export"])
 def test_a_program_that_is_not_named_is_not_imported(command: str) -> None:
-    told = refused(command, written())
-    assert told.endswith(f"run only if you name it: umi-sim {command} {FILE} --of own_agent:hanging\n")
+    message = refused(command, written())
+    assert message.endswith(f"run only if you name it: umi-sim {command} {FILE} --of own_agent:hanging\n")
     assert "own_agent" not in sys.modules
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
         (["step", FILE], "umi-sim show, html, replay, why and export read it"),
         (["bless", FILE], "umi-sim show, html, replay, why and export read it"),
@@ -156,13 +156,13 @@ def test_a_program_that_is_not_named_is_not_imported(command: str) -> None:
         (["replay", "other.json", "--own-loop"], "--own-loop: other.json is no case of a program of yours"),
     ],
 )
-def test_what_a_command_cannot_do_is_one_line(args: list[str], told: str) -> None:
+def test_what_a_command_cannot_do_is_one_line(args: list[str], message: str) -> None:
     written()
-    assert told in refused(*args)
+    assert message in refused(*args)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"events": [event("waits")] * (EVENT_COUNT_MAX + 1)}, "events: expected at most 400 entries"),
         ({"events": [{**event("waits"), "kind": "exec"}]}, 'events[0].kind: unknown'),
@@ -172,8 +172,8 @@ def test_what_a_command_cannot_do_is_one_line(args: list[str], told: str) -> Non
         ({"perturbations": [{"kind": "kill", "step": 1}] * 101}, "perturbations: expected at most 100"),
     ],
 )  # fmt: skip
-def test_each_field_is_checked(change: dict[str, Any], told: str) -> None:
-    assert told in refused("show", written(**change))
+def test_each_field_is_checked(change: dict[str, Any], message: str) -> None:
+    assert message in refused("show", written(**change))
 
 
 def test_of_many_events_the_last_stay_and_all_that_struck() -> None:
@@ -188,8 +188,8 @@ def test_of_many_events_the_last_stay_and_all_that_struck() -> None:
 
 
 def test_what_happened_is_kept_in_order() -> None:
-    told = json.loads(umi("show", found("hanging"), "--json").stdout)["events"]
-    assert [(each["step"], each["kind"], each["who"], each["what"].split(" at ")[0]) for each in told] == [
+    events = json.loads(umi("show", found("hanging"), "--json").stdout)["events"]
+    assert [(each["step"], each["kind"], each["who"], each["what"].split(" at ")[0]) for each in events] == [
         (0, "call", "", "call 1 of weather"), (1, "step", "main", "waits"),
         (1, "strike", "", "main is cancelled before step 2; main is"), (3, "end", "main", "cancelled"),
         (4, "step", "resume", "waits"),
@@ -202,19 +202,19 @@ def test_a_watched_run_is_the_same_run() -> None:
     watched = run_case(program, case, is_watched=True)
     assert watched == run_case(program, case)
     assert run_case(program, case).events == []
-    told = [str(each) for each in watched.events]
-    assert told[:5] == [
-        "acknowledged: 'first'", "call 1 of store", told[2], "the process dies before step 2",
+    events = [str(each) for each in watched.events]
+    assert events[:5] == [
+        "acknowledged: 'first'", "call 1 of store", events[2], "the process dies before step 2",
         "a new process begins on what the last one left",
     ]  # fmt: skip
-    assert told[2].startswith("main waits at agent_programs.py:")
+    assert events[2].startswith("main waits at agent_programs.py:")
 
 
 def test_why_leaves_out_each_perturbation() -> None:
     kills = [{"kind": "cancel", "step": 2}, {"kind": "kill", "step": 90}]
-    told = umi("why", written(perturbations=kills), "--of", "own_agent:hanging").stdout.splitlines()
-    assert told[0] == "WHY own_agent:hanging ends"
-    assert told[-2:] == [
+    lines = umi("why", written(perturbations=kills), "--of", "own_agent:hanging").stdout.splitlines()
+    assert lines[0] == "WHY own_agent:hanging ends"
+    assert lines[-2:] == [
         "  needed   main is cancelled before step 2; without it: passes",
         "           the process dies before step 90; without it: breaks ends",
     ]
@@ -271,6 +271,6 @@ def test_what_asyncio_alone_cannot_show_calls_simulate() -> None:
 def test_a_rule_of_its_own_is_part_of_the_script() -> None:
     umi("program", "own_agent:ruled")
     (file,) = Path(".umi-sim/programs").glob("*ruled*")
-    told = umi("export", str(file), "--of", "own_agent:ruled", "--out", "show.py")
-    assert told.exit_code == 0
+    result = umi("export", str(file), "--of", "own_agent:ruled", "--out", "show.py")
+    assert result.exit_code == 0
     assert "rules=ruled.rules" in Path("show.py").read_text()

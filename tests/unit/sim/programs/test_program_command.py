@@ -81,7 +81,7 @@ def test_a_program_that_keeps_the_rules_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
         (["planted"], "planted: write MODULE:NAME, as in mine:main"),
         (["nowhere:main"], "nowhere:main: no module nowhere"),
@@ -89,12 +89,12 @@ def test_a_program_that_keeps_the_rules_passes() -> None:
         (["planted:number"], "planted:number: planted has no function number; it has main, resume, correct"),
     ],
 )
-def test_a_mistake_is_told_in_one_line(args: list[str], told: str) -> None:
+def test_a_mistake_is_reported_in_one_line(args: list[str], message: str) -> None:
     done = umi("program", *args)
-    assert (done.exit_code, done.stderr) == (2, f"umi-sim: {told}\n")
+    assert (done.exit_code, done.stderr) == (2, f"umi-sim: {message}\n")
 
 
-def test_a_module_that_raises_is_told_with_its_line() -> None:
+def test_a_module_that_raises_is_reported_with_its_line() -> None:
     Path("broken.py").write_text("x = 1\nraise KeyError('a')\n")
     done = umi("program", "broken:main")
     assert (done.exit_code, "line 2: KeyError: 'a'" in done.stderr) == (2, True)

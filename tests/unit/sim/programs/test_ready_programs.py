@@ -1,4 +1,4 @@
-"""Goal: the ready adapters run, where their packages are installed, and are as short as is said."""
+"""Goal: the ready adapters run, where their packages are installed, and are as short as documented."""
 
 import sys
 from pathlib import Path

@@ -49,7 +49,7 @@ async def work_for_ever(queue: asyncio.Queue[int]) -> None:
             await queue.get()
 
 
-def test_a_task_that_ignores_its_end_is_told_and_does_not_hang_the_search() -> None:
+def test_a_task_that_ignores_its_end_is_reported_and_does_not_hang_the_search() -> None:
     async def main(run: Any) -> None:
         worker = asyncio.create_task(work_for_ever(asyncio.Queue()))
         await asyncio.sleep(1)

@@ -185,7 +185,7 @@ def test_a_callback_is_delayed_only_if_that_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("place", ["async def", "task", "forever", "computing"])
-def test_what_does_not_end_is_told(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_does_not_end_is_reported(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("umi_sim.programs.simulation.COMPUTING_SECONDS_MAX", 1)
     monkeypatch.setattr("umi_sim.programs.simulation.STEPS_MAX", 1_000)
 

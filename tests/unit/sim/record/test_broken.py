@@ -9,7 +9,7 @@ MANY = [f"fct_{number:024x}" for number in range(9)]
 
 
 @pytest.mark.parametrize(
-    ("expected", "got", "told"),
+    ("expected", "got", "values"),
     [
         (MANY, [*MANY, "more"], ("[] and 9 that both have", "['more'] and 9 that both have")),
         (MANY[1:], MANY[:-1], (f"[{MANY[8]!r}] and 7 that both have", f"[{MANY[0]!r}] and 7 that both have")),
@@ -23,9 +23,9 @@ MANY = [f"fct_{number:024x}" for number in range(9)]
         ("x" * 200, "y", ("x" * 200, "y")),
     ],
 )  # fmt: skip
-def test_what_both_have_is_counted(expected: object, got: object, told: tuple[str, str]) -> None:
+def test_what_both_have_is_counted(expected: object, got: object, values: tuple[str, str]) -> None:
     broken = Broken(rules.TTL_BOUNDARY, "something", expected, got)
-    assert (broken.expected, broken.got) == told
+    assert (broken.expected, broken.got) == values
 
 
 def test_another_order_is_shown_as_it_is() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.spec_tables import Row, rows, told
+from tests.spec_tables import Row, read_cell, rows
 from umi_sim.record.exit_codes import FailureKind
 from umi_sim.record.fingerprint import normal, of
 from umi_sim.record.verdict import Failure
@@ -19,11 +19,11 @@ MESSAGES = rows("simulator", "normal_messages")
 
 @pytest.mark.parametrize("row", MESSAGES, ids=lambda row: row["normal form"])
 def test_what_differs_from_run_to_run_has_one_form(row: Row) -> None:
-    assert normal(told(row["message"])) == told(row["normal form"])
+    assert normal(read_cell(row["message"])) == read_cell(row["normal form"])
 
 
 def test_golden() -> None:
-    assert of(failure(told(MESSAGES[0]["message"]))) == "8ad16dbbe2cc"
+    assert of(failure(read_cell(MESSAGES[0]["message"]))) == "8ad16dbbe2cc"
 
 
 def test_the_normal_form_is_one_of_its_own() -> None:

@@ -42,8 +42,8 @@ def hash_of(records: list[bytes]) -> blake2b:
 
 def test_tags_are_frozen() -> None:
     table = rows("simulator", "trace_tags")
-    told = [(whole(row["tag"]), row["name"], row["fields"].split(", ")) for row in table]
-    assert [(int(tag), tag.name.lower(), FIELDS[tag].split()) for tag in Tag] == told
+    expected = [(whole(row["tag"]), row["name"], row["fields"].split(", ")) for row in table]
+    assert [(int(tag), tag.name.lower(), FIELDS[tag].split()) for tag in Tag] == expected
 
 
 def test_golden_hash() -> None:
@@ -197,6 +197,6 @@ def test_what_is_no_trace_is_refused(tmp_path_factory: pytest.TempPathFactory, d
 
 @pytest.mark.parametrize(("one", "other"), [("x" * 60 + "c", "x" * 60 + "c.2"), ("x" * 60, "y" + "x" * 59)])
 def test_commits_that_differ_at_either_end_of_their_keys_look_different(one: str, other: str) -> None:
-    told = [short(Commit((), (), key)) for key in (one, other, "short.2")]
-    assert told[0] != told[1]
-    assert told[2] == "Commit 0 writes, key short.2"
+    names = [short(Commit((), (), key)) for key in (one, other, "short.2")]
+    assert names[0] != names[1]
+    assert names[2] == "Commit 0 writes, key short.2"

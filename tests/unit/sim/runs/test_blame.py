@@ -1,4 +1,4 @@
-"""Goal: what a store raises is its failure, but for a machine that has no room left: that is nobody's."""
+"""Goal: what a store raises is its failure, except on a machine without free space."""
 
 import pytest
 from msgspec import structs
@@ -62,7 +62,7 @@ def test_on_a_memory_that_holds_what_none_can_hold_the_judge_may_stumble(
     assert verdict.failure.message.endswith("state.tiers.upkeep: None is not a table")
 
 
-def test_what_its_state_holds_is_told() -> None:
+def test_what_its_state_holds_is_printed() -> None:
     config = draw(find("smoke"), 1)
     world = World(config, Replay(()), Inspector(config), UmiTarget(config))
     world.begin()

@@ -102,7 +102,7 @@ def test_a_failure_in_between_forgets_the_passes(failing: SeedFile, folder: Path
     assert seed_file.read(path).history.passes == 0
 
 
-def test_what_cannot_be_read_is_told_and_stays(folder: Path) -> None:
+def test_what_cannot_be_read_is_reported_and_stays(folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "a.json").write_text("{}")
     (kept,) = replay_kept(folder)

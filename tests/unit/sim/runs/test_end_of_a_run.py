@@ -1,4 +1,4 @@
-"""Goal: at the end of a run a restart that somebody would notice is seen; who has something is scanned."""
+"""Goal: at the end of a run a restart with a visible effect is detected; each scope with rows is scanned."""
 
 from collections.abc import Callable
 

@@ -24,7 +24,7 @@ def recorded(*items: Item, bug: str | None = None) -> SeedFile:
     return seed_file.of_verdict(run_once(config, items)[0])
 
 
-def told(*items: Item, bug: str | None = None, start_ms: int = PLAIN.start_ms) -> list[str]:
+def list_history(*items: Item, bug: str | None = None, start_ms: int = PLAIN.start_ms) -> list[str]:
     """Return the history of what the items ask, an event a line, without what the end of a run asks."""
     events = replay_history(recorded(*items, bug=bug))[1]
     names = {"crash", *(item.name for item in items if isinstance(item, Op))}
@@ -38,7 +38,7 @@ def told(*items: Item, bug: str | None = None, start_ms: int = PLAIN.start_ms) -
 def test_each_request_is_followed_by_its_reply() -> None:
     bad = Op("o2", 0, "a", "incr", {"key": "k", "delta": 1})
     get, exists = Op("o3", 9, "a", "get", {"key": "k"}), Op("o4", 10, "a", "exists", {"key": "k"})
-    assert told(SET, bad, get, exists) == [
+    assert list_history(SET, bad, get, exists) == [
         "0 0 invoke set {'key': 'k', 'value': {'bytes': 'dGVh'}, 'ttl_ms': 10}", "0 0 ok set None",
         "0 0 invoke incr {'key': 'k', 'delta': 1}", "0 0 fail incr TypeMismatch",
         "9 0 invoke get {'key': 'k'}", "9 0 ok get {'bytes': 'dGVh'}",
@@ -50,14 +50,14 @@ def test_time_is_the_latest_that_the_clock_has_shown() -> None:
     back = ClockMove("c1", 50, "a", "jump", {"by_ms": -40})
     get = Op("o2", 60, "a", "get", {"key": "k"})
     later = Op("o3", 200, "a", "get", {"key": "k"})
-    found = [line.split()[0] for line in told(SET, Op("o4", 45, "a", "len", {}), back, get, later)]
+    found = [line.split()[0] for line in list_history(SET, Op("o4", 45, "a", "len", {}), back, get, later)]
     assert found == ["0", "0", "45", "45", "45", "45", "160", "160"]
 
 
 def test_a_crash_ends_what_has_no_reply() -> None:
     remember = Op("o2", 5, "a", "remember", {"text": "Ann likes tea."})
     crash = Fault("f1", "agent_crash", "o2/extract#1/answer", {"down_ms": 20})
-    found = told(SET, remember, crash, Op("o3", 5_000, "a", "get", {"key": "k"}))
+    found = list_history(SET, remember, crash, Op("o3", 5_000, "a", "get", {"key": "k"}))
     assert [line.split(" ", 3)[1:] for line in found[3:]] == [
         ["0", "info", "remember crashed"], ["nemesis", "info", "crash None"],
         ["1", "invoke", "get {'key': 'k'}"], ["1", "ok", "get None"],

@@ -1,4 +1,4 @@
-"""Goal: nothing that somebody wrote is in a recording that may be shown, and it goes as the old one did."""
+"""Goal: a redacted recording has no text of a user, and replays as the old one did."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, get_args, get_origin
@@ -57,36 +57,36 @@ def marked(it: Any) -> Any:
     return structs.replace(it, **{name: marked(getattr(it, name)) for name in fields}) if fields else it
 
 
-def is_told(value: object) -> bool:
+def has_mark(value: object) -> bool:
     return MARK.casefold().encode() in encode(value).lower()
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_no_field_of_a_request_tells_what_was_said(name: str) -> None:
+def test_no_field_of_a_redacted_request_has_its_text(name: str) -> None:
     cls = REQUESTS[name]
     request = cls(MARK, **{it.name: sample(it.type) for it in arguments_of(cls)})
-    assert is_told(request)
-    assert not is_told(StandIns(SECRET).value(request))
+    assert has_mark(request)
+    assert not has_mark(StandIns(SECRET).value(request))
 
 
 @pytest.mark.parametrize("kind", BODIES)
-def test_no_field_of_a_row_tells_what_was_said(kind: str) -> None:
-    @settings(max_examples=20)  # every text of a body is marked, so each body has all that may be told
+def test_no_field_of_a_redacted_row_has_its_text(kind: str) -> None:
+    @settings(max_examples=20)  # every text of a body is marked, so each body has all that may leak
     @given(bodies_of(kind))
     def check(body: Body) -> None:
         row = marked(Row(Address(Scope("user", "agent"), kind, "id"), 1, body))
         answers = ReadDone(1, (row,), MARK), EffectFailed(1, "conflict", changed=((row.address, 1),))
-        assert all(map(is_told, answers))
-        assert not any(map(is_told, StandIns(SECRET).value(answers)))
+        assert all(map(has_mark, answers))
+        assert not any(map(has_mark, StandIns(SECRET).value(answers)))
 
     check()
 
 
 @pytest.mark.parametrize("text", [MARK, f'{{"{MARK}": ["{MARK}"]}}', f'[{{"a": "{MARK}', f'"\\ud800 {MARK}"'])
-def test_no_reply_of_a_model_tells_what_was_said(text: str) -> None:
-    told = StandIns(SECRET).value(ModelReplied(1, text))
-    assert not is_told(told)
-    assert len(told.text) == len(text)
+def test_no_redacted_reply_of_a_model_has_its_text(text: str) -> None:
+    reply = StandIns(SECRET).value(ModelReplied(1, text))
+    assert not has_mark(reply)
+    assert len(reply.text) == len(text)
 
 
 # Whole lives.
@@ -141,7 +141,7 @@ def test_numbers_of_requests_and_of_records_are_no_texts(lives: dict[Memory, Lif
 
 
 def test_a_fact_of_an_earlier_life_is_the_same_fact_in_other_words(lives: dict[Memory, Life]) -> None:
-    """A search finds it before it is told again; then the fact that was found is told, and no other one."""
+    """A search finds it before it is stated again; then the found fact is stated, and no other one."""
     earlier = Pair()
     earlier.ask(Remember(1, "Ann likes tea"))
     later = Pair(earlier.storage)
@@ -153,7 +153,7 @@ def test_a_fact_of_an_earlier_life_is_the_same_fact_in_other_words(lives: dict[M
 
 
 def changes_of(head: RecordingHead, steps: Sequence[Taken]) -> list[str]:
-    """What happened to each fact that was told."""
+    """What happened to each fact that was stated."""
     memory = Memory(head.scope, head.config)
     effects = (it for step in steps for it in memory.step(step.now_ms, step.value) if isinstance(it, Reply))
     values = (getattr(it.outcome, "value", None) for it in effects)
@@ -192,12 +192,12 @@ def texts_in(it: Any) -> Iterator[str]:
         yield from texts_in(structs.astuple(it))
 
 
-def test_categories_of_ones_own_are_told_in_other_words(lives: dict[Memory, Life]) -> None:
+def test_custom_categories_are_reworded(lives: dict[Memory, Life]) -> None:
     listed = ((f"{MARK} and tea", f"What {MARK} eats."), ("facts", ""))
     pair = Pair(config=Config(categories=listed)).run()
     pair.ask(CreateEntity(1, f"{MARK} likes tea", "profile", (f"{MARK} and tea",)))
     head, steps = lives[pair.memory]
     new_head, new_steps = redact_recording(head, steps, SECRET)
-    assert not is_told(new_head.config)
+    assert not has_mark(new_head.config)
     assert new_head.config.categories[1] == ("facts", "")
     assert steps_of(new_head, new_steps) == steps_of(head, steps)

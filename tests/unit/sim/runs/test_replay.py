@@ -59,9 +59,9 @@ def mended(seed: SeedFile) -> SeedFile:
 # The answers of the model.
 
 
-def test_a_short_run_keeps_what_the_model_said(talk: SeedFile) -> None:
+def test_a_short_run_keeps_the_replies_of_the_model(talk: SeedFile) -> None:
     assert talk.model
-    assert [said.at for said in talk.model] == list(dict.fromkeys(said.at for said in talk.model))
+    assert [reply.at for reply in talk.model] == list(dict.fromkeys(reply.at for reply in talk.model))
     assert seed_file.loads(seed_file.text_of(talk).encode(), "x").model == talk.model
     assert replay(talk).exit_code == 0
 
@@ -77,7 +77,7 @@ def test_strict_says_whose_prompt_changed_and_relaxed_counts_it(talk: SeedFile) 
 
 
 def test_relaxed_gives_the_recorded_answer_where_event_and_task_agree(talk: SeedFile) -> None:
-    at = next(n for n, said in enumerate(talk.model) if said.task == "extract")
+    at = next(n for n, reply in enumerate(talk.model) if reply.task == "extract")
     silent = structs.replace(talk.model[at], text='{"entities":[],"relations":[]}')
     model = (*talk.model[:at], silent, *talk.model[at + 1 :])
     done = replay(structs.replace(talk, model=model), relaxed=True)

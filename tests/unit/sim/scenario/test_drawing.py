@@ -1,4 +1,4 @@
-"""Goal: the seed decides what a file leaves open, each option by itself, each setting as often as said."""
+"""Goal: the seed decides what a file leaves open, option by option, each setting at its documented rate."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -98,7 +98,7 @@ def test_a_file_may_name_its_schedules(allowed: str, plain: str, swarm: set[str]
 
 
 @pytest.mark.parametrize("mode", ["plain", "swarm"])
-def test_who_names_no_equivalence_gets_none(mode: str) -> None:
+def test_a_scenario_without_equivalences_gets_none(mode: str) -> None:
     assert {drawn("[run]\nequivalences = []", mode, seed).equivalences for seed in range(20)} == {()}
 
 
@@ -363,8 +363,8 @@ def test_a_quirk_strikes_a_quarter_of_its_events_unless_the_file_says_how_many()
     for name in ("model_slow", "storage_shuffled", "link_delay"):
         assert {faults[name] for faults in drawn if name in faults} == {(1, 4)}
     for key in ("faults.model_slow", "faults.model"):
-        told = draw(find("smoke"), 1, {"scenario.swarm.mode": "swarm", key: "1/9"})
-        assert told.faults["model_slow"] == (1, 9)
+        scenario = draw(find("smoke"), 1, {"scenario.swarm.mode": "swarm", key: "1/9"})
+        assert scenario.faults["model_slow"] == (1, 9)
 
 
 @pytest.mark.slow
@@ -427,5 +427,5 @@ def test_half_of_the_memories_are_tiny_and_half_of_the_flags_are_turned() -> Non
     must_share(counts, {1: 4, 2: 2, 3: 2, 4: 1, 5: 1, 6: 1, 7: 1, 8: 4})
 
 
-def test_every_number_is_said_for_every_mode() -> None:
+def test_every_number_is_described_for_every_mode() -> None:
     assert {tuple(row) for row in NUMBERS.values()} == {tuple(MODES)}

@@ -385,7 +385,7 @@ def test_smoke_reaches_every_request_and_every_fault() -> None:
 # Overrides.
 
 
-def test_an_override_is_read_as_if_the_file_said_so() -> None:
+def test_an_override_is_read_as_if_it_stood_in_the_file() -> None:
     scenario = made("[agents]\ncount = 2\n[faults]\nmodel = true")
     overrides = {
         "agents.count": "[3, 3]", "clock.land": '"1/5"', "faults.storage": "false",

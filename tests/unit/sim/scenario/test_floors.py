@@ -159,7 +159,7 @@ def test_summaries_add_up_in_any_order() -> None:
 
 
 def test_the_marks_of_all_scenarios_are_listed() -> None:
-    said = json.loads(umi("marks", "--json").stdout)
-    assert {"mark": "recover.settle: ok", "scenario": "doubt", "floor": "1/25"} in said
+    marks = json.loads(umi("marks", "--json").stdout)
+    assert {"mark": "recover.settle: ok", "scenario": "doubt", "floor": "1/25"} in marks
     lines = umi("marks").stdout.splitlines()
-    assert [line.split()[-2:] for line in lines] == [[row["scenario"], row["floor"]] for row in said]
+    assert [line.split()[-2:] for line in lines] == [[row["scenario"], row["floor"]] for row in marks]

@@ -102,7 +102,7 @@ def test_the_example_of_the_specification_is_read() -> None:
     assert (seed.failure.rule, seed.failure.rule_id) == ("acknowledged-is-durable", "STO-1")
     assert seed.config.seed == 45
     assert seed.extra == {}
-    assert [(said.at, said.task, said.prompt) for said in seed.model] == [
+    assert [(reply.at, reply.task, reply.prompt) for reply in seed.model] == [
         ("o3/extract#1", "extract", "2f1b60c9d4e8a735")
     ]
     counts = {"op": 1, "fault": 1, "schedule": 0, "clock": 0}
@@ -344,12 +344,12 @@ def test_hostile_input_is_one_clear_line(data: bytes, message: str, tmp_path: Pa
     path.write_bytes(data)
     with pytest.raises(BadSeedFile) as caught:
         seed_file.read(path)
-    said = str(caught.value)
-    assert said.startswith(f"{path}: ")
-    assert message in said
-    assert said.isascii()
-    assert said.isprintable()
-    assert len(said) < 400 + len(str(path))
+    error_text = str(caught.value)
+    assert error_text.startswith(f"{path}: ")
+    assert message in error_text
+    assert error_text.isascii()
+    assert error_text.isprintable()
+    assert len(error_text) < 400 + len(str(path))
 
 
 def test_too_many_items_are_refused() -> None:

@@ -21,7 +21,7 @@ def test_every_kind_of_the_cast_has_a_type_or_is_no_name() -> None:
 
 
 @pytest.mark.parametrize("slot", TYPES)
-def test_the_model_knows_who_and_what_workloads_tell_of(slot: str) -> None:
+def test_the_model_knows_the_entities_of_workloads(slot: str) -> None:
     for name in CAST[slot]:
         assert TYPES[slot] in [KNOWN[word][0] for word in known_words(name)], name
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spec_tables import Row, rows, told
+from tests.spec_tables import Row, read_cell, rows
 from umi_sim.kernel.characters import tokens
 from umi_sim.services.embedder import embed, scale_sums
 
@@ -32,7 +32,7 @@ def dot(a: str, b: str) -> int:
 
 @pytest.mark.parametrize("row", rows("simulator", "embedding"), ids=lambda row: row["text"])
 def test_a_vector_is_that_of_the_table(row: Row) -> None:
-    assert embed(told(row["text"]), 16) == tuple(told(row["vector of 16 components"]))
+    assert embed(read_cell(row["text"]), 16) == tuple(read_cell(row["vector of 16 components"]))
 
 
 @given(ANY_TEXT, st.integers(1, 96))

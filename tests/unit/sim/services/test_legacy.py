@@ -42,7 +42,7 @@ def begun(world: WithLegacy, asked: Call) -> Flush:
     return flush
 
 
-def test_what_is_on_its_way_is_gone_once_somebody_has_looked() -> None:
+def test_a_write_in_flight_is_gone_once_the_store_has_been_read() -> None:
     world, asked = services(), call(put("tea", 1))
     flush = begun(world, asked)
     assert contents(world, 2) == []

@@ -69,123 +69,125 @@ class Judged:
 def test_in_a_healed_world_only_what_is_lost_fails_and_says_so(
     is_lost: bool, outcome: Outcome, is_fair: bool
 ) -> None:
-    told = Judged()
+    judged = Judged()
     if is_lost:
-        told.lose("storage_damaged", "o1/read#1", OF_ALICE)
+        judged.lose("storage_damaged", "o1/read#1", OF_ALICE)
     with nullcontext() if is_fair else broken("acknowledged-is-durable"):
-        told.tell("audit:1", GetEntity("", TEA), outcome)
+        judged.tell("audit:1", GetEntity("", TEA), outcome)
 
 
 def test_a_damaged_entity_stops_no_scan() -> None:
-    told = Judged()
-    told.lose("storage_damaged", "o1/read#1", OF_ALICE)
+    judged = Judged()
+    judged.lose("storage_damaged", "o1/read#1", OF_ALICE)
     with broken("acknowledged-is-durable"):
-        told.tell("drain:1", Rebalance(""), Failed(StorageFailed("rows", "damaged", 3)))
+        judged.tell("drain:1", Rebalance(""), Failed(StorageFailed("rows", "damaged", 3)))
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_a_session_is_damaged_only_if_it_is_lost(is_lost: bool) -> None:
-    told = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
+    judged = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
     if is_lost:
-        told.lose("storage_bit_flip", "o1/read#1", Address(Scope("u1", "s"), "session", "s"))
+        judged.lose("storage_bit_flip", "o1/read#1", Address(Scope("u1", "s"), "session", "s"))
     with nullcontext() if is_lost else broken("acknowledged-is-durable"):
-        told.tell("audit:1", LoadSession("", "s"), Refused(SnapshotDamaged("checksum differs")))
+        judged.tell("audit:1", LoadSession("", "s"), Refused(SnapshotDamaged("checksum differs")))
 
 
-# Told too early.
+# Acknowledged early.
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_a_session_that_was_told_too_early_may_be_absent(is_lost: bool) -> None:
-    told = Judged()
+def test_a_session_that_was_acknowledged_early_may_be_absent(is_lost: bool) -> None:
+    judged = Judged()
     if is_lost:
-        told.lose("storage_ack_early", "o1/commit#1", Address(Scope("u1", "s"), "session", "s"))
-    told.tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
+        judged.lose("storage_ack_early", "o1/commit#1", Address(Scope("u1", "s"), "session", "s"))
+    judged.tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
     with nullcontext() if is_lost else broken("acknowledged-is-durable"):
-        told.tell("o2", LoadSession("", "s"), Refused(SessionNotFound("s")))
+        judged.tell("o2", LoadSession("", "s"), Refused(SessionNotFound("s")))
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_a_save_that_was_told_too_early_may_show_what_was_before(is_lost: bool) -> None:
-    told = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
+def test_a_save_that_was_acknowledged_early_may_show_what_was_before(is_lost: bool) -> None:
+    judged = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
     if is_lost:
-        told.lose("storage_ack_early", "o2/commit#1", Address(Scope("u1", "s"), "session", "s"))
-    told.tell("o2", SaveSession(""), Done(SessionSaved("s", 2, 0)))
+        judged.lose("storage_ack_early", "o2/commit#1", Address(Scope("u1", "s"), "session", "s"))
+    judged.tell("o2", SaveSession(""), Done(SessionSaved("s", 2, 0)))
     with nullcontext() if is_lost else broken("acknowledged-is-durable"):
-        told.tell("o3", LoadSession("", "s"), Done(SessionLoaded(1, 0)))
+        judged.tell("o3", LoadSession("", "s"), Done(SessionLoaded(1, 0)))
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_a_save_that_was_told_too_early_may_have_the_version_of_one_that_was_stored(is_lost: bool) -> None:
-    told = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
-    told.oracle.observe_request("a", "o2", SaveSession("o2"), 0)
-    told.tell("o3", SaveSession(""), Done(SessionSaved("s", 2, 0)))
+def test_a_save_acknowledged_early_may_have_the_version_of_one_that_was_stored(
+    is_lost: bool,
+) -> None:
+    judged = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
+    judged.oracle.observe_request("a", "o2", SaveSession("o2"), 0)
+    judged.tell("o3", SaveSession(""), Done(SessionSaved("s", 2, 0)))
     if is_lost:
-        told.lose("storage_ack_early", "o2/commit#1", Address(Scope("u1", "s"), "session", "s"))
+        judged.lose("storage_ack_early", "o2/commit#1", Address(Scope("u1", "s"), "session", "s"))
     with nullcontext() if is_lost else broken("session-versions"):
-        told.oracle.observe_reply("a", "o2", Reply("o2", Done(SessionSaved("s", 2, 0))), 0)
+        judged.oracle.observe_reply("a", "o2", Reply("o2", Done(SessionSaved("s", 2, 0))), 0)
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_a_save_meets_an_older_version_only_if_the_newer_one_is_lost(is_lost: bool) -> None:
-    told = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
-    told.tell("o2", SaveSession(""), Done(SessionSaved("s", 2, 0)))
+    judged = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
+    judged.tell("o2", SaveSession(""), Done(SessionSaved("s", 2, 0)))
     if is_lost:
-        told.lose("storage_wiped", "o3/read#1", Address(Scope("u1", "s"), "session", "s"))
+        judged.lose("storage_wiped", "o3/read#1", Address(Scope("u1", "s"), "session", "s"))
     with nullcontext() if is_lost else broken("session-versions"):
-        told.tell("o3", SaveSession(""), Refused(SessionConflict(2, 1)))
+        judged.tell("o3", SaveSession(""), Refused(SessionConflict(2, 1)))
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_an_entity_that_was_told_too_early_is_absent(is_lost: bool) -> None:
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"), embed=False)
-    request = told.log.flying[op_id].request
+def test_an_entity_that_was_acknowledged_early_is_absent(is_lost: bool) -> None:
+    history = History()
+    op_id = history.tell((ALICE, "likes tea"), embed=False)
+    request = history.log.flying[op_id].request
     ending = Ending(op_id, request, Done(as_stored((ALICE, "likes tea"))), NOW_MS, NOW_MS, not is_lost)
     with nullcontext() if is_lost else broken("acknowledged-is-durable"):
-        told.oracle.observe_reply(ending)
-    told.get(TEA, None)
+        history.oracle.observe_reply(ending)
+    history.get(TEA, None)
     with broken("reference-agrees"):
-        told.get(TEA, entity(ALICE, "likes tea"))
+        history.get(TEA, entity(ALICE, "likes tea"))
 
 
-def test_an_id_that_was_told_too_early_may_be_given_again_even_before() -> None:
+def test_an_id_that_was_acknowledged_early_may_be_given_again_even_before() -> None:
     created = Done(SessionCreated("s", 0))
-    told = Judged()
-    told.lose("storage_ack_early", "o1/commit#1", Address(Scope("u1", "s"), "session", "s"))
-    told.tell("o2", CreateSession(""), created).tell("o1", CreateSession(""), created)
-    told.tell("o3", LoadSession("", "s"), Done(SessionLoaded(1, 0)))
+    judged = Judged()
+    judged.lose("storage_ack_early", "o1/commit#1", Address(Scope("u1", "s"), "session", "s"))
+    judged.tell("o2", CreateSession(""), created).tell("o1", CreateSession(""), created)
+    judged.tell("o3", LoadSession("", "s"), Done(SessionLoaded(1, 0)))
     with broken("session-versions"):
-        told.tell("o4", CreateSession(""), created)
+        judged.tell("o4", CreateSession(""), created)
 
 
 # Wiped.
 
 
 def test_after_a_wipe_nothing_is_there_and_nothing_comes_back() -> None:
-    told = History()
-    told.store((ALICE, "likes tea"))
-    told.oracle.observe_crash()
-    told.oracle.observe_wipe()
-    told.get(TEA, None)
-    told.count_of(0)
-    assert ("get_entity", {"entity_id": TEA}) in told.oracle.audit()
+    history = History()
+    history.store((ALICE, "likes tea"))
+    history.oracle.observe_crash()
+    history.oracle.observe_wipe()
+    history.get(TEA, None)
+    history.count_of(0)
+    assert ("get_entity", {"entity_id": TEA}) in history.oracle.audit()
     with broken("deleted-stays-deleted"):
-        told.get(TEA, entity(ALICE, "likes tea"))
+        history.get(TEA, entity(ALICE, "likes tea"))
 
 
 def test_after_a_wipe_versions_and_keys_begin_anew() -> None:
-    told = History()
-    told.store((ALICE, "likes tea"), request_key="k")
-    told.oracle.observe_crash()
-    told.oracle.observe_wipe()
-    told.store((ALICE, "likes tea"), request_key="k")
-    told.get(TEA, entity(ALICE, "likes tea"))
+    history = History()
+    history.store((ALICE, "likes tea"), request_key="k")
+    history.oracle.observe_crash()
+    history.oracle.observe_wipe()
+    history.store((ALICE, "likes tea"), request_key="k")
+    history.get(TEA, entity(ALICE, "likes tea"))
 
 
 def test_a_wipe_takes_blocks_and_sessions_too() -> None:
-    told = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
-    told.tell("o2", SetBlock("", "human", "x"), Done(BlockSet(())))
-    told.wipe()
-    told.tell("o3", LoadSession("", "s"), Refused(SessionNotFound("s")))
-    told.tell("o4", Blocks(""), Done(()))
+    judged = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
+    judged.tell("o2", SetBlock("", "human", "x"), Done(BlockSet(())))
+    judged.wipe()
+    judged.tell("o3", LoadSession("", "s"), Refused(SessionNotFound("s")))
+    judged.tell("o4", Blocks(""), Done(()))

@@ -80,19 +80,23 @@ def test_the_answer_of_the_example_is_frozen() -> None:
     )
 
 
-def said(text: str, speaker: str) -> list[tuple[str, str, str]]:
+def list_extracted(text: str, speaker: str) -> list[tuple[str, str, str]]:
     entities = json.loads(truth("extract", ask_extract(text, speaker)))["entities"]
     return [(it["name"], it["type"], it["content"]) for it in entities]
 
 
-def test_a_speaker_is_told_of_where_a_cue_says_what() -> None:
-    told = "I live in Berlin. I am allergic to nuts. Tea is hot, she likes it."
-    assert said(told, "Zork Q.")[-1] == ("Zork Q.", "person", "I live in Berlin.")
-    assert "Zork Q." not in [name for name, _, _ in said("Tea is hot. I am allergic to nuts.", "Zork Q.")]
+def test_a_fact_about_the_speaker_is_extracted_where_a_cue_says_what() -> None:
+    text = "I live in Berlin. I am allergic to nuts. Tea is hot, she likes it."
+    assert list_extracted(text, "Zork Q.")[-1] == ("Zork Q.", "person", "I live in Berlin.")
+    assert "Zork Q." not in [
+        name for name, _, _ in list_extracted("Tea is hot. I am allergic to nuts.", "Zork Q.")
+    ]
 
 
-def test_a_speaker_who_is_named_is_told_of_once() -> None:
-    assert [name for name, _, _ in said("Alice likes tea. I live here.", "ALICE")].count("ALICE") == 0
+def test_a_fact_about_a_named_speaker_is_extracted_once() -> None:
+    assert [name for name, _, _ in list_extracted("Alice likes tea. I live here.", "ALICE")].count(
+        "ALICE"
+    ) == 0
 
 
 def test_the_tables_are_frozen() -> None:
@@ -174,15 +178,15 @@ def test_a_task_without_a_truth_of_its_own_is_answered_with_nothing() -> None:
 
 
 @pytest.mark.parametrize("task", DESCRIBED_BY.values())
-def test_a_stand_in_says_itself_what_it_holds(task: str) -> None:
-    said = truth(task, ask_description(task, "data:image/x-said,Ann%20%3Cwaves%3E.%0ABob%20naps."))
-    assert said == "<content>Ann (waves>.\nBob naps.</content><caption>Ann (waves>.</caption>"
+def test_a_stand_in_describes_what_it_holds(task: str) -> None:
+    reply = truth(task, ask_description(task, "data:image/x-said,Ann%20%3Cwaves%3E.%0ABob%20naps."))
+    assert reply == "<content>Ann (waves>.\nBob naps.</content><caption>Ann (waves>.</caption>"
 
 
 @given(
     st.sampled_from(tuple(DESCRIBED_BY.values())), st.sampled_from(("", "data:,", "data:audio/x-said,")), TEXT
 )
-def test_of_any_payload_something_is_told_that_is_read_whole(task: str, before: str, text: str) -> None:
+def test_every_payload_yields_a_complete_reply(task: str, before: str, text: str) -> None:
     reply = truth(task, ask_description(task, before + text))
     read = parse_description(reply)
     assert isinstance(read, Description)
@@ -288,8 +292,8 @@ def test_relations_stand_where_a_cue_stands_between_two_names(text: str, expecte
 
 
 @given(st.lists(PIECES).map("".join))
-def test_ascii_names_are_found_as_any_others(told: str) -> None:
-    ascii_text = told.encode("ascii", "ignore").decode()
+def test_ascii_names_are_found_as_any_others(text: str) -> None:
+    ascii_text = text.encode("ascii", "ignore").decode()
     assert names.name_spans(ascii_text) == names.name_spans(ascii_text + " \ud800")
 
 

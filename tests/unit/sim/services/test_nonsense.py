@@ -1,4 +1,4 @@
-"""Goal: each answer that is none is one, to a memory and to its judge alike, and is told in one line."""
+"""Goal: each answer that is none is one, to a memory and to its judge alike, and is reported in one line."""
 
 import pytest
 
@@ -59,5 +59,7 @@ def test_a_page_without_rows_is_nonsense_too_and_a_failure_stays_as_it_is() -> N
 
 
 def test_nonsense_has_the_same_words_in_every_process() -> None:
-    told = {str(answer_fields(nonsense(answer, choice))) for cls, choice in EACH for _, answer in [TRUE[cls]]}
-    assert not any(" at 0x" in it for it in told)
+    texts = {
+        str(answer_fields(nonsense(answer, choice))) for cls, choice in EACH for _, answer in [TRUE[cls]]
+    }
+    assert not any(" at 0x" in it for it in texts)

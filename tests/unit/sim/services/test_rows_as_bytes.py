@@ -20,7 +20,7 @@ from umi_sim.services.storage import SimStorage
 NEWEST = ["description", "session_id"]
 
 
-def run_scenario(scenario: str, seed: int) -> Verdict:
+def run_seed(scenario: str, seed: int) -> Verdict:
     return run_once(draw(find(scenario), seed))[0]
 
 
@@ -46,7 +46,7 @@ class Bytes:
 def test_rows_of_an_earlier_release_change_nothing(
     monkeypatch: pytest.MonkeyPatch, scenario: str, seed: int
 ) -> None:
-    plain, kept = run_scenario(scenario, seed), Bytes()
+    plain, kept = run_seed(scenario, seed), Bytes()
     assert list(Resource.__struct_fields__)[-len(NEWEST) :] == NEWEST
     read = SimStorage.read
 
@@ -55,9 +55,9 @@ def test_rows_of_an_earlier_release_change_nothing(
         return structs.replace(answer, rows=tuple([kept.through(row) for row in answer.rows]))
 
     monkeypatch.setattr(SimStorage, "read", read_bytes)
-    assert told(run_scenario(scenario, seed)) == told(plain)
+    assert list_results(run_seed(scenario, seed)) == list_results(plain)
     assert kept.old_count > 0
 
 
-def told(verdict: Verdict) -> tuple[Any, ...]:
+def list_results(verdict: Verdict) -> tuple[Any, ...]:
     return verdict.failure, verdict.trace_hash, verdict.replies

@@ -78,7 +78,7 @@ def test_a_small_scope_is_scanned_and_a_large_one_looked_up() -> None:
     assert list(index_of(storage).shelves) == [HOME]
 
 
-def test_a_scope_that_nobody_searched_has_no_shelf() -> None:
+def test_a_scope_that_was_never_searched_has_no_index() -> None:
     storage = holding(entity("a"), entity("b", scope=AWAY))
     assert by_words(storage, "tea") == ["a"]
     put(storage, entity("c", scope=AWAY))
@@ -118,7 +118,7 @@ def test_a_changed_row_is_found_by_what_it_says_now() -> None:
     assert row.version == 2
 
 
-def test_a_deleted_entity_is_in_no_index_and_comes_back_when_it_is_told_again() -> None:
+def test_a_deleted_entity_is_in_no_index_and_comes_back_when_it_is_remembered_again() -> None:
     storage = holding(entity("a"), vector("a", 1, 0))
     assert by_words(storage, "tea") == ["a"]
     put(storage, gone(entity("a")))

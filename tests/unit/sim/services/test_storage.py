@@ -142,10 +142,10 @@ def test_an_expect_holds_at_the_flush_not_at_the_arrival() -> None:
 
 def test_a_known_key_is_answered_from_the_first_batch_before_any_expect() -> None:
     receipt = Receipt("k", b"", b"", True, 0)
-    told = Write(at("k", "receipt"), receipt)
+    write = Write(at("k", "receipt"), receipt)
     storage = SimStorage()
-    first = flush(storage, put("a"), told, expects=(Expect(at("a"), 0),), key="k")
-    assert first == Committed(7, ((at("a"), 1), (told.address, 1)), receipt)
+    first = flush(storage, put("a"), write, expects=(Expect(at("a"), 0),), key="k")
+    assert first == Committed(7, ((at("a"), 1), (write.address, 1)), receipt)
     before = storage.digest()
     assert flush(storage, put("other"), expects=(Expect(at("a"), 0),), key="k") == first
     assert storage.digest() == before
@@ -484,7 +484,7 @@ def test_bytes_are_counted_alike_step_by_step_and_at_once() -> None:
     assert storage.used_bytes() == holding(put("b"), entity("e")).used_bytes()
 
 
-def test_searches_do_not_know_what_was_told_after_the_horizon() -> None:
+def test_searches_do_not_see_rows_written_after_the_horizon() -> None:
     storage = SimStorage()
     flush(storage, entity("e1"), vector("e1", 1, 0), now_ms=10)
     flush(storage, entity("e2"), vector("e2", 1, 0), now_ms=20)
@@ -505,7 +505,7 @@ def test_a_row_that_says_the_same_again_is_no_younger() -> None:
     assert ids(storage, ByWords(HOME, "tea", ANYTHING, 9, 1)) == ["e1"]
 
 
-# What is damaged for good, what is told too early, and what is wiped.
+# Permanent damage, early acknowledgements, and wiped rows.
 
 
 def test_a_rotten_row_comes_without_its_body_until_it_is_written_again() -> None:
@@ -537,14 +537,14 @@ def test_of_a_rotten_session_one_bit_is_another_one() -> None:
     storage.check()
 
 
-def test_what_is_foretold_is_what_would_be_answered_and_changes_nothing() -> None:
+def test_a_prediction_equals_the_later_answer_and_changes_nothing() -> None:
     storage = holding(put("a"), put("b"))
     storage.rot(at("b"))
     batch = Commit((put("a"), delete("b"), put("c")), (Expect(at("a"), 1),), "k", request_id=7)
     before = storage.digest()
-    told = storage.predict_commit(batch)
+    predicted = storage.predict_commit(batch)
     assert (storage.digest(), storage.rotten) == (before, {at("b"): None})
-    assert storage.flush(storage.arrive(batch, "a"), 0) == told
+    assert storage.flush(storage.arrive(batch, "a"), 0) == predicted
     assert storage.predict_commit(batch) is None
 
 

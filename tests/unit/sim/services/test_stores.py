@@ -101,7 +101,7 @@ def test_a_full_store_leaves_room_in_the_other_one(world: Services) -> None:
     assert not isinstance(getattr(world.flush(again, handled, 5), "answer", None), EffectFailed)
 
 
-def test_old_keys_are_forgotten_when_it_is_time_and_not_when_somebody_asks(world: Services) -> None:
+def test_old_keys_are_forgotten_when_it_is_time_and_not_when_they_are_read(world: Services) -> None:
     """A draw that asked whether a batch fits took their rows away; a replay, which draws none, did not."""
     storage = world.stores["main"].storage
     row = Write(Address(HOME.scope, "receipt", "k"), Receipt("k", b"", b"", None, 0))

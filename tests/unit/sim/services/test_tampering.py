@@ -24,8 +24,8 @@ def tampering(every: int = 2, seed: int = 0) -> Tampering:
     return Tampering(every, Keyed(stream_key(seed, ("tampering",))))
 
 
-def run_seed(seed: int) -> tuple[SimStorage, list[str]]:
-    """A memory that is told something between any two tamperings."""
+def run_tampered(seed: int) -> tuple[SimStorage, list[str]]:
+    """A memory that remembers a text between any two tamperings."""
     pair, hands, done = Pair().run(), tampering(1, seed), list[str]()
     for number, text in enumerate(TEXTS, 1):
         pair.ask(Remember(number, text))
@@ -38,19 +38,19 @@ def run_seed(seed: int) -> tuple[SimStorage, list[str]]:
 
 
 def test_rows_are_changed_in_three_ways_and_stay_well_formed() -> None:
-    counts = Counter(name for seed in range(30) for name in run_seed(seed)[1])
+    counts = Counter(name for seed in range(30) for name in run_tampered(seed)[1])
     assert sorted(counts) == [
         "a row is forged", "a row is rolled back", "a scope is rolled back",
     ]  # fmt: skip
 
 
 def test_what_is_done_follows_from_seed_and_number() -> None:
-    assert run_seed(3)[0].digest() == run_seed(3)[0].digest()
-    assert len({run_seed(seed)[0].digest() for seed in range(5)}) > 1
+    assert run_tampered(3)[0].digest() == run_tampered(3)[0].digest()
+    assert len({run_tampered(seed)[0].digest() for seed in range(5)}) > 1
 
 
 def test_it_is_done_once_for_every_so_many_ops() -> None:
-    storage, _ = run_seed(1)
+    storage, _ = run_tampered(1)
     hands = tampering(every=4)
     done = [bool(hands.tamper_before(f"o{number}", storage, 9)) for number in range(1, 13)]
     assert done == [number % 4 == 0 for number in range(1, 13)]

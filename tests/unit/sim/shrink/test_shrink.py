@@ -201,8 +201,8 @@ def test_a_jump_of_the_clock_becomes_time_that_passes() -> None:
     assert names(shrink(failing(EXPIRY[0], *items))) == ["set", "get"]
 
 
-def test_a_request_goes_on_naming_what_another_was_told_when_that_is_told_another_id() -> None:
-    """Session ids are made of scope and time: o3 names the session of o1 whoever creates it, and whenever."""
+def test_a_request_keeps_the_id_of_another_reply_when_that_id_changes() -> None:
+    """Session ids are made of scope and time: o3 names the session of o1 by whichever op, and whenever."""
     items = (
         Op("o1", 1_234, "b", "create_session", {"members": ("a1",)}),
         Op("o2", 1_240, "a", "set", {"key": "k", "value": b"1"}),

@@ -69,7 +69,7 @@ def named_mine(monkeypatch: pytest.MonkeyPatch, make: object) -> None:
 def swept(*args: str) -> Result:
     """A sweep by processes of its own, once for all executors."""
     done = umi(*SWEEP, *args)
-    shutil.rmtree(".umi-sim")  # earlier failures are told too
+    shutil.rmtree(".umi-sim")  # earlier failures are reported too
     return done
 
 

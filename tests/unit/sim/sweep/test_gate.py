@@ -34,13 +34,13 @@ def test_three_ways_have_one_trace() -> None:
 
 
 @pytest.mark.parametrize(("planted", "beside"), [(None, ()), ("get-alive-at-expiry", None)])
-def test_what_is_lived_beside_a_run_is_lived_once(
+def test_a_comparison_runs_once_beside_a_run(
     planted: str | None, beside: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_seed = list[object]()
+    recorded = list[object]()
 
     def noting(config: RunConfig, *args: Any, **more: Any) -> Any:
-        run_seed.append(config.equivalences)
+        recorded.append(config.equivalences)
         return run_once(config, *args, **more)
 
     monkeypatch.setattr(gate, "run_once", noting)
@@ -48,7 +48,7 @@ def test_what_is_lived_beside_a_run_is_lived_once(
     traces = gate.hashes(structs.replace(config, planted=planted))
     first = config.equivalences
     assert len(dict.fromkeys(traces.values())) == 1
-    assert run_seed == [first, *[first if beside is None else beside] * 2]
+    assert recorded == [first, *[first if beside is None else beside] * 2]
 
 
 def test_a_stream_for_all_is_seen_by_one_more_draw(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,9 +100,9 @@ def test_a_choice_by_the_hash_of_a_string_is_seen_by_another_process(
     assert apart.lines[0].startswith("first difference at record ")
     outcome = outcome_of(totals, Swept(), ())
     assert outcome.exit_code == 4
-    told = lines_of(report.report(outcome))
-    assert f"FAIL nondeterminism same-seed-same-trace (DET-1): own.toml seed {GATED}" in told
-    assert f"  repeat   umi-sim sweep own.toml --seeds {GATED}" in told
+    lines = lines_of(report.report(outcome))
+    assert f"FAIL nondeterminism same-seed-same-trace (DET-1): own.toml seed {GATED}" in lines
+    assert f"  repeat   umi-sim sweep own.toml --seeds {GATED}" in lines
 
 
 def test_a_process_that_is_killed_has_one_more_chance_then_its_seed_is_lost(

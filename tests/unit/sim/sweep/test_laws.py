@@ -116,7 +116,7 @@ def test_totals_survive_as_plain_data(whole: Totals) -> None:
     assert TOTALS.read(TOTALS.write(whole)) == whole
 
 
-def test_what_a_run_came_to_survives_as_plain_data() -> None:
+def test_the_result_of_a_run_survives_as_plain_data() -> None:
     file = scenario.find("smoke")
     whole = of_verdict("smoke", file, run(scenario.draw(file, 1)))
     assert TOTALS.read(TOTALS.write(whole)) == whole
@@ -185,7 +185,7 @@ def test_fresh_seeds_of_two_bases_differ_and_without_git_one_is_drawn(
 
 
 @pytest.mark.parametrize(
-    ("swept", "told"),
+    ("swept", "text"),
     [
         ([("a", [3], "")], "1 scenario, seeds 3"),
         ([("a", [1, 2, 3], ""), ("b", [2, 3, 4], "")], "2 scenarios, seeds 1..4"),
@@ -193,11 +193,11 @@ def test_fresh_seeds_of_two_bases_differ_and_without_git_one_is_drawn(
         ([], "0 scenarios, no seed"),
     ],
 )
-def test_what_was_swept_is_said_in_few_words(swept: Any, told: str) -> None:
+def test_a_summary_of_the_sweep_is_one_line(swept: Any, text: str) -> None:
     all_of = Swept()
     for each in swept:
         all_of.add(*each)
-    assert all_of.describe() == told
+    assert all_of.describe() == text
 
 
 # Journals and progress.

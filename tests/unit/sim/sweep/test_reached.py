@@ -59,7 +59,7 @@ def test_the_names_of_parsers_are_those_of_their_types() -> None:
     assert len(set(rewriting.SHAPES)) == len(rewriting.SHAPES)
 
 
-def test_a_run_counts_what_it_judged_and_leaves_nobody_watching() -> None:
+def test_a_run_counts_what_it_judged_and_leaves_no_watcher() -> None:
     watching = len(COUNTS)
     verdict, _ = run_once(draw(find("working"), 0))
     assert verdict.rules["reference-agrees"] > 0

@@ -1,4 +1,4 @@
-"""Goal: an edit of the source is lived in a process of its own until a run shows it, and however it shows."""
+"""Goal: an edit of the source is run in a process of its own until a run shows it, in whatever form."""
 
 from itertools import islice
 from pathlib import Path
@@ -84,8 +84,8 @@ def test_scenarios_take_turns() -> None:
 def test_scenarios_that_do_not_meet_the_line_sit_out_four_of_five_turns() -> None:
     names = ["core", "smoke", "working"]
     order = turns(tuple(source_of(name) for name in names), "0", {"core": 1, "smoke": 0})
-    lived = [source.name for source, _ in islice(order, 10)]
-    assert lived == [*names, "core", "core", "core", "core", *names]
+    swept = [source.name for source, _ in islice(order, 10)]
+    assert swept == [*names, "core", "core", "core", "core", *names]
 
 
 def test_a_survivor_tells_how_many_runs_met_its_line() -> None:

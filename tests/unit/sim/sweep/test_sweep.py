@@ -59,10 +59,10 @@ def test_a_sweep_that_sees_the_canary_and_passes() -> None:
 def test_a_sweep_keeps_one_small_file_for_each_failure() -> None:
     result = umi("sweep", "bad.toml", "own.toml", "--seeds", "0..4", "--jobs", "1", "--json")
     assert result.exit_code == 1
-    said = json.loads(result.stdout)
-    assert said["runs"] == 10
-    assert sum(each["hits"] for each in said["failures"]) == said["failed"]
-    for each in said["failures"]:
+    report = json.loads(result.stdout)
+    assert report["runs"] == 10
+    assert sum(each["hits"] for each in report["failures"]) == report["failed"]
+    for each in report["failures"]:
         assert each["scenario"] == "bad.toml"
         kept = seed_file.read(Path(each["file"]))
         assert kept.history.first_seed == each["seed"]
@@ -75,23 +75,23 @@ def test_a_sweep_keeps_one_small_file_for_each_failure() -> None:
 def test_a_sweep_with_settings_repeats_them_wherever_it_names_the_scenario() -> None:
     settings = ("--set", "workload.operations=7", "--set", "agents.count=2")
     args = ("bad.toml", *settings, "--seeds", "0..4", "--resume", "book.jsonl", "--html", "page.html")
-    said = json.loads(sweep(*args, "--json").stdout)
-    assert {each["scenario"] for each in said["failures"]} == {" ".join(("bad.toml", *settings))}
-    for each in said["failures"]:
+    report = json.loads(sweep(*args, "--json").stdout)
+    assert {each["scenario"] for each in report["failures"]} == {" ".join(("bad.toml", *settings))}
+    for each in report["failures"]:
         config = seed_file.read(Path(each["file"])).config
         assert config.settings == {"workload.operations": "7", "agents.count": "2"}
         assert len(config.agents) == 2
     assert " ".join(("umi-sim sweep bad.toml --seeds 0..4", *settings)) in Path("page.html").read_text()
-    assert json.loads(umi("merge", "book.jsonl", "--json").stdout)["failures"] == said["failures"]
+    assert json.loads(umi("merge", "book.jsonl", "--json").stdout)["failures"] == report["failures"]
     # Other settings are other runs: nothing of the file is taken for one of them.
     others = json.loads(sweep("own.toml", "--seeds", "0..4", "--resume", "book.jsonl", "--json").stdout)
     assert others["failed"] == 0
 
 
 def test_a_sweep_may_end_with_the_first_failure() -> None:
-    said = json.loads(sweep("bad.toml", "--seeds", "0..49", "--stop-first", "--json").stdout)
-    assert said["runs"] < 50
-    assert said["failed"] == 1
+    report = json.loads(sweep("bad.toml", "--seeds", "0..49", "--stop-first", "--json").stdout)
+    assert report["runs"] < 50
+    assert report["failed"] == 1
 
 
 def test_fresh_seeds_come_from_the_base_and_the_report_says_which() -> None:
@@ -136,8 +136,8 @@ def test_a_sweep_that_cannot_begin_is_one_line(args: list[str], message: str) ->
     assert message in refused("sweep", *args)
 
 
-def test_a_child_whose_parent_was_killed_ends_without_a_word() -> None:
-    """It is told so by the first answer that nobody takes."""
+def test_a_child_of_a_killed_parent_ends_without_output() -> None:
+    """It ends by the first answer that is not taken."""
     serve = "from umi_sim.sweep.child import serve; serve()"
     read, write = os.pipe()
     os.close(read)
@@ -151,10 +151,10 @@ def test_a_child_whose_parent_was_killed_ends_without_a_word() -> None:
 def test_a_report_for_a_ci_server_is_xml_with_a_test_for_each_thing() -> None:
     result = sweep(*TWO, "--seeds", "0..4", "--junit", "out.xml", "--json", "out.json")
     suite = ElementTree.parse("out.xml").getroot()[0]
-    said = json.loads(Path("out.json").read_text())
+    report = json.loads(Path("out.json").read_text())
     assert result.stdout.startswith("FAIL sweep of 2 scenarios")
     names = [case.get("name") for case in suite]
-    marks = [f"{each['rule'].split()[0]}-{each['fingerprint']}" for each in said["failures"]]
+    marks = [f"{each['rule'].split()[0]}-{each['fingerprint']}" for each in report["failures"]]
     assert names == [*TWO, *marks, "harness"]
     failed = [case.get("name") for case in suite if case.find("failure") is not None]
     assert failed == ["bad.toml", *marks]
@@ -224,9 +224,9 @@ def test_two_shards_add_up_to_the_whole() -> None:
     backward = umi("merge", "2.jsonl", "12.jsonl", "1.jsonl", "--out", "21.jsonl", "--json")
     assert (forward.exit_code, forward.stdout) == (backward.exit_code, backward.stdout)
     assert Path("12.jsonl").read_bytes() == Path("21.jsonl").read_bytes()
-    told, wanted = json.loads(forward.stdout), json.loads(whole.stdout)
-    assert sorted(told["swept"].pop("scenarios")) == sorted(wanted["swept"].pop("scenarios"))
-    assert told == wanted
+    report, wanted = json.loads(forward.stdout), json.loads(whole.stdout)
+    assert sorted(report["swept"].pop("scenarios")) == sorted(wanted["swept"].pop("scenarios"))
+    assert report == wanted
     assert "is in two different chunks" in refused("merge", "whole.jsonl", "1.jsonl")
 
 
@@ -328,8 +328,8 @@ def test_earlier_failures_come_first_and_stay_when_they_pass() -> None:
     file.write_text(json.dumps(text))
     for _ in range(4):
         last = sweep("bad.toml", "--count", "0", "--seeds", "7")
-        told = "1 file of earlier failures replayed first, 1 pass now (umi-sim corpus prune removes them)\n"
-        assert told in last.stdout
+        line = "1 file of earlier failures replayed first, 1 pass now (umi-sim corpus prune removes them)\n"
+        assert line in last.stdout
     assert file.exists()
 
 
@@ -351,15 +351,15 @@ def test_an_interrupted_sweep_tells_what_is_known(monkeypatch: pytest.MonkeyPatc
     assert int(found[1]) + 1 == int(found[2]) >= 10
     assert second == "  stopped  interrupted: this report is of the runs that had ended by then"
     looks = iter(range(1))
-    said = json.loads(sweep("bad.toml", "--seeds", "0..49", "--json").stdout)
-    assert (said["result"], said["exit"]) == ("fail", 130)
+    report = json.loads(sweep("bad.toml", "--seeds", "0..49", "--json").stdout)
+    assert (report["result"], report["exit"]) == ("fail", 130)
     looks = iter(range(0))
     monkeypatch.setattr(conductor, "blindness", BLINDNESS)
     early = sweep("own.toml")
     assert (early.exit_code, early.stderr.strip()) == (130, "umi-sim: interrupted: sweep: the canary")
 
 
-def test_where_no_file_can_be_written_failures_are_told_by_their_seeds() -> None:
+def test_where_no_file_can_be_written_failures_are_reported_by_their_seeds() -> None:
     Path(".umi-sim").write_text("")
     result = sweep("bad.toml", "--seeds", "1..2")
     assert result.exit_code == 1
@@ -367,7 +367,7 @@ def test_where_no_file_can_be_written_failures_are_told_by_their_seeds() -> None
     assert "  repeat   umi-sim run bad.toml --seed 1" in result.stdout
 
 
-def test_an_earlier_file_that_cannot_be_read_is_told() -> None:
+def test_an_earlier_file_that_cannot_be_read_is_reported() -> None:
     folder = Path(".umi-sim/ephemeral")
     folder.mkdir(parents=True)
     (folder / "x.json").write_text("{}")
@@ -377,8 +377,8 @@ def test_an_earlier_file_that_cannot_be_read_is_told() -> None:
 
 
 def test_what_was_reached_is_listed_by_row_and_last_what_never_was() -> None:
-    told = sweep("own.toml", "--seeds", "0", "--reached").stdout
-    met, _, never = told.partition("\nNEVER reached\n")
+    output = sweep("own.toml", "--seeds", "0", "--reached").stdout
+    met, _, never = output.partition("\nNEVER reached\n")
     assert re.search(r"^  reached  \d+ of \d+ workflow steps, \d+ of \d+ ", met, re.MULTILINE)
     assert re.search(r"^  recover\.head +ok \d+$", met, re.MULTILINE)
     assert re.search(r"^  recover\.head +timeout, unavailable, retried$", never, re.MULTILINE)

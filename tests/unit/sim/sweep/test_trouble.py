@@ -1,4 +1,4 @@
-"""Goal: what goes wrong around a sweep costs no verdict, no file of somebody else, and no exit code."""
+"""Goal: what goes wrong around a sweep costs no verdict, no file of another program, and no exit code."""
 
 import concurrent.futures
 import json
@@ -54,8 +54,8 @@ def test_a_file_of_something_else_is_left_alone(content: str) -> None:
 
 def test_a_chunk_that_was_cut_otherwise_is_not_run_again() -> None:
     assert sweep("own.toml", "--seeds", "0..4", "--resume", "done.jsonl").exit_code == 0
-    told = refused("sweep", "--jobs", "1", "own.toml", "--seeds", "0..6", "--resume", "done.jsonl")
-    assert "done.jsonl: the chunk of own.toml seed 0 has other seeds: go on with the same seeds" in told
+    message = refused("sweep", "--jobs", "1", "own.toml", "--seeds", "0..6", "--resume", "done.jsonl")
+    assert "done.jsonl: the chunk of own.toml seed 0 has other seeds: go on with the same seeds" in message
     assert umi("merge", "done.jsonl").exit_code == 0
 
 
@@ -82,7 +82,7 @@ def test_a_line_with_a_seed_file_that_is_none_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"runs": 0}, "its runs, and those that were lost, are not all of its seeds"),
         ({"found": {}}, "totals.found has wrong keys"),
@@ -90,14 +90,14 @@ def test_a_line_with_a_seed_file_that_is_none_is_refused(text: str) -> None:
         ({"step": 1}, "totals.step: unknown key; did you mean steps?"),
     ],
 )
-def test_a_line_that_contradicts_itself_is_refused(change: dict[str, Any], said: str) -> None:
+def test_a_line_that_contradicts_itself_is_refused(change: dict[str, Any], message: str) -> None:
     found_in("bad.toml", "1")
     line = json.loads(Path("found.jsonl").read_text())
     if "found" in change:
         change = {"found": {"f": next(iter(line["totals"]["found"].values()))}}
     line["totals"] |= change
     Path("found.jsonl").write_text(f"{json.dumps(line)}\n")
-    assert f"line 1: not a line of a sweep: {said}" in refused("merge", "found.jsonl")
+    assert f"line 1: not a line of a sweep: {message}" in refused("merge", "found.jsonl")
 
 
 def test_what_a_line_says_drives_no_terminal() -> None:
@@ -159,8 +159,8 @@ def test_the_first_failure_waits_for_a_chunk_before_it_that_was_lost(monkeypatch
 
 
 def test_a_chunk_that_ended_early_tells_the_seeds_that_were_run() -> None:
-    told = sweep("bad.toml", "--seeds", "1..9", "--stop-first").stdout
-    assert told.startswith("FAIL sweep of 1 scenario, seeds 1: 1 run, ")
+    output = sweep("bad.toml", "--seeds", "1..9", "--stop-first").stdout
+    assert output.startswith("FAIL sweep of 1 scenario, seeds 1: 1 run, ")
 
 
 def task() -> dict[str, Any]:
@@ -226,15 +226,15 @@ def test_a_run_without_an_end_is_run_again_before_it_is_believed(monkeypatch: py
 
     whole = work.ask_worker
     monkeypatch.setattr(work, "ask_worker", asked)
-    told = list[tuple[list[str], int]]()
+    reports = list[tuple[list[str], int]]()
     for limit, slow_count in (("time", 1), ("time", 2), ("memory", 1)):  # noqa: B007  # `asked` reads them
         looks = list[str]()
         totals = work.run_seed({**task(), "gate": False}, 1)
-        told.append(([found.kind for found in totals.found.values()], len(looks)))
-    assert told == [(["safety"], 2), (["timeout"], 2), (["timeout"], 1)]
+        reports.append(([found.kind for found in totals.found.values()], len(looks)))
+    assert reports == [(["safety"], 2), (["timeout"], 2), (["timeout"], 1)]
 
 
-def test_who_computes_for_too_long_is_stopped_whatever_it_catches() -> None:
+def test_a_computation_that_takes_too_long_is_stopped_whatever_it_catches() -> None:
     def catches_all() -> None:
         while True:
             try:
@@ -273,7 +273,7 @@ class Partly(Executor):
         return future
 
 
-def test_what_a_chunk_had_found_when_the_sweep_was_interrupted_is_told(
+def test_what_a_chunk_had_found_when_the_sweep_was_interrupted_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def wait(*_: Any, **__: Any) -> Any:
@@ -343,8 +343,8 @@ def ended_by_force() -> Path:
 
 def test_a_run_that_was_ended_by_force_is_never_taken_for_one_that_passes() -> None:
     path = ended_by_force()
-    told = f"{path}: its run was ended by force, so it holds no items: umi-sim replay --regenerate {path}"
-    assert told in refused("replay", path.as_posix())
+    message = f"{path}: its run was ended by force, so it holds no items: umi-sim replay --regenerate {path}"
+    assert message in refused("replay", path.as_posix())
     for _ in range(4):
         assert [kept.is_removed for kept in corpus.replay_kept()] == [False]
     assert path.exists()
@@ -361,7 +361,9 @@ def hits() -> list[int]:
     return [kept.seed.history.hits for kept in corpus.list_files(seed_file.EPHEMERAL) if kept.seed]
 
 
-def test_hits_that_nobody_could_write_down_are_counted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hits_that_could_not_be_written_are_counted_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """By a sweep that was killed before its end, or on another machine."""
     with monkeypatch.context() as killed:
         killed.setattr(failure_files.FailureFolder, "last", lambda self, totals: None)
@@ -387,19 +389,19 @@ def test_the_chunk_of_the_first_failure_is_kept_whole() -> None:
 def test_a_planted_bug_that_nothing_sees_is_no_pass() -> None:
     text = Path("bad.toml").read_text().replace("set = 2, get = 4, len = 1", "len = 1")
     Path("blind.toml").write_text(text)
-    told = sweep("blind.toml", "--seeds", "0..3")
-    assert told.exit_code == 4
-    assert ", planted bug get-alive-at-expiry not found\n" in told.stdout
-    lived = umi("run", "blind.toml", "--seed", "0")
-    assert lived.exit_code == 0
-    assert "  planted  get-alive-at-expiry, which this run does not show\n" in lived.stdout
+    result = sweep("blind.toml", "--seeds", "0..3")
+    assert result.exit_code == 4
+    assert ", planted bug get-alive-at-expiry not found\n" in result.stdout
+    alone = umi("run", "blind.toml", "--seed", "0")
+    assert alone.exit_code == 0
+    assert "  planted  get-alive-at-expiry, which this run does not show\n" in alone.stdout
 
 
-def test_an_earlier_failure_is_told_with_its_cause() -> None:
+def test_an_earlier_failure_is_reported_with_its_cause() -> None:
     sweep("bad.toml", "--seeds", "1..2")
     (path,) = seed_file.EPHEMERAL.glob("*.json")
-    told = sweep("bad.toml", "--seeds", "3").stdout
-    lines = told.splitlines()
+    output = sweep("bad.toml", "--seeds", "3").stdout
+    lines = output.splitlines()
     at = lines.index(f"           umi-sim replay {path.as_posix()}")
     assert lines[at + 1].startswith("             safety ttl-boundary (TTL-1): get 'a'")
     assert lines[at + 2] == "             it plants get-alive-at-expiry: remove it when you are done"
@@ -440,7 +442,7 @@ def test_nothing_that_was_run_keeps_no_promise() -> None:
 
 
 @pytest.mark.parametrize(("args", "status"), [(("run", "bad.toml", "--seed", "1"), 1), (("scenarios",), 0)])
-def test_who_stops_reading_changes_no_verdict(args: tuple[str, ...], status: int) -> None:
+def test_a_reader_that_stops_changes_no_verdict(args: tuple[str, ...], status: int) -> None:
     command = [sys.executable, "-P", "-m", "umi_sim", *args]
     around = {"PYTHONPATH": str(ROOT), "PATH": ""}
     with subprocess.Popen(command, env=around, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -454,13 +456,13 @@ def test_who_stops_reading_changes_no_verdict(args: tuple[str, ...], status: int
 
 
 def test_a_child_imports_what_this_process_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A umi_core that stands before the one beside umi_sim, as somebody has who tries an edit."""
+    """A umi_core that stands before the one beside umi_sim, as when trying an edit."""
     (tmp_path / "umi_core").mkdir()
     (tmp_path / "umi_core" / "__init__.py").write_text("")
     monkeypatch.syspath_prepend(str(tmp_path))
     command = [sys.executable, "-P", "-c", "import umi_core; print(umi_core.__file__)"]
-    told = subprocess.check_output(command, env=environment("plain"), cwd="/", text=True)
-    assert Path(told.strip()).parent == tmp_path / "umi_core"
+    output = subprocess.check_output(command, env=environment("plain"), cwd="/", text=True)
+    assert Path(output.strip()).parent == tmp_path / "umi_core"
 
 
 def test_what_a_terminal_sends_reaches_no_child() -> None:

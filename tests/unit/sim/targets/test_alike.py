@@ -1,4 +1,4 @@
-"""Goal: two implementations of one interface are told apart by answers, not by what contracts leave open."""
+"""Goal: implementations of one interface are distinguished by answers, not by what contracts leave open."""
 
 from functools import partial
 from typing import Any
@@ -67,7 +67,9 @@ def test_what_each_may_do_but_one_does_otherwise_is_a_difference(other: type[Ada
 
 
 @pytest.mark.parametrize(("one", "other"), [(Dict, Broken), (Broken, Dict)])
-def test_whoever_breaks_his_contract_is_told_as_that(one: type[Adapter], other: type[Adapter]) -> None:
+def test_a_subject_that_breaks_its_contract_is_reported_as_such(
+    one: type[Adapter], other: type[Adapter]
+) -> None:
     assert compared(one, other).rule == "answer"
 
 
@@ -79,11 +81,11 @@ class Few(Kv):
         return MISSING
 
 
-@pytest.mark.parametrize(("other", "told"), [
+@pytest.mark.parametrize(("other", "message"), [
     (Lists, "of two contracts, kv and sessions"), (Few, "put takes ns, key, value, ttl, and key, value"),
 ])  # fmt: skip
-def test_what_cannot_be_compared_is_refused(other: type[Adapter], told: str) -> None:
-    with pytest.raises(BadAdapter, match=told):
+def test_what_cannot_be_compared_is_refused(other: type[Adapter], message: str) -> None:
+    with pytest.raises(BadAdapter, match=message):
         check_same_interface(Dict, other)
 
 

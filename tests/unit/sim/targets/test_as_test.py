@@ -16,11 +16,11 @@ def test_a_test_of_an_adapter_tells_what_was_found(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(PopReadsThenDeletes.pytest(seconds=20)).run(result)
-    ((test, told),) = result.failures
+    ((test, message),) = result.failures
     assert test.id() == "tests.sessions_store.TestPopReadsThenDeletes.test_keeps_its_contract"
-    assert "FAIL tests.sessions_store:PopReadsThenDeletes at-once: pop+pop" in told
+    assert "FAIL tests.sessions_store:PopReadsThenDeletes at-once: pop+pop" in message
     (file,) = (tmp_path / ".umi-sim/targets").iterdir()
-    assert f"--replay {file.relative_to(tmp_path)}" in told
+    assert f"--replay {file.relative_to(tmp_path)}" in message
 
 
 def test_what_was_found_before_is_run_first(tmp_path: Path) -> None:
@@ -29,8 +29,8 @@ def test_what_was_found_before_is_run_first(tmp_path: Path) -> None:
     broken = run(PopReadsThenDeletes, items)
     path = seed_files.write(Mended, "elsewhere.test_as_test:Mended", broken, tmp_path)
     assert failure_of(Mended, 0, tmp_path) == ""
-    told = failure_of(type("Mended", (PopReadsThenDeletes,), {}), 0, tmp_path)
-    assert "as recorded, answer by answer" in told
+    message = failure_of(type("Mended", (PopReadsThenDeletes,), {}), 0, tmp_path)
+    assert "as recorded, answer by answer" in message
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -55,15 +55,15 @@ def test_a_store_that_keeps_another_number_is_found(store: type[Adapter], hint: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("store", "told"), UNDECLARED)
-def test_a_bound_that_is_not_declared_is_named(store: type[Adapter], told: str) -> None:
+@pytest.mark.parametrize(("store", "message"), UNDECLARED)
+def test_a_bound_that_is_not_declared_is_named(store: type[Adapter], message: str) -> None:
     found = hunt(store, range(60))
     assert found.small is not None
     assert found.small.broken is not None
     assert (found.small.broken.rule, found.small.broken.anomaly) == ("answer", "undeclared bound")
     report = of_hunt("mine:Mine", found, "FILE")
-    assert told in " ".join(str(report).split())
-    assert told in found.small.broken.hint
+    assert message in " ".join(str(report).split())
+    assert message in found.small.broken.hint
 
 
 def check(maxsize: int, evicts: str, *steps: tuple[str, dict[str, Any], object]) -> list[bool]:

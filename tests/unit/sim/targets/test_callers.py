@@ -47,7 +47,7 @@ class SharesUnpromised(Shares):
 
 
 class Rounds(Shares):
-    """Keeps whole seconds of a time to live that is told in milliseconds."""
+    """Keeps whole seconds of a time to live that is given in milliseconds."""
 
     copies = False
 
@@ -111,7 +111,7 @@ class Forgets(SharesUnpromised):
         return find()
 
 
-def test_a_forgotten_await_is_told_in_one_line() -> None:
+def test_a_forgotten_await_is_reported_in_one_line() -> None:
     with pytest.raises(BadAdapter, match=r"Forgets.get: returned a coroutine: is an `await` missing\?$"):
         hunt(Forgets, range(3))
 
@@ -128,5 +128,5 @@ class Sweeps(SharesUnpromised):
         self.sweeper.join()
 
 
-def test_a_thread_that_was_begun_with_the_store_is_told() -> None:
+def test_a_thread_that_was_begun_with_the_store_is_reported() -> None:
     assert hunt(Sweeps, range(2)).threads == ("make",)

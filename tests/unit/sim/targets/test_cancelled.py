@@ -70,8 +70,8 @@ def test_the_report_says_which_write_was_done_by_one_answer_alone() -> None:
     broken = run(stores.DatabaseAfterCache, items).broken
     assert broken is not None
     assert (broken.rule, broken.anomaly) == ("cancel-split", "stale read")
-    told = f"by one answer {CHANGE}, which was cut off, was done, and by another not"
-    assert broken.allowed == f"'v1'; {told}"
+    states = f"by one answer {CHANGE}, which was cut off, was done, and by another not"
+    assert broken.allowed == f"'v1'; {states}"
 
 
 def test_a_later_write_decides_what_was_undecided() -> None:

@@ -145,7 +145,7 @@ def store() -> type[LosesNowAndThen]:
     return type("LosesNowAndThen", (LosesNowAndThen,), {"numbers": count(), "__module__": __name__})
 
 
-def test_a_failure_that_does_not_recur_is_told_and_never_kept(
+def test_a_failure_that_does_not_recur_is_reported_and_not_saved(
     store: type[LosesNowAndThen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -158,9 +158,9 @@ def test_a_failure_that_does_not_recur_is_told_and_never_kept(
     assert report.exit_code == 1
     assert "--replay" not in "\n".join(laid_out(report))
     assert report.value is not None
-    told = json.loads(json.dumps(report.value()))
-    assert (told["result"], told["saved"]) == ("fail", "")
-    assert len(told["did_not_recur"]) == len(found.not_recurring)
+    report_json = json.loads(json.dumps(report.value()))
+    assert (report_json["result"], report_json["saved"]) == ("fail", "")
+    assert len(report_json["did_not_recur"]) == len(found.not_recurring)
     monkeypatch.setattr(store, "numbers", count())
     assert LIMIT in " ".join(failure_of(store, 2, tmp_path).split())
     assert [*tmp_path.iterdir()] == []

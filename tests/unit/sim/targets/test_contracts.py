@@ -14,7 +14,7 @@ from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
 
 Values = Mapping[str, Any]
-SILENT = ("sweep", "version", "drain")  # that it does nothing is seen by nobody, or by others
+SILENT = ("sweep", "version", "drain")  # without effect they are not detected here, or by other operations
 
 
 class Dict(Kv):
@@ -98,8 +98,8 @@ class Dict(Kv):
         return len(self._alive(ns))
 
     def scan(self, ns: str, limit: int, cursor: str | None = None) -> tuple[list[str], str | None]:
-        left = sorted(key for key in self._alive(ns) if cursor is None or key > cursor)
-        return left[:limit], left[limit - 1] if len(left) > limit else None
+        keys = sorted(key for key in self._alive(ns) if cursor is None or key > cursor)
+        return keys[:limit], keys[limit - 1] if len(keys) > limit else None
 
 
 class Stale(Exception):
@@ -266,7 +266,7 @@ class Approximate(Notes):
 
 
 class Stripped(Notes):
-    """Whoever has blanks around his name is the same user."""
+    """A user name with blanks around it is the same user."""
 
     scope_ids = "stripped"
 

@@ -1,4 +1,4 @@
-"""Goal: what a class declares is what is tested; a name or value that nobody reads is refused in one line."""
+"""Goal: what a class declares is what is tested; a name or value that is not read is refused in one line."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ def method(self: Adapter) -> None:
 
 
 class Foreign:
-    """A store that somebody inherits from: its methods are its own affair."""
+    """A store that an adapter inherits from: its methods are its own affair."""
 
     def ping(self) -> None:
         pass
@@ -47,7 +47,7 @@ def test_an_adapter_that_says_what_is_read_is_taken(store: type[Kv]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         ({"set": method}, "Mine.set: is no operation of kv; begin the names of helpers with _"),
         ({"remove": method}, "Mine.remove: is no operation of kv; did you mean delete? Begin the names of"),
@@ -81,10 +81,10 @@ def test_an_adapter_that_says_what_is_read_is_taken(store: type[Kv]) -> None:
         ({"outside": None}, "Mine.outside: is None, expected no value here"),
     ],
 )
-def test_what_nobody_can_mean_is_refused(body: dict[str, object], told: str) -> None:
+def test_a_meaningless_declaration_is_refused(body: dict[str, object], message: str) -> None:
     with pytest.raises(BadAdapter) as refused:
         check_declared(type("Mine", (Mine,), body))
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.slow
@@ -96,11 +96,11 @@ def test_each_attribute_of_another_type_is_one_line(base: type[Adapter], value: 
     names = [name for name in (*attributes, *base.contract.settings) if not name.startswith("_")]
     assert {"durable", "known", "contract", "folder", "make", "add"} <= {*names}
     for name in names:
-        told = refusal_of(type("Mine", (base,), {name: value}))
+        message = refusal_of(type("Mine", (base,), {name: value}))
         if is_right(base, name, value):
-            assert told == ""
+            assert message == ""
         else:
-            assert re.fullmatch(rf"Mine\.{name}: is (.*, expected .*|no operation of .*)", told)
+            assert re.fullmatch(rf"Mine\.{name}: is (.*, expected .*|no operation of .*)", message)
 
 
 def is_right(base: type[Adapter], name: str, value: object) -> bool:
@@ -113,7 +113,7 @@ def is_right(base: type[Adapter], name: str, value: object) -> bool:
 
 
 def refusal_of(adapter: type[Adapter]) -> str:
-    """What is said of an adapter that cannot be run; empty if it can."""
+    """Return the refusal of an adapter that cannot be run; empty if it can."""
     try:
         hunt(adapter, range(2))
     except BadAdapter as error:
@@ -140,7 +140,7 @@ WHOLE: dict[type[Adapter], type[Adapter]] = {Kv: Dict, Sessions: Lists, MemorySt
 
 
 @pytest.mark.parametrize(
-    ("base", "names", "told"),
+    ("base", "names", "message"),
     [
         (Kv, ("make", "get"), "nothing can be written to it, so nothing could be lost: add one of put"),
         (Sessions, ("make", "get", "clear"), "add one of add, append, put_state"),
@@ -148,11 +148,11 @@ WHOLE: dict[type[Adapter], type[Adapter]] = {Kv: Dict, Sessions: Lists, MemorySt
     ],
 )
 def test_a_store_that_nothing_can_be_seen_of_is_refused(
-    base: type[Adapter], names: tuple[str, ...], told: str
+    base: type[Adapter], names: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(BadAdapter) as refused:
         check_judged(type("Mine", (base,), {name: getattr(WHOLE[base], name) for name in names}))
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 class Unopened(Mine):
@@ -169,8 +169,8 @@ class Unmade(Mine):
 def test_a_store_that_cannot_be_opened_is_no_broken_promise(store: type[Kv], name: str) -> None:
     with pytest.raises(BadAdapter) as refused:
         run(store, ())
-    told = str(refused.value)
-    assert told.startswith(
+    message = str(refused.value)
+    assert message.startswith(
         f"{store.__name__}.{name}: raised OSError: no such server (test_declarations.py, line "
     )
 

@@ -52,7 +52,7 @@ def test_a_store_that_relies_on_its_writes_is_found(store: type[Kv], rule: str) 
 
 
 @pytest.mark.parametrize(
-    ("kind", "part", "told"),
+    ("kind", "part", "answer"),
     [
         ("crash_in", 0, "died, with 0 of 11 bytes written to rows.json"),
         ("crash_in", 40, "died, with 4 of 11 bytes written to rows.json"),
@@ -61,9 +61,9 @@ def test_a_store_that_relies_on_its_writes_is_found(store: type[Kv], rule: str) 
         ("fail", 40, "No space left on device: 'FOLDER/0/rows.json'\", with 4 of 11 bytes written"),
     ],
 )
-def test_the_report_says_how_much_was_written(kind: str, part: int, told: str) -> None:
+def test_the_report_says_how_much_was_written(kind: str, part: int, answer: str) -> None:
     verdict = run(InPlace, (Item(kind, (PUT,), 1, "write", part),))
-    assert told in verdict.steps[0].told
+    assert answer in verdict.steps[0].told
     assert (verdict.broken is None) == (kind == "fail" or part == 100)
 
 
@@ -199,10 +199,10 @@ def test_a_full_disk_takes_a_part_and_then_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "abcd"
 
 
-@pytest.mark.parametrize(("part", "left", "told"), [(0, "abcd", "file not cut to 1 bytes"),
+@pytest.mark.parametrize(("part", "content", "answer"), [(0, "abcd", "file not cut to 1 bytes"),
                                                     (100, "a", "file cut to 1 bytes")])  # fmt: skip
 def test_a_process_dies_before_or_after_a_file_is_cut(
-    tmp_path: Path, part: int, left: str, told: str
+    tmp_path: Path, part: int, content: str, answer: str
 ) -> None:
     def die(_: Exception) -> None:
         raise faults.Killed
@@ -214,8 +214,8 @@ def test_a_process_dies_before_or_after_a_file_is_cut(
         sites.arm("truncate", 1, die, part)
         with pytest.raises(faults.Killed):
             os.truncate(path, 1)
-        assert sites.told == told
-    assert path.read_text() == left
+        assert sites.told == answer
+    assert path.read_text() == content
 
 
 def test_everything_is_as_before_afterwards(tmp_path: Path) -> None:

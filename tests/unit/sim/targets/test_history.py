@@ -36,7 +36,7 @@ def answer_of(event: HistoryEvent) -> object:
     return "..." if event.type == "invoke" else event.error or event.value
 
 
-def told(adapter: type[Adapter], *items: Item) -> Sequence[str]:
+def list_history(adapter: type[Adapter], *items: Item) -> Sequence[str]:
     """Return the history of these items, an event a line: process, type, name, and an answer or an error."""
     return [
         f"{event.process} {event.type} {event.f} {answer_of(event)}"
@@ -46,7 +46,7 @@ def told(adapter: type[Adapter], *items: Item) -> Sequence[str]:
 
 def test_requests_at_once_overlap_and_others_follow_one_another() -> None:
     at_once = Item("at_once", (PUT, GET), 1)
-    assert told(LocksUpdates, at_once, Item("op", (GET,))) == [
+    assert list_history(LocksUpdates, at_once, Item("op", (GET,))) == [
         "0 invoke put ...", "1 invoke get ...", "0 ok put None", "1 ok get None",
         "0 invoke get ...", "0 ok get v1",
     ]  # fmt: skip
@@ -54,7 +54,8 @@ def test_requests_at_once_overlap_and_others_follow_one_another() -> None:
 
 def test_what_was_cut_off_may_have_happened_and_what_failed_has_not() -> None:
     fail = Item("fail", (PUT,), 1, "commit")
-    assert told(LocksUpdates, Item("cancel", (PUT,), 1), fail, Item("crash_in", (PUT,), 1, "commit")) == [
+    cancel, crash = Item("cancel", (PUT,), 1), Item("crash_in", (PUT,), 1, "commit")
+    assert list_history(LocksUpdates, cancel, fail, crash) == [
         "0 invoke put ...", "0 info put CancelledError: ''",
         "1 invoke put ...", "1 fail put OperationalError: 'database is locked'",
         "1 invoke put ...", "1 info put Killed: ''", "nemesis info crash None",
@@ -65,7 +66,7 @@ def test_a_scan_lasts_from_its_first_page_to_its_last() -> None:
     puts = [Item("op", (ContractOp("put", {"key": key, "value": 1}),)) for key in "abc"]
     scan = ContractOp("scan", {"limit": 2})
     paged = Item("paged", (scan, ContractOp("get", {"key": "a"}), ContractOp("get", {"key": "b"})))
-    assert told(Pages, *puts, paged)[6:] == [
+    assert list_history(Pages, *puts, paged)[6:] == [
         "0 invoke scan ...", "1 invoke get ...", "1 ok get 1", "1 invoke get ...", "1 ok get 1",
         "0 ok scan ['a', 'b', 'c']",
     ]  # fmt: skip

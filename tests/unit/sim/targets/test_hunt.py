@@ -1,4 +1,4 @@
-"""Stores of nobody's with planted bugs are found out, and one without is left alone."""
+"""Made-up stores with planted bugs are detected, and one without is left alone."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ def hunt_once(store: type[Adapter]) -> Hunt:
 
 
 @pytest.mark.parametrize("store", PLANTED)
-def test_a_planted_bug_is_found_and_told_in_three_items(store: type[Store]) -> None:
+def test_a_planted_bug_is_found_and_reported_in_three_items(store: type[Store]) -> None:
     small = hunt_once(store).small
     assert small is not None
     assert small.broken is not None
@@ -47,15 +47,15 @@ def test_a_planted_bug_is_found_and_told_in_three_items(store: type[Store]) -> N
 
 
 @pytest.mark.parametrize("store", PLANTED)
-def test_what_a_failure_needs_is_told_item_by_item(store: type[Store]) -> None:
+def test_what_a_failure_needs_is_listed_item_by_item(store: type[Store]) -> None:
     finding = hunt_once(store).findings[0]
     changes = {
         "op": "without it", "advance": "without it", "at_once": "one after the other",
         "fail": "without the failure", "crash_in": "without the crash",
     }  # fmt: skip
-    told = [(item, changes[item.kind], "passes") for item in finding.small.items]
+    items = [(item, changes[item.kind], "passes") for item in finding.small.items]
     # Alone in a run, an item cannot be left out: nothing would be asked.
-    assert list(finding.needed) == [each for each in told if len(told) > 1 or each[1] != "without it"]
+    assert list(finding.needed) == [each for each in items if len(items) > 1 or each[1] != "without it"]
 
 
 def test_what_is_not_needed_fails_without_it_as_well() -> None:
@@ -254,13 +254,13 @@ def test_what_is_shrunk_fails_alike() -> None:
 
 
 def test_arguments_are_shrunk_to_what_is_needed() -> None:
-    replies = [{"role": "user", "content": f"v{number}"} for number in range(3)]
-    add = Item("op", (ContractOp("add", {"session": "a", "items": replies}),))
+    messages = [{"role": "user", "content": f"v{number}"} for number in range(3)]
+    add = Item("op", (ContractOp("add", {"session": "a", "items": messages}),))
     clear = Item("fail", (ContractOp("clear", {"session": "a"}),), 1, "commit")
     get = Item("op", (ContractOp("get", {"session": "a", "limit": 100}),))
     small = shrink(ClearSwallows, run(ClearSwallows, (add, get, clear, get)))
     given = [op.args for item in small.items for op in item.ops]
-    assert given == [{"session": "a", "items": replies[:1]}, {"session": "a"}, {"session": "a"}]
+    assert given == [{"session": "a", "items": messages[:1]}, {"session": "a"}, {"session": "a"}]
 
 
 class ComputesForEver(Kv):

@@ -46,7 +46,7 @@ def at_once(*pauses: int, ops: Sequence[ContractOp] = BOTH) -> Item:
     return Item("at_once", tuple(ops), pauses=pauses)
 
 
-def said(verdict: TargetVerdict) -> list[str]:
+def list_answers(verdict: TargetVerdict) -> list[str]:
     assert verdict.broken is None, verdict.broken
     return [step.told for step in verdict.steps]
 
@@ -81,8 +81,8 @@ def test_a_job_that_is_alone_with_what_it_changes_loses_nothing(store: type[Adap
 
 
 @pytest.mark.parametrize("store", LOSING)
-def test_a_job_pauses_only_where_it_is_told_to(store: type[Adapter]) -> None:
-    assert said(run(store, (at_once(), Item("op", (GET,))))) == ["1; 2", "2"]
+def test_a_job_pauses_only_where_its_item_says_so(store: type[Adapter]) -> None:
+    assert list_answers(run(store, (at_once(), Item("op", (GET,))))) == ["1; 2", "2"]
     outcomes = [run(store, (at_once(point),)) for point in range(1, 12)]
     lost = [verdict.broken for verdict in outcomes if verdict.broken]
     assert lost
@@ -264,7 +264,7 @@ class ForTheLoop(Waits):
 @pytest.mark.parametrize("pauses", [(), (1,), (2,), (1, 1, 1)])
 def test_a_job_that_waits_lets_the_others_go_on(store: type[Waits], pauses: tuple[int, ...]) -> None:
     item = at_once(*pauses, ops=(GET, PUT))
-    assert said(run(store, (item,))) == ["'v'; None"]
+    assert list_answers(run(store, (item,))) == ["'v'; None"]
 
 
 class ForNothing(Waits):
@@ -302,7 +302,7 @@ class ComputesForEver(Waits):
 
 
 @pytest.mark.parametrize(
-    ("store", "item", "told"),
+    ("store", "item", "got"),
     [
         (ForNothing, Item("op", (GET,)), "waits for something that never happens"),
         (OutOfItsThread, Item("op", (GET,)), "waits for something that never happens"),
@@ -310,11 +310,11 @@ class ComputesForEver(Waits):
         (ComputesForEver, at_once(1, ops=(GET, PUT)), "computes for seconds, and does not end"),
     ],
 )
-def test_what_nothing_wakes_hangs_in_the_report_alone(store: type[Waits], item: Item, told: str) -> None:
+def test_what_nothing_wakes_hangs_in_the_report_alone(store: type[Waits], item: Item, got: str) -> None:
     thread_count = _count()
     broken = run(store, (item,), seconds=0.3).broken
     assert broken is not None
-    assert (broken.rule, broken.got) == ("hang", told)
+    assert (broken.rule, broken.got) == ("hang", got)
     assert _count() == thread_count
 
 
@@ -440,7 +440,7 @@ def test_an_executor_ends_its_jobs_and_takes_no_more(kind: type[Executor]) -> No
 
     seen: list[str] = []
     verdict = run(Ends, (Item("op", (PUT,)),))
-    assert (said(verdict), seen) == (["None"], [*"abce"])
+    assert (list_answers(verdict), seen) == (["None"], [*"abce"])
     assert (verdict.jobs.count, verdict.threads) == (8, ())
 
 
@@ -462,7 +462,7 @@ def test_an_executor_without_a_limit_has_one_size_on_every_machine(
     sizes: list[int] = []
     monkeypatch.setattr(os, "cpu_count", lambda: processor_count)
     verdict = run(Sizes, (Item("op", (PUT,)),))
-    assert (said(verdict), sizes) == (["None"], [32, 32, 3])
+    assert (list_answers(verdict), sizes) == (["None"], [32, 32, 3])
     assert os.cpu_count() == processor_count
 
 
@@ -515,7 +515,7 @@ def test_a_job_that_computes_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) 
                 pass
             return MISSING
 
-    assert said(run(Computes, (Item("op", (GET,)),))) == ["nothing"]
+    assert list_answers(run(Computes, (Item("op", (GET,)),))) == ["nothing"]
 
 
 def test_a_lock_that_another_thread_has_stays() -> None:
@@ -564,7 +564,7 @@ def test_a_thread_of_the_store_itself_has_a_moment_to_answer(monkeypatch: pytest
             answers.put(MISSING)
 
     for store in (ByOwnThread, ByTheNext):
-        assert said(run(store, (Item("op", (GET,)),))) == ["nothing"]
+        assert list_answers(run(store, (Item("op", (GET,)),))) == ["nothing"]
     monkeypatch.setattr(loop, "MOMENTS_MAX", 3)
     with (hidden := allocate_lock()), pytest.raises(BadAdapter, match="waits for its thread"):
         run(Never, (Item("op", (GET,)),))
@@ -611,7 +611,7 @@ def test_what_belongs_to_a_thread_does_not_belong_to_another() -> None:
     broken = run(Bound, (Item("op", (GET,)),)).broken
     assert broken is not None
     assert broken.error == "ProgrammingError"
-    assert said(run(ByThread, (Item("op", (INCR,)),) * 3)) == ["1", "2", "3"]
+    assert list_answers(run(ByThread, (Item("op", (INCR,)),) * 3)) == ["1", "2", "3"]
     assert run(ByThread, (at_once(1),)).broken is not None
 
 
@@ -774,7 +774,7 @@ def test_a_statement_goes_on_when_the_other_transaction_has_ended(store: type[Fr
     store.waited.clear()
     for number, point in product(range(6), range(1, 6)):
         verdict = run(store, (Item("at_once", (INCR, GET), number, pauses=(point,)),))
-        assert said(verdict) == ["1; nothing"]
+        assert list_answers(verdict) == ["1; nothing"]
     assert set(store.waited) == {0}
 
 
@@ -865,7 +865,7 @@ def test_what_fails_in_a_job_fails_as_elsewhere(kind: str, site: str) -> None:
     verdict = run(Immediate, items)
     failed = "disk I/O error" if site == "statement" else "database is locked"
     assert (failed if kind == "fail" else "died") in verdict.steps[1].told
-    assert said(verdict)[2] == "1"
+    assert list_answers(verdict)[2] == "1"
 
 
 class Forgets(InSqlite):
@@ -907,7 +907,7 @@ def test_a_cancelled_operation_leaves_its_job_to_the_end() -> None:
     seen: list[tuple[bool, object]] = []
     for steps, point in product(range(1, 9), range(1, 4)):
         verdict = run(Cancelled, (Item("cancel", (INCR,), steps, pauses=(point,)), Item("op", (GET,))))
-        assert said(verdict)[1] in ("1", "nothing")
+        assert list_answers(verdict)[1] in ("1", "nothing")
     assert (True, MISSING) in seen
 
 

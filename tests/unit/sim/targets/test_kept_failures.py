@@ -129,7 +129,7 @@ def test_the_same_failure_has_one_file_whatever_the_seed(tmp_path: Path) -> None
     assert len([*tmp_path.iterdir()]) == 1
 
 
-def test_what_somebody_has_edited_is_not_replaced(tmp_path: Path) -> None:
+def test_a_file_that_was_edited_by_hand_is_not_replaced(tmp_path: Path) -> None:
     verdict = small(SwallowsEmpty)
     path = seed_files.write(SwallowsEmpty, "one:Mine", verdict, tmp_path)
     path.write_text("mine now")

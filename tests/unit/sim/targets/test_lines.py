@@ -50,21 +50,21 @@ def op(name: str, **args: object) -> Item:
 PUT, GET = op("put", key="a", value=1, ttl=1_500), op("get", key="a")
 
 
-def told(store: type[Adapter], items: Sequence[Item]) -> list[str]:
+def list_lines(store: type[Adapter], items: Sequence[Item]) -> list[str]:
     return [*lines_of(store, run(store, items))]
 
 
-def test_a_time_is_told_as_the_method_got_it_and_an_error_that_means_missing_as_well() -> None:
+def test_a_time_is_printed_as_the_method_got_it_and_an_error_that_means_missing_as_well() -> None:
     got = "raised KeyError('a'), taken for: not there"
-    assert told(Seconds, (PUT, GET)) == [
+    assert list_lines(Seconds, (PUT, GET)) == [
         "put(key='a', value=1, ttl=1.5)  ->  None", f"get(key='a')  ->  {got}",
     ]  # fmt: skip
-    assert told(Milliseconds, (PUT,)) == ["put(key='a', value=1, ttl_ms=1500)  ->  None"]
+    assert list_lines(Milliseconds, (PUT,)) == ["put(key='a', value=1, ttl_ms=1500)  ->  None"]
     verdict = run(Seconds, (PUT, GET))
     assert verdict.broken is not None
     assert (verdict.broken.got, verdict.broken.allowed) == (got, "1")
     assert "put(key='a', value=1, ttl=1.5)" in script_of(Seconds, verdict)
-    assert "ttl=1500" in str(verdict.steps[0].item)  # the trace says what it has always said
+    assert "ttl=1500" in str(verdict.steps[0].item)  # the trace is as it has always been
 
 
 class Deletes(Kv):
@@ -83,7 +83,7 @@ class Deletes(Kv):
         return False
 
 
-def test_expected_is_said_in_words_of_python() -> None:
+def test_the_expected_value_is_printed_as_python() -> None:
     found = [run(Deletes, (op("put", key="a", value=1), op(name, key="a"))).broken for name in ("has", "get")]
     assert [(each.got, each.allowed) for each in found if each] == [("False", "True"), ("MISSING", "1")]
     undone = run(Deletes, (op("has", key="a"), op("get", key="b")))
@@ -119,7 +119,7 @@ def report(store: type[Adapter]) -> str:
     return " ".join(" ".join(laid_out(of_hunt("mine:Mine", found, ""))).split())
 
 
-def test_what_a_run_cannot_see_is_told() -> None:
+def test_what_a_run_cannot_see_is_reported() -> None:
     start = threading.Thread.start
     assert re.search(r"\d+ jobs of executors, which paused 0 times while others went on", report(Jobs))
     assert "`get` began threads" in report(Threads)
@@ -168,9 +168,9 @@ def test_the_first_line_says_that_races_within_jobs_were_not_explored(
         assert int(limit[1]) == found.jobs.whole_count > 0
         assert "every promise kept" not in "\n".join(laid_out(report))
         assert report.value is not None
-        told = report.value()
-        assert told["jobs"] == job_count
-        assert LIMIT.search(told["not_explored"][0])
+        fields = report.value()
+        assert fields["jobs"] == job_count
+        assert LIMIT.search(fields["not_explored"][0])
     assert "line_by_line = True" in "\n".join(laid_out(reports[0]))
     plain = hunt(type("Plain", (Seconds,), {"put": Deletes.put}), range(3))
     assert "every promise kept" in of_hunt("mine:Mine", plain, "").head
@@ -201,7 +201,7 @@ def test_a_replay_a_page_and_a_test_say_it_too(tmp_path: Path) -> None:
         assert run_both(one, other, verdict.items).jobs.whole_count == 1
 
 
-def test_that_nothing_fails_is_told_where_it_was_asked_for() -> None:
+def test_a_pass_is_reported_where_a_failure_was_asked_for() -> None:
     assert "fails = () asks for none" in report(type("Quiet", (Seconds,), {"fails": ()}))
     assert "asks for none" not in report(Seconds)
 
@@ -218,7 +218,7 @@ class Loses(Deletes):
         return 0
 
 
-def test_what_needs_no_restart_is_told_as_the_plainer_promise() -> None:
+def test_a_failure_without_a_restart_is_reported_as_the_plainer_promise() -> None:
     put = op("put", key="a", value=1)
     lost = run(Loses, (put, Item("reopen"), op("count")))
     assert lost.broken is not None

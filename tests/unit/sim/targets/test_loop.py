@@ -16,7 +16,7 @@ from umi_sim.targets.life import run
 
 
 class Later(Kv):
-    """Whoever waits may go; two jobs in a row go on in an executor, and then it is written."""
+    """A waiting task may go; two jobs in a row go on in an executor, and then it is written."""
 
     def make(self) -> None:
         self.rows: dict[str, object] = {}
@@ -84,11 +84,11 @@ def put_for(key: str, ms: int) -> Item:
     return Item("op", (ContractOp("put", {"key": key, "value": "v", "ttl": ms}),))
 
 
-@pytest.mark.parametrize(("ms", "left"), [(999, "'v'"), (1_000, "None"), (5_000, "None")])
-def test_a_timer_runs_when_its_time_comes_though_nothing_is_asked_then(ms: int, left: str) -> None:
+@pytest.mark.parametrize(("ms", "answer"), [(999, "'v'"), (1_000, "None"), (5_000, "None")])
+def test_a_timer_runs_when_its_time_comes_though_nothing_is_asked_then(ms: int, answer: str) -> None:
     get = Item("op", (ContractOp("get", {"key": "a"}),))
     verdict = run(Timed, (put_for("a", 1_000), Item("advance", number=ms), get))
-    assert (verdict.broken, verdict.steps[-1].told) == (None, left)
+    assert (verdict.broken, verdict.steps[-1].told) == (None, answer)
 
 
 def test_timers_run_at_their_own_times_and_end_with_their_process() -> None:
@@ -164,7 +164,7 @@ def test_a_store_that_needs_sockets_is_refused_whatever_happens(item: Item) -> N
 
 
 class Loses(Kv):
-    """What it puts refers to itself, and to nobody else."""
+    """Its value refers to itself, and to nothing else."""
 
     def make(self) -> None:
         self.ended: list[str] = []

@@ -1,4 +1,4 @@
-"""A store that makes its ids is judged although some of them were never told, or come again."""
+"""A store that makes its ids is judged although some of them were never returned, or come again."""
 
 import asyncio
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Notes(MemoryStore):
 
 
 class Hashes(Notes):
-    """Ids follow from what is said, so what is told again after it was deleted has its old id."""
+    """Ids follow from content, so an item that is added again after a delete has its old id."""
 
     dedupes = True
 
@@ -53,7 +53,7 @@ class Hashes(Notes):
 
 
 class Forgetful(Notes):
-    """Cut off, it leaves a note that nobody can delete."""
+    """Cut off, it leaves a note that cannot be deleted."""
 
     async def delete(self, id: str) -> bool:
         return id != "n1" and await super().delete(id)
@@ -76,10 +76,10 @@ def test_what_was_cut_off_is_known_again_by_its_text() -> None:
     cut_off = Item("cancel", (add("m1", "tea"),), 1)
     items = (Item("op", (add("m0", "milk"),)), cut_off, get, LIST, get, delete, LIST)
     verdict = run(Notes, items)
-    told = [step.told for step in verdict.steps]
+    answers = [step.told for step in verdict.steps]
     assert verdict.broken is None
-    assert told[2] == "not asked: the add of m1 gave no id"
-    assert told[3:] == ["[['m0', 'milk'], ['m1', 'tea']]", "'tea'", "True", "[['m0', 'milk']]"]
+    assert answers[2] == "not asked: the add of m1 gave no id"
+    assert answers[3:] == ["[['m0', 'milk'], ['m1', 'tea']]", "'tea'", "True", "[['m0', 'milk']]"]
     case = [("", *item.call) for item in (cut_off, get)]
     assert replay(Notes, case, 0)[-1] == "      not asked: the add of m1 gave no id"
     assert run(Notes, (cut_off, LIST, delete, LIST)).broken is None
@@ -96,15 +96,15 @@ def test_what_was_deleted_and_comes_again_may_have_its_old_id() -> None:
     assert verdict.steps[-1].told == "[['m0', 'tea']]"
 
 
-def test_what_was_cut_off_and_is_told_again_has_the_new_name() -> None:
-    """Nobody was told the first one; a store that dedupes gives its id, which is then that of the second."""
+def test_what_was_cut_off_and_is_added_again_has_the_new_name() -> None:
+    """The first id was not returned; a store that dedupes gives its id, which is then that of the second."""
     cut_off, again = Item("cancel", (add("m1", "tea"),), 1), Item("op", (add("m2", "tea"),))
     verdict = run(Hashes, (cut_off, again, LIST, Item("op", (ContractOp("delete", {"id": "m2"}),)), LIST))
     assert verdict.broken is None
     assert [step.told for step in verdict.steps][1:] == ["'m2'", "[['m2', 'tea']]", "True", "[]"]
 
 
-def test_what_was_told_keeps_its_name_where_a_store_dedupes() -> None:
+def test_what_was_added_keeps_its_name_where_a_store_dedupes() -> None:
     class Renames(Notes):
         """It says that it dedupes, and makes a new note of what it knows."""
 

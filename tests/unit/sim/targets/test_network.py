@@ -73,7 +73,7 @@ class Caches(Remote):
 
 
 class Swallows(Remote):
-    """Whoever puts is not told that nothing was sent."""
+    """The caller of put does not learn that nothing was sent."""
 
     def put(self, key: str, value: str) -> None:
         with suppress(httpx.ConnectError):

@@ -43,8 +43,8 @@ def here(own_folder: Path) -> None:
 
 def test_each_item_stands_in_its_lanes_without_the_store() -> None:
     data = page_of(written())
-    told = [[(arrow[2], arrow[3]) for arrow in step[5]] for step in data["steps"]]
-    assert told == [
+    arrows = [[(arrow[2], arrow[3]) for arrow in step[5]] for step in data["steps"]]
+    assert arrows == [
         [("request", "add(session='a', items=[])"), ("reply", "None")],
         [("clock", "1000 ms pass")],
         [("request", "pop(session='a')"), ("fault", "the process dies at commit 0"), ("reply", "died")],
@@ -78,13 +78,13 @@ def test_a_file_that_is_no_run_is_one_line() -> None:
 
 
 def test_show_tells_what_a_file_records() -> None:
-    told = " ".join(umi("show", written()).stdout.split())
-    assert told.startswith(
+    output = " ".join(umi("show", written()).stdout.split())
+    assert output.startswith(
         "FAIL nobody.has_it:Mine at-once: pop+pop repeat umi-sim target nobody.has_it:Mine"
     )
-    assert "promised requests at once equal some order of them got pop+pop: 'v', 'v'" in told
-    assert "at once: pop(session='a'); pop(session='a') -> 'v'; 'v'" in told
-    assert "the file was edited" in told
+    assert "promised requests at once equal some order of them got pop+pop: 'v', 'v'" in output
+    assert "at once: pop(session='a'); pop(session='a') -> 'v'; 'v'" in output
+    assert "the file was edited" in output
     value = json.loads(umi("show", written(jobs=3), "--json").stdout)
     assert (value["result"], value["rule"], len(value["items"]), value["jobs"]) == ("fail", "at-once", 4, 3)
     passed = umi("show", written(failure={}))
@@ -95,25 +95,25 @@ def test_show_tells_what_a_file_records() -> None:
 
 @pytest.mark.parametrize("command", ["step", "shrink", "bless"])
 def test_a_command_that_cannot_read_it_names_those_that_can(command: str) -> None:
-    told = refused(command, written())
-    assert all(other in told for other in ("show", "html", "replay", "why", "export"))
+    message = refused(command, written())
+    assert all(other in message for other in ("show", "html", "replay", "why", "export"))
 
 
 @pytest.mark.parametrize("command", ["replay", "why", "export"])
 def test_a_store_that_is_not_named_is_not_imported(command: str) -> None:
-    told = refused(command, written())
-    assert "is imported and run only if you name it" in told
-    assert told.endswith(f": umi-sim {command} {FILE} --of nobody.has_it:Mine\n")
+    message = refused(command, written())
+    assert "is imported and run only if you name it" in message
+    assert message.endswith(f": umi-sim {command} {FILE} --of nobody.has_it:Mine\n")
     assert "--of MODULE:CLASS" in refused(command, written(target="mine:Mine;rm"))
-    told = refused(command, written(target="--contract kv --command 'rm -r .'"), "--of", "mine:Mine")
-    assert "umi-sim target with the options by which it was found" in told
+    message = refused(command, written(target="--contract kv --command 'rm -r .'"), "--of", "mine:Mine")
+    assert "umi-sim target with the options by which it was found" in message
 
 
 def test_a_store_file_can_be_checked() -> None:
     assert umi("check", written()).stdout == f"OK {FILE}: run of a store, 4 items\n"
 
 
-def test_what_explain_and_html_cannot_do_is_told() -> None:
+def test_files_that_explain_and_html_cannot_read_are_reported() -> None:
     assert "is a file, and explain takes a word: umi-sim show FILE" in refused("explain", written())
     assert "promise an error means not applied, now or later" in " ".join(
         umi("explain", "error-applied").stdout.split()
@@ -128,8 +128,8 @@ def test_what_explain_and_html_cannot_do_is_told() -> None:
 
 
 def test_what_was_not_asked_is_no_answer_of_the_store() -> None:
-    said = [["None"], [], ["not asked: no answer gave version r1"], ["'v'", "'v'"]]
-    arrows = page_of(written(said=said))["steps"][2][5]
+    answers = [["None"], [], ["not asked: no answer gave version r1"], ["'v'", "'v'"]]
+    arrows = page_of(written(said=answers))["steps"][2][5]
     between = {(arrow[0], arrow[1]) for arrow in arrows if arrow[2] in ("request", "reply")}
     assert between == {(0, 0)}
     assert {(arrow[0], arrow[1]) for arrow in page_of(written())["steps"][2][5][::2]} == {(0, 1), (1, 0)}

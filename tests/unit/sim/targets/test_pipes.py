@@ -20,18 +20,18 @@ path = sys.argv[-1] + "/rows.json"
 rows = json.load(open(path)) if os.path.exists(path) else {}
 for line in sys.stdin:
     asked = json.loads(line)
-    said = {"id": asked["id"], "answer": None}
+    reply = {"id": asked["id"], "answer": None}
     if asked["op"] == "hello":
-        said["answer"] = {"ops": {"put": ["key", "value"], "get": ["key"]}, "flags": {"durable": True}}
+        reply["answer"] = {"ops": {"put": ["key", "value"], "get": ["key"]}, "flags": {"durable": True}}
     elif asked["op"] == "put":
         rows[asked["key"]] = asked["value"]
         json.dump(rows, open(path, "w"))
     elif asked.get("key") in rows:
-        said["answer"] = rows[asked["key"]]
+        reply["answer"] = rows[asked["key"]]
     else:
-        said = {"id": asked["id"], "missing": True}
+        reply = {"id": asked["id"], "missing": True}
     TWIST
-    print(json.dumps(said), flush=True)
+    print(json.dumps(reply), flush=True)
 """
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples" / "targets"
 PUT = Item("op", (ContractOp("put", {"key": "a", "value": "v"}),))
@@ -56,15 +56,15 @@ def test_a_process_is_judged_and_replays(tmp_path: Path) -> None:
 
 PAGES = """
     if asked["op"] == "hello":
-        said["answer"]["ops"]["scan"] = ["limit"]
+        reply["answer"]["ops"]["scan"] = ["limit"]
     elif asked["op"] == "scan":
         keys, at = sorted(rows), asked["cursor"] or 0
         end = at + asked["limit"]
-        said = {"id": asked["id"], "answer": [keys[at:end], end if end < len(keys) else None]}
+        reply = {"id": asked["id"], "answer": [keys[at:end], end if end < len(keys) else None]}
 """
 
 
-def test_pages_are_asked_for_by_what_the_page_before_told(tmp_path: Path) -> None:
+def test_pages_are_requested_by_the_cursor_of_the_page_before(tmp_path: Path) -> None:
     adapter = piped(tmp_path, PAGES.strip())
     puts = [Item("op", (ContractOp("put", {"key": key, "value": "v"}),)) for key in "abc"]
     verdict = run(adapter, (*puts, Item("op", (ContractOp("scan", {"limit": 2}),))))
@@ -84,9 +84,9 @@ def test_pages_are_asked_for_by_what_the_page_before_told(tmp_path: Path) -> Non
         ),
         ("asked['op'] == 'get' and print('x' * 2**21)", "process", "says more than 1048576 bytes at once"),
         ("asked['op'] == 'get' and print('what?', flush=True)", "process", "says what is no JSON: b'what?'"),
-        ("said['id'] += asked['op'] == 'get'", "process", "answers something else than request 3"),
-        ("said = {'id': asked['id'], 'error': 'full'} if asked['op'] == 'get' else said", "raises", "full"),
-        ("said['answer'] = 7 if asked['op'] == 'get' else said['answer']", "answer", "7"),
+        ("reply['id'] += asked['op'] == 'get'", "process", "answers something else than request 3"),
+        ("reply = {'id': asked['id'], 'error': 'full'} if asked['op'] == 'get' else reply", "raises", "full"),
+        ("reply['answer'] = 7 if asked['op'] == 'get' else reply['answer']", "answer", "7"),
     ],
 )
 def test_what_a_process_does_wrong_is_a_finding(
@@ -102,7 +102,7 @@ def test_what_a_process_does_wrong_is_a_finding(
 
 def test_a_process_that_does_not_read_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     adapter = piped(
-        tmp_path, "asked['op'] == 'get' and (print(json.dumps(said), flush=True), os.read(os.pipe()[0], 1))"
+        tmp_path, "asked['op'] == 'get' and (print(json.dumps(reply), flush=True), os.read(os.pipe()[0], 1))"
     )
     monkeypatch.setattr(child_process, "ANSWER_SECONDS_MAX", 0.2)
     monkeypatch.setattr(child_process, "ENDING_SECONDS", 0.1)

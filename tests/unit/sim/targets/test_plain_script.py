@@ -131,7 +131,7 @@ def test_a_fault_or_an_order_of_ours_is_not_plain(item: Item) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "left"),
+    ("source", "rest"),
     [
         ("from umi_sim.targets import Kv\n\nx = 1\n", "x = 1"),
         ("from umi_sim.targets import (\n    MISSING,\n    Kv,\n)\nx = 1", "x = 1"),
@@ -141,5 +141,5 @@ def test_a_fault_or_an_order_of_ours_is_not_plain(item: Item) -> None:
         ("self.outside['server'] = 1", None),
     ],
 )
-def test_what_an_adapter_takes_from_umi_sim_is_left_out_or_too_much(source: str, left: str | None) -> None:
-    assert without_ours(source) == left
+def test_what_an_adapter_takes_from_umi_sim_is_left_out_or_too_much(source: str, rest: str | None) -> None:
+    assert without_ours(source) == rest

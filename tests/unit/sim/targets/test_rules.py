@@ -257,7 +257,7 @@ def test_what_is_missing_before_any_time_has_passed_has_not_expired() -> None:
 
 
 @pytest.mark.parametrize("store", [Joined, JoinedByLine])
-def test_names_that_are_joined_are_told_apart_by_none(store: type[Adapter]) -> None:
+def test_names_that_are_joined_are_distinguished_by_no_rule(store: type[Adapter]) -> None:
     small = hunt(store, range(400)).small
     assert small is not None
     assert small.broken is not None
@@ -306,14 +306,14 @@ class Counts(Lists):
 
 
 def test_the_page_of_targets_has_all_promises_operations_and_flags() -> None:
-    told = (DOCS / "targets.md").read_text()
+    text = (DOCS / "targets.md").read_text()
     contracts = [adapter.contract for adapter in CONTRACTS.values()]
     names = [*RULES, *(name for each in contracts for name in (*each.flags, *each.settings))]
-    assert [name for name in names if f"`{name}`" not in told] == []
+    assert [name for name in names if f"`{name}`" not in text] == []
     for adapter in CONTRACTS.values():
-        (listed,) = re.findall(rf"^\*\*`{adapter.__name__}`\*\*:\s`([^`]+)`", told, re.MULTILINE)
+        (listed,) = re.findall(rf"^\*\*`{adapter.__name__}`\*\*:\s`([^`]+)`", text, re.MULTILINE)
         shown = {name: re.findall(r"\w+", args) for name, args in re.findall(r"(\w+)\(([^)]*)\)", listed)}
-        hidden = {"ns", "user", "agent", "run"}  # told once for all operations
+        hidden = {"ns", "user", "agent", "run"}  # described once for all operations
         made = adapter.contract.made
         assert shown == {
             name: [each for each in args if each not in {*hidden, made.get(name)}]
@@ -324,7 +324,7 @@ def test_the_page_of_targets_has_all_promises_operations_and_flags() -> None:
 
 @pytest.mark.parametrize("count", [6, 9])
 def test_a_clear_that_failed_may_have_removed_all_of_many(count: int) -> None:
-    """Where it may fail half way: of nine so much is possible that nothing is said any more."""
+    """Where it may fail half way: with nine, so much is possible that no rule holds any more."""
     ops = {name: Kv.contract.ops[name] for name in ("put", "get", "clear")}
     checker = Checker(Kv.contract, {"batch_atomic": False}, ops)
     keys = [f"k{number}" for number in range(count)]

@@ -104,7 +104,7 @@ def test_a_known_divergence_is_a_broken_promise_as_well(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
         (["nowhere"], "nowhere"),
         ([".", "mine:Mine"], ".: no such adapter; it has stores:Keeps"),
@@ -113,10 +113,10 @@ def test_a_known_divergence_is_a_broken_promise_as_well(folder: Path) -> None:
         ([".", "--seconds", "0"], "--seconds"),
     ],
 )
-def test_what_cannot_be_run_is_one_line(folder: Path, args: list[str], told: str) -> None:
+def test_what_cannot_be_run_is_one_line(folder: Path, args: list[str], message: str) -> None:
     done = scoreboard(*args)
     assert done.exit_code == 2
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 def test_a_file_that_is_no_python_is_named_with_its_line(folder: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_file_that_is_no_python_is_named_with_its_line(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "expected"),
     [
         ("import sys; sys.exit(1)", "says the same"),
         ("", "says something else (0)"),
@@ -133,11 +133,11 @@ def test_a_file_that_is_no_python_is_named_with_its_line(folder: Path) -> None:
     ],
 )
 def test_a_script_that_cannot_be_run_shows_nothing(
-    folder: Path, script: str, told: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path, script: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(AdapterRun, "ask", lambda *given: ({}, ""))
     (folder / "show.py").write_text(script)
-    assert AdapterRun("stores:Keeps", folder, folder).check_script("show.json") == told
+    assert AdapterRun("stores:Keeps", folder, folder).check_script("show.json") == expected
 
 
 def test_every_rule_stands_for_one_promise_and_every_promise_has_rules() -> None:

@@ -79,7 +79,7 @@ def test_two_processes_tell_what_one_tells(here: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_store_that_takes_its_process_along_is_told_in_a_line(here: Path) -> None:
+def test_a_store_that_ends_its_process_is_reported_in_a_line(here: Path) -> None:
     there = BROKEN.replace("return self.rows.get(key)", "os.getpid() == ME or os._exit(3)")
     (here / "broken_store.py").write_text(f"import os\nME = {os.getpid()}\n{there}")
     done = umi("broken_store:Mine", "--seeds", "0..50", "--jobs", "2")
@@ -87,13 +87,13 @@ def test_a_store_that_takes_its_process_along_is_told_in_a_line(here: Path) -> N
     assert "umi-sim: a process died with the store that it ran" in done.stderr
 
 
-def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
+def test_a_finding_is_printed_written_and_replayed(here: Path) -> None:
     (here / "broken_store.py").write_text(BROKEN)
     done = umi("broken_store:Mine", "--seeds", "0..50", "--json", "--export", "show.py")
-    told = json.loads(done.stdout)
-    assert (done.exit_code, told["failure"]["rule"], len(told["items"])) == (1, "answer", 3)
-    assert umi("broken_store:Mine", "--replay", told["saved"]).exit_code == 0
-    named = told["saved"], "--of", "broken_store:Mine"
+    report = json.loads(done.stdout)
+    assert (done.exit_code, report["failure"]["rule"], len(report["items"])) == (1, "answer", 3)
+    assert umi("broken_store:Mine", "--replay", report["saved"]).exit_code == 0
+    named = report["saved"], "--of", "broken_store:Mine"
     assert invoke("replay", *named).exit_code == 0
     assert "without it: passes" in invoke("why", *named).output
     exported = invoke("export", *named, "--out", "shown.py")
@@ -101,14 +101,14 @@ def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
     assert (here / "shown.py").read_text() == (here / "show.py").read_text()
     assert "lambda: store.delete(key=" in (here / "show.py").read_text()
     words = " ".join(
-        umi("broken_store:Mine", "--replay", told["saved"], "--export", "show.py").output.split()
+        umi("broken_store:Mine", "--replay", report["saved"], "--export", "show.py").output.split()
     )
     assert "script show.py was written; it needs what the adapter imports, and no umi_sim" in words
     assert words.endswith("run python show.py")
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
         (("nothing",), "write MODULE:CLASS"),
         (("no_such_module:Mine",), "no module no_such_module"),
@@ -125,10 +125,10 @@ def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
         (("--contract", "kv", "--command", "no-such-program"), "cannot be started"),
     ],
 )
-def test_bad_input_is_one_line(here: Path, args: tuple[str, ...], told: str) -> None:
+def test_bad_input_is_one_line(here: Path, args: tuple[str, ...], message: str) -> None:
     done = umi(*args)
     assert done.exit_code == 2
-    assert told in done.output
+    assert message in done.output
     assert done.output.count("\n") == 1
 
 
@@ -142,7 +142,7 @@ def test_a_first_adapter_replaces_nothing(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("import no_such_module", "no module no_such_module"),
         ("\n1 / 0", "line 2: ZeroDivisionError: division by zero"),
@@ -150,10 +150,10 @@ def test_a_first_adapter_replaces_nothing(here: Path) -> None:
         ("class Mine(", "'(' was never closed (mine.py, line 1)"),
     ],
 )
-def test_a_module_that_cannot_be_imported_is_one_line(here: Path, text: str, told: str) -> None:
+def test_a_module_that_cannot_be_imported_is_one_line(here: Path, text: str, message: str) -> None:
     (here / "mine.py").write_text(text)
     done = umi("mine:Mine")
-    assert (done.exit_code, told in done.output, done.output.count("\n")) == (2, True, 1)
+    assert (done.exit_code, message in done.output, done.output.count("\n")) == (2, True, 1)
 
 
 GLOBAL = """
@@ -224,7 +224,7 @@ def test_what_a_dying_store_prints_does_not_hide_the_report(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"format": "umi-seed"}, 'expected "umi-target"'),
         ({"contract": "kv"}, "expected sessions"),
@@ -238,7 +238,7 @@ def test_what_a_dying_store_prints_does_not_hide_the_report(tmp_path: Path) -> N
         ({"items": [{"op": "pop", "session": {"json": "nought"}}]}, "json: Expecting value"),
     ],
 )
-def test_a_bad_file_is_one_line(here: Path, change: dict[str, object], told: str) -> None:
+def test_a_bad_file_is_one_line(here: Path, change: dict[str, object], message: str) -> None:
     document = {
         "format": "umi-target",
         "contract": "sessions",
@@ -249,11 +249,11 @@ def test_a_bad_file_is_one_line(here: Path, change: dict[str, object], told: str
     }
     (here / "run.json").write_text(json.dumps(document))
     done = umi("tests.sessions_store:Store", "--replay", "run.json")
-    assert (done.exit_code, told in done.output) == (2, True), done.output
+    assert (done.exit_code, message in done.output) == (2, True), done.output
 
 
 @pytest.mark.parametrize(
-    ("base", "body", "told"),
+    ("base", "body", "message"),
     [
         (Kv, {"put": lambda self, name, value: None}, "unknown argument 'name'"),
         (Kv, {}, "has no operation of kv"),
@@ -275,11 +275,11 @@ def test_a_bad_file_is_one_line(here: Path, change: dict[str, object], told: str
     ],
 )
 def test_an_adapter_that_cannot_be_run_says_why(
-    base: type[Adapter], body: dict[str, object], told: str
+    base: type[Adapter], body: dict[str, object], message: str
 ) -> None:
     with pytest.raises(BadAdapter) as refused:
         hunt(type("Mine", (base,), body), range(1))
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 class Minute(Kv):
@@ -307,7 +307,7 @@ def test_entries_may_all_live_for_one_time() -> None:
 
 
 class Notes(MemoryStore):
-    """It finds what others have noted, if somebody asks for nobody in particular by a prefix."""
+    """It finds notes of other users, if a request names no user but a prefix."""
 
     def make(self) -> None:
         self.rows: dict[str, tuple[str, str]] = {}
@@ -321,7 +321,7 @@ class Notes(MemoryStore):
         return [(name, text) for name, (owner, text) in self.rows.items() if owner.startswith(user)]
 
 
-def test_scopes_that_are_mixed_up_are_told_as_that() -> None:
+def test_scopes_that_are_mixed_up_are_reported_as_such() -> None:
     small = hunt(Notes, range(300)).small
     assert small is not None
     assert small.broken is not None
@@ -354,16 +354,16 @@ class Backwards(Other):
 )
 
 
-def test_every_kind_of_failure_is_told_once_and_kept(here: Path) -> None:
+def test_every_kind_of_failure_is_reported_once_and_saved(here: Path) -> None:
     (here / "broken_store.py").write_text(SEVERAL)
     done = umi("broken_store:Mine", "--all", "--seeds", "0..60", "--json")
-    told = json.loads(done.stdout)
-    kinds = [(each["failure"]["rule"], each["failure"]["op"]) for each in told["failures"]]
-    assert (done.exit_code, told["runs"]) == (1, 61)
+    report = json.loads(done.stdout)
+    kinds = [(each["failure"]["rule"], each["failure"]["op"]) for each in report["failures"]]
+    assert (done.exit_code, report["runs"]) == (1, 61)
     assert len({*kinds}) == len(kinds) >= 3
     assert {("answer", "count"), ("answer", "get")} <= {*kinds}
-    assert [each["met"] for each in told["failures"]] == sorted(
-        (e["met"] for e in told["failures"]), reverse=True
+    assert [each["met"] for each in report["failures"]] == sorted(
+        (e["met"] for e in report["failures"]), reverse=True
     )
     words = umi("broken_store:Mine", "--all", "--seeds", "0..60").stdout
     assert words.startswith(f"FAIL broken_store:Mine: {len(kinds)} kinds of failure in 61 runs, ")
@@ -380,8 +380,8 @@ def test_all_that_is_kept_in_a_folder_is_run_again(here: Path) -> None:
     assert again.stdout.startswith(
         f"FAIL broken_store:Mine: {count} of {count} files of .umi-sim/targets fail\n"
     )
-    told = json.loads(umi("broken_store:Mine", "--replay", ".umi-sim/targets", "--json").stdout)
-    assert [*told["files"].values()] == ["fail"] * count
+    report = json.loads(umi("broken_store:Mine", "--replay", ".umi-sim/targets", "--json").stdout)
+    assert [*report["files"].values()] == ["fail"] * count
     others = umi("broken_store:Other", "--replay", ".umi-sim/targets")
     assert others.exit_code == 2
     assert others.stderr.splitlines()[-1] == "umi-sim: .umi-sim/targets: holds no run of Other"
@@ -434,11 +434,11 @@ def test_a_file_that_asks_for_more_than_there_is_is_one_line(here: Path) -> None
     saved = json.loads(umi("broken_store:Mine", "--seeds", "0..60", "--json").stdout)["saved"]
     (here / "run.json").write_text(Path(saved).read_text().replace('{"op":"count"', '{"op":"keys"', 1))
     done = umi("broken_store:Mine", "--replay", "run.json")
-    told = "umi-sim: run.json: asks for keys, which Mine does not have\n"
-    assert (done.exit_code, done.output) == (2, told)
+    message = "umi-sim: run.json: asks for keys, which Mine does not have\n"
+    assert (done.exit_code, done.output) == (2, message)
 
 
-def test_without_a_failure_there_is_no_script_and_that_is_told(here: Path) -> None:
+def test_without_a_failure_there_is_no_script_and_that_is_reported(here: Path) -> None:
     umi("--init", "kv", "mine.py")
     done = umi("mine:Mine", "--seeds", "0..1", "--export", "show.py")
     assert "show.py was not written: no promise was broken" in done.stdout
@@ -465,14 +465,14 @@ def test_a_failure_is_written_as_a_history(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [("x.txt", "name a file .py, .jsonl or .edn"), ("mine.edn", "is no history, and would be written over")],
 )
-def test_a_file_that_is_something_else_is_no_export(here: Path, name: str, said: str) -> None:
+def test_a_file_that_is_something_else_is_no_export(here: Path, name: str, message: str) -> None:
     umi("--init", "kv", "mine.py")
     (here / "mine.edn").write_text("{:a 1}")
     done = umi("mine:Mine", "--seeds", "0..1", "--export", name)
-    assert (done.exit_code, done.stdout, said in done.stderr) == (2, "", True)
+    assert (done.exit_code, done.stdout, message in done.stderr) == (2, "", True)
     assert (here / "mine.edn").read_text() == "{:a 1}"
 
 

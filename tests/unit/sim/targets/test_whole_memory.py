@@ -66,9 +66,9 @@ def test_one_that_differs_is_found_and_shrunk_and_replays(
 
 
 def test_what_it_does_not_serve_is_not_asked_for() -> None:
-    def serves_some(asked: dict[str, object], said: dict[str, object]) -> None:
+    def serves_some(asked: dict[str, object], message: dict[str, object]) -> None:
         if asked["op"] == "hello":
-            said["serves"] = ["set", "get", "touch"]
+            message["serves"] = ["set", "get", "touch"]
 
     with served_here(serves_some):
         found = whole_memory.hunt(COMMAND, ["working", "memorize"], [1], None, is_compared=False)
@@ -141,7 +141,7 @@ def test_what_is_done_to_our_memory_alone_is_not_done_to_another() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
         (("--jobs", "2"), "--jobs: is for stores"),
         (("mine:Mine",), "mine:Mine: is for stores"),
@@ -151,10 +151,10 @@ def test_what_is_done_to_our_memory_alone_is_not_done_to_another() -> None:
         (("--replay", "nowhere.json"), "nowhere.json"),
     ],
 )
-def test_what_cannot_be_is_one_line(here: Path, args: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_is_one_line(here: Path, args: tuple[str, ...], message: str) -> None:
     done = umi(*args)
     assert done.exit_code == 2
-    assert told in done.output
+    assert message in done.output
     assert "Traceback" not in done.output
 
 

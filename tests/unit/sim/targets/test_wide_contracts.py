@@ -161,7 +161,7 @@ def test_calls_in_turn_are_shown_by_plain_calls() -> None:
     ]
 
 
-def test_a_long_list_is_told_by_what_it_lacks() -> None:
+def test_a_long_list_is_described_by_what_it_lacks() -> None:
     broken = first_failure("FirstPageOfSingle").broken
     assert broken is not None
     assert broken.allowed.endswith(" in any order; it lacks 1 of 101: ['c99']")

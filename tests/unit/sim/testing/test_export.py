@@ -99,7 +99,7 @@ def test_it_imports_umi_core_alone() -> None:
     assert all(module.split(".")[0] == "umi_core" for module in modules)
 
 
-def test_a_bug_inside_shows_by_a_read_that_nobody_asked() -> None:
+def test_a_bug_inside_shows_by_a_read_that_was_not_requested() -> None:
     seed = recorded(
         Op("o1", 0, "a", "set", {"key": "k", "value": b"tea"}),
         Op("o2", 0, "a", "set", {"key": "k", "value": b"coffee"}),
@@ -163,7 +163,7 @@ def test_an_open_bug_that_only_an_invariant_sees_is_refused() -> None:
         source_of(recorded(*items))
 
 
-# Whatever was said.
+# Every text.
 
 
 def hostile_run() -> SeedFile:
@@ -178,7 +178,7 @@ def hostile_run() -> SeedFile:
     )
 
 
-def test_nothing_that_was_said_is_more_than_a_literal() -> None:
+def test_every_text_is_only_a_literal() -> None:
     text = source_of(hostile_run()).text
     assert text.isascii()
     assert all(module.startswith("umi_core.") for module in imports_of(text))
@@ -222,18 +222,18 @@ def test_the_command_writes_the_test_and_says_what_it_shows(seed_at: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("out", "told"),
+    ("out", "message"),
     [
         ("mine.py", "was not written by this command"),
         ("no/x.py", "folder that is there"),
         ("x.txt", ".py file"),
     ],
 )
-def test_a_file_that_must_not_be_written_is_refused(seed_at: Path, out: str, told: str) -> None:
+def test_a_file_that_must_not_be_written_is_refused(seed_at: Path, out: str, message: str) -> None:
     Path("mine.py").write_text("mine = 1\n")
     result = umi("export", str(seed_at), "--pytest", out)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr
+    assert message in result.stderr
     assert Path("mine.py").read_text() == "mine = 1\n"
 
 

@@ -1,4 +1,4 @@
-"""Goal: files of ours are tests in anybody's project, told in our own layout; other files are left alone."""
+"""Goal: files of ours are tests in every project, printed in our own layout; other files are left alone."""
 
 import subprocess
 import sys
@@ -130,11 +130,11 @@ def test_a_project_without_such_files_pays_for_nothing() -> None:
         loaded = [name for name in set(sys.modules) - before if name[:4] in ("umi_", "nump", "attr", "clic")]
         print(sorted(loaded))
     """
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines()[-1] == "['umi_sim', 'umi_sim.testing', 'umi_sim.testing.pytest_plugin']"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.splitlines()[-1] == "['umi_sim', 'umi_sim.testing', 'umi_sim.testing.pytest_plugin']"
 
 
-# What is told.
+# What is printed.
 
 
 def test_lives_that_keep_every_promise_pass(pytester: Pytester) -> None:
@@ -142,19 +142,21 @@ def test_lives_that_keep_every_promise_pass(pytester: Pytester) -> None:
     assert not Path(".umi-sim").exists()
 
 
-def test_a_failure_is_told_in_our_layout_and_leaves_its_seed_file(pytester: Pytester) -> None:
+def test_a_failure_is_printed_in_our_layout_and_leaves_its_seed_file(pytester: Pytester) -> None:
     pytester.makefile(".toml", **{"scenarios/broken": BROKEN})
     result = run(pytester, "--umi-sim-seeds", "1", "scenarios")
     result.assert_outcomes(passed=1, failed=1)
     (path,) = Path(".umi-sim/ephemeral").iterdir()
-    told = result.outlines
-    at = next(number for number, line in enumerate(told) if line.startswith("FAIL safety "))
-    assert " broken[1] " in told[at - 1]
-    repeated = told.index(f"  repeat   umi-sim replay {path}")
+    lines = result.outlines
+    at = next(number for number, line in enumerate(lines) if line.startswith("FAIL safety "))
+    assert " broken[1] " in lines[at - 1]
+    repeated = lines.index(f"  repeat   umi-sim replay {path}")
     assert at < repeated < at + 5
-    assert told[repeated + 1].startswith("  seed     umi-sim run scenarios/broken.toml --seed 1")
-    assert any(line.startswith("  shrunk   none of 2 operations can be left out, tried in ") for line in told)
-    assert not any("Traceback" in line or ".py:" in line for line in told)
+    assert lines[repeated + 1].startswith("  seed     umi-sim run scenarios/broken.toml --seed 1")
+    assert any(
+        line.startswith("  shrunk   none of 2 operations can be left out, tried in ") for line in lines
+    )
+    assert not any("Traceback" in line or ".py:" in line for line in lines)
     assert seed_file.read(path).minimised is not None
 
 
@@ -253,7 +255,7 @@ def test_a_bad_seed_file_is_one_line(pytester: Pytester) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "pattern"),
     [
         (("--umi-sim-seeds", "5..1"), "*--umi-sim-seeds: 5..1: *"),
         (("--umi-sim-base", "x y"), "*--umi-sim-base: *x y*"),
@@ -262,7 +264,7 @@ def test_a_bad_seed_file_is_one_line(pytester: Pytester) -> None:
         (("--umi-sim-replay", "scenarios/own.toml"), "*--umi-sim-replay: scenarios/own.toml: not a seed *"),
     ],
 )
-def test_a_bad_option_is_one_line(pytester: Pytester, args: tuple[str, ...], told: str) -> None:
+def test_a_bad_option_is_one_line(pytester: Pytester, args: tuple[str, ...], pattern: str) -> None:
     result = run(pytester, *args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([told])
+    result.stderr.fnmatch_lines([pattern])

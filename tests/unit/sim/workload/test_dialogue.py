@@ -22,11 +22,13 @@ def recalls_of(*texts: str, speakers: str = "ab", count: int = 200) -> list[dict
     """The recalls about a talk of five turns, over many seeds, without those about scenes."""
     spoken = [TurnLine(speakers[at % len(speakers)], text) for at, text in enumerate(texts)]
     lines = [list(play_conversation(spoken, Stream(seed, "test"))) for seed in range(count)]
-    recalls: list[dict[str, Any]] = [args for told in lines for _, (name, args) in told if name == "recall"]
+    recalls: list[dict[str, Any]] = [
+        args for requests in lines for _, (name, args) in requests if name == "recall"
+    ]
     return [args for args in recalls if tuple(turn.text for turn in args["turns"]) not in SAID]
 
 
-SAID = [said for said, _ in SCENES]
+SAID = [texts for texts, _ in SCENES]
 
 
 def test_a_third_of_the_recalls_of_a_talk_ask_about_a_scene() -> None:
@@ -38,8 +40,8 @@ def test_a_third_of_the_recalls_of_a_talk_ask_about_a_scene() -> None:
 
 def test_scenes_are_resolved_or_left_open_in_a_good_share_each() -> None:
     resolved = list[bool]()
-    for said, asked in SCENES:
-        turns = shown_turns(tuple(Turn("user", text) for text in said))
+    for texts, asked in SCENES:
+        turns = shown_turns(tuple(Turn("user", text) for text in texts))
         replies = (
             judge_rewrite(truth("rewrite", ask_rewrite(it, turns)), it, turns, 500_000) for it in asked
         )
@@ -50,12 +52,12 @@ def test_scenes_are_resolved_or_left_open_in_a_good_share_each() -> None:
 
 
 def test_recalls_of_a_talk_come_with_its_last_turns() -> None:
-    said = ("one", "two", "three", "four", "five")
-    shown = {tuple(turn.text for turn in args["turns"]) for args in recalls_of(*said)}
-    assert shown == {said[at:] for at in range(6)}
+    texts = ("one", "two", "three", "four", "five")
+    shown = {tuple(turn.text for turn in args["turns"]) for args in recalls_of(*texts)}
+    assert shown == {texts[at:] for at in range(6)}
 
 
-def test_who_opens_a_session_is_its_user() -> None:
+def test_the_opener_of_a_session_is_its_user() -> None:
     spoken = [
         TurnLine(speaker, "x", None, session) for speaker, session in zip("abbab", "sssst", strict=True)
     ]
@@ -69,7 +71,7 @@ def test_at_most_as_many_turns_as_a_memory_looks_at() -> None:
 
 
 class Long(tuple[Turn, ...]):
-    """A talk that nobody reads from its beginning."""
+    """A talk whose beginning is not read."""
 
     def __iter__(self) -> Iterator[Turn]:
         pytest.fail("the whole talk is read for one recall")
@@ -107,7 +109,7 @@ def test_a_question_has_the_language_of_the_last_turns(last: str, language: str)
 
 
 @pytest.mark.parametrize("question", ["Is it really hers? ", "那 这个 到底 多少钱？", "هل هو هنا مع أمي؟"])
-def test_a_question_of_the_talk_is_asked_with_what_was_said_before_it(question: str) -> None:
+def test_a_question_of_the_talk_is_asked_with_the_turns_before_it(question: str) -> None:
     asked = [args for args in recalls_of("a", "b", question, "d", "e") if args["query"] == question]
     assert 0 < len(asked) < 200
     assert {turn.text for args in asked for turn in args["turns"]} == {"a", "b"}

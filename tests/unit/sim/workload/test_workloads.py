@@ -148,13 +148,13 @@ def drawn_by(workload: Workload) -> list[Drawn]:
 
 
 def test_users_who_are_alike_say_the_same_but_for_the_ids_of_their_own_blocks() -> None:
-    told = [drawn_by(workload(agent, alike=True)) for agent in "ab"]
+    drawn = [drawn_by(workload(agent, alike=True)) for agent in "ab"]
     ids = [{block_id(agent.scope, *slot): slot for slot in api_values.SLOTS} for agent in AGENTS]
     one, other = (
-        [(name, named(args, own)) for name, args in each] for each, own in zip(told, ids, strict=True)
+        [(name, named(args, own)) for name, args in each] for each, own in zip(drawn, ids, strict=True)
     )
     assert one == other
-    assert told[0] != drawn_by(workload("a"))
+    assert drawn[0] != drawn_by(workload("a"))
 
 
 def named(args: dict[str, object], own: dict[str, tuple[str, str]]) -> dict[str, object]:
@@ -429,10 +429,10 @@ def test_texts_tell_of_every_type_of_entity() -> None:
 
 def test_facts_change_and_return() -> None:
     texts = [args["text"] for _, args in requests(weights={"remember": 1}, adversarial=(0, 1))]
-    told: dict[tuple[str, str], list[str]] = {}
+    returned: dict[tuple[str, str], list[str]] = {}
     for name, verb, value in re.findall(r"(\w+) (?:now )?(works at|lives in) (\w+)", " ".join(texts)):
-        told.setdefault((name, verb), []).append(value)
-    assert any(has_returned(values) for values in told.values())
+        returned.setdefault((name, verb), []).append(value)
+    assert any(has_returned(values) for values in returned.values())
 
 
 def has_returned(values: list[str]) -> bool:
@@ -441,7 +441,7 @@ def has_returned(values: list[str]) -> bool:
     return len(set(changes)) < len(changes)
 
 
-def test_what_was_told_is_told_again_and_asked_for() -> None:
+def test_what_was_remembered_is_remembered_again_and_asked_for() -> None:
     texts = [args["text"] for _, args in requests(weights={"remember": 1}, adversarial=(0, 1))]
     queries = [
         args["query"] for name, args in requests(weights={"remember": 1, "recall": 1}) if name == "recall"
@@ -450,14 +450,14 @@ def test_what_was_told_is_told_again_and_asked_for() -> None:
     assert any(query in text for query in queries for text in texts)
 
 
-def test_a_hostile_text_may_be_one_told_before_in_another_case_or_with_one_character_changed() -> None:
+def test_a_hostile_text_may_be_an_earlier_one_in_another_case_or_with_one_character_changed() -> None:
     user, stream = User(PLAIN, "a", Everything()), Stream(1, "test")
     pool = [text for values in pools.HOSTILE_TEXTS.values() for text in values]
-    told = [str(user.text(stream)) for _ in range(9)]
+    texts = [str(user.text(stream)) for _ in range(9)]
     again = [str(text) for _ in range(300) if (text := user.bad_text(stream)) not in pool]
     assert len(again) > 9
-    assert all(any(is_near(text, one) for one in (*told, *pool) if isinstance(one, str)) for text in again)
-    assert any(text.swapcase() in (*told, *pool) for text in again)
+    assert all(any(is_near(text, one) for one in (*texts, *pool) if isinstance(one, str)) for text in again)
+    assert any(text.swapcase() in (*texts, *pool) for text in again)
 
 
 def is_near(one: str, two: str) -> bool:
@@ -474,7 +474,7 @@ def recalls(count: int, **changes: Any) -> list[dict[str, Any]]:
     return [args for name, args in over_seeds(count, **RECALLS, **changes) if name == "recall"]
 
 
-def test_half_of_the_questions_refer_to_something_said_and_mostly_turns_are_given_with_them() -> None:
+def test_half_of_the_questions_refer_to_a_turn_and_mostly_turns_are_given_with_them() -> None:
     referring = [args for args in recalls(20) if read(args["query"]).terms]
     assert 0.3 < len(referring) / len(recalls(20)) < 0.7
     assert 0.7 < sum("turns" in args for args in referring) / len(referring) < 0.95
@@ -488,40 +488,42 @@ def test_questions_refer_in_each_of_the_four_languages() -> None:
 @pytest.mark.slow
 def test_every_term_of_the_tables_is_asked_about() -> None:
     # Without those that mean something in a sentence of their language alone: `son` is an English word.
-    left = {term for term in LANGUAGES if read(term).terms}
+    unseen = {term for term in LANGUAGES if read(term).terms}
     for name, args in over_seeds(3_000, **RECALLS):
         if name == "recall":
-            left.difference_update(read(args["query"]).terms)
-        if not left:
+            unseen.difference_update(read(args["query"]).terms)
+        if not unseen:
             break
-    assert left == set()
+    assert unseen == set()
 
 
-def test_turns_are_none_to_twelve_told_before_blank_and_too_long() -> None:
-    told: list[str] = []
+def test_turns_are_none_to_twelve_remembered_before_blank_and_too_long() -> None:
+    remembered: list[str] = []
     counts, texts = Counter[int](), list[str]()
     for name, args in over_seeds(60, **RECALLS):
         if name == "remember":
-            told.append(args["text"])
+            remembered.append(args["text"])
         else:
             turns = args.get("turns", ())
             counts[len(turns)] += 1
             texts += [turn.text for turn in turns]
     assert set(counts) == set(range(13))
-    assert 2 * sum(text in told for text in texts) > len(texts)
+    assert 2 * sum(text in remembered for text in texts) > len(texts)
     assert any(not text.strip() for text in texts)
     assert any(len(text) > limits.TURN_CHARS_MAX for text in texts)
 
 
-def test_a_hostile_user_has_said_hostile_things() -> None:
+def test_a_hostile_user_sends_hostile_texts() -> None:
     pool = {text for values in pools.HOSTILE_TEXTS.values() for text in values if isinstance(text, str)}
     drawn = over_seeds(30, weights={"remember": 1, "recall": 1}, adversarial=(1, 2))
     turns = [args["turns"] for name, args in drawn if name == "recall" and "turns" in args]
-    said = [turn.text for some in turns if isinstance(some, tuple) for turn in some if isinstance(turn, Turn)]
-    assert any(text in pool for text in said)
+    texts = [
+        turn.text for some in turns if isinstance(some, tuple) for turn in some if isinstance(turn, Turn)
+    ]
+    assert any(text in pool for text in texts)
 
 
-def test_deep_search_is_left_to_the_question_as_often_as_it_is_told() -> None:
+def test_deep_search_is_left_to_the_question_as_often_as_configured() -> None:
     given = Counter(args.get("deep") for args in recalls(60))
     assert all(
         abs(given[value] / given.total() - share) < 0.05
@@ -582,15 +584,15 @@ def talk(tmp_path: Path) -> dict[str, Any]:
     return dict(workload="transcript", transcript=str(path), operations_max=999, weights={"len": 1})
 
 
-def test_a_transcript_is_told_in_order_beside_generated_requests(talk: dict[str, Any]) -> None:
+def test_a_transcript_is_played_in_order_beside_generated_requests(talk: dict[str, Any]) -> None:
     drawn = requests(**talk)
-    told = [one for one in drawn if one[0] != "len"]
-    names = [name for name, _ in told]
-    sets = [args for name, args in told if name == "set"]
+    timed = [one for one in drawn if one[0] != "len"]
+    names = [name for name, _ in timed]
+    sets = [args for name, args in timed if name == "set"]
     assert names[0] == "create_session"
     assert sets == [{"key": f"S{number}", "value": f"word{number} é".encode()} for number in range(14)]
     assert (names.count("recall"), names.count("save_session")) == (2, 3)
-    assert 0 < len(drawn) - len(told) < len(told)
+    assert 0 < len(drawn) - len(timed) < len(timed)
 
 
 def test_turns_are_remembered_one_by_one_or_in_batches(talk: dict[str, Any]) -> None:
@@ -603,10 +605,12 @@ def test_turns_are_remembered_one_by_one_or_in_batches(talk: dict[str, Any]) -> 
     assert set(talks) == {tuple(f"word{number} é" for number in range(14)), batches}
 
 
-def test_of_one_turn_it_is_told_who_said_it(talk: dict[str, Any]) -> None:
-    told = [args for seed in range(9) for name, args in requests(**talk, seed=seed) if name == "remember"]
-    assert {args["text"]: args.get("speaker") for args in told if "13" in args["text"]} == {"word13 é": "S13"}
-    assert [args for args in told if "\n" in args["text"] and "speaker" in args] == []
+def test_a_single_turn_has_its_speaker(talk: dict[str, Any]) -> None:
+    all_args = [args for seed in range(9) for name, args in requests(**talk, seed=seed) if name == "remember"]
+    assert {args["text"]: args.get("speaker") for args in all_args if "13" in args["text"]} == {
+        "word13 é": "S13"
+    }
+    assert [args for args in all_args if "\n" in args["text"] and "speaker" in args] == []
 
 
 def test_the_end_of_a_transcript_is_the_end(talk: dict[str, Any]) -> None:

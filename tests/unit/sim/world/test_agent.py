@@ -1,4 +1,4 @@
-"""Goal: an answer counts as heard if and only if the memory takes it."""
+"""Goal: an answer counts as delivered if and only if the memory takes it."""
 
 from typing import Final
 
@@ -28,16 +28,16 @@ def waiting() -> tuple[UmiMachine, Agent, Asked]:
     return machine, agent, effect
 
 
-@pytest.mark.parametrize(("late_ms", "is_heard"), [(-1, True), (0, False), (1, False)])
-def test_an_answer_in_the_millisecond_of_the_timeout_comes_too_late(late_ms: int, is_heard: bool) -> None:
+@pytest.mark.parametrize(("late_ms", "is_taken"), [(-1, True), (0, False), (1, False)])
+def test_an_answer_in_the_millisecond_of_the_timeout_comes_too_late(late_ms: int, is_taken: bool) -> None:
     machine, agent, effect = waiting()
     answer, at_ms = EffectFailed(effect.request_id, "refused"), NOW_MS + effect.timeout_ms + late_ms
-    assert agent.awaits(answer, at_ms) is is_heard
+    assert agent.awaits(answer, at_ms) is is_taken
     machine.step(at_ms, answer)
-    assert ("late answer" not in machine.marks) is is_heard
+    assert ("late answer" not in machine.marks) is is_taken
 
 
-def test_an_answer_is_heard_once_and_not_after_a_crash() -> None:
+def test_an_answer_is_delivered_once_and_not_after_a_crash() -> None:
     machine, agent, effect = waiting()
     answer = EffectFailed(effect.request_id, "refused")
     assert agent.awaits(answer, NOW_MS)

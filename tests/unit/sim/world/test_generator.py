@@ -100,8 +100,8 @@ def test_any_operation_may_land_on_a_deadline() -> None:
 def test_a_fast_clock_is_made_to_show_a_reading_that_it_would_leave_out() -> None:
     generator = Generator(structs.replace(CONFIG, land=(1, 1)), Life(deadlines=[50_000], num=2))
     drawn = [generator.next_items("a", 0, 0) for _ in range(CONFIG.operations_max)]
-    told = {(items[-1].at_ms, *(str(move.args) for move in items[:-1])) for items in drawn if items}
-    assert told == {
+    expected = {(items[-1].at_ms, *(str(move.args) for move in items[:-1])) for items in drawn if items}
+    assert expected == {
         (24_999, str({"to_ms": START_MS + 49_999})), (25_000,), (25_000, str({"to_ms": START_MS + 50_001})),
     }  # fmt: skip
 

@@ -170,7 +170,7 @@ def low(label: str, n: int) -> int:
 
 
 def message(number: int, leg: str = "request") -> NetworkMessage:
-    read = Read(number, "archive", None, 1_000)  # type: ignore[arg-type]  # nobody reads
+    read = Read(number, "archive", None, 1_000)  # type: ignore[arg-type]  # not read
     call = Call(f"o{number}/lookup#1", "a", 1, f"o{number}", "recall", "lookup", read, 0)
     up = NetworkMessage(call.event, call, "request")
     return up if leg == "request" else up.next("answer", answer=ReadDone(number))

@@ -22,7 +22,7 @@ def made(name: str, seed: int = 0, operation_count: int = 2) -> SchedulingPolicy
     return policy_of(structs.replace(PLAIN, policy=name, seed=seed, operations_max=operation_count))
 
 
-def deliver(policy: SchedulingPolicy, lanes: Sequence[str]) -> list[str]:
+def list_events(policy: SchedulingPolicy, lanes: Sequence[str]) -> list[str]:
     """Lanes that are always ready, the first one the oldest, one event after the other."""
     rest = {lane: [f"{lane}/step#{n}" for n in range(1, EVENTS + 1)] for lane in lanes}
     order: list[str] = []
@@ -45,7 +45,7 @@ def test_random_takes_each_as_often_as_the_others() -> None:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_same_seed_gives_the_same_order(name: str) -> None:
-    orders = [deliver(made(name, seed=7, operation_count=3), ("o1", "o2", "o3")) for _ in range(2)]
+    orders = [list_events(made(name, seed=7, operation_count=3), ("o1", "o2", "o3")) for _ in range(2)]
     assert orders[0] == orders[1]
     assert len(orders[0]) == 3 * EVENTS
 
@@ -69,7 +69,9 @@ def changes(order: Sequence[str]) -> int:
 
 @pytest.mark.parametrize("depth", range(1, 6))
 def test_pct_changes_lanes_at_depth_less_one_decisions(depth: int) -> None:
-    most = [changes(deliver(made(f"pct({depth})", seed, 4), ("o1", "o2", "o3", "o4"))) for seed in range(300)]
+    most = [
+        changes(list_events(made(f"pct({depth})", seed, 4), ("o1", "o2", "o3", "o4"))) for seed in range(300)
+    ]
     assert max(most) == depth - 1
 
 
@@ -84,7 +86,7 @@ BUGS: Final[Mapping[int, Sequence[tuple[str, str]]]] = {
 
 def finds(name: str, depth: int, seeds: int) -> int:
     """In how many runs the bug of this depth shows."""
-    orders = (deliver(made(name, seed), ("o1", "o2")) for seed in range(seeds))
+    orders = (list_events(made(name, seed), ("o1", "o2")) for seed in range(seeds))
     return sum(all(order.index(one) < order.index(then) for one, then in BUGS[depth]) for order in orders)
 
 

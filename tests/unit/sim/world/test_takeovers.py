@@ -31,7 +31,7 @@ def items(for_ms: int, ask_count: int) -> tuple[Item, ...]:
     )
 
 
-def test_the_old_life_gets_the_next_requests_and_is_deposed() -> None:
+def test_the_old_process_gets_the_next_requests_and_is_fenced() -> None:
     for ask_count, failed_count in ((0, 0), (2, 1)):
         verdict = run(CONFIG, items(LONG_MS, ask_count))
         assert verdict.failure is None
@@ -39,22 +39,22 @@ def test_the_old_life_gets_the_next_requests_and_is_deposed() -> None:
 
 
 def test_an_old_life_sleeps_until_the_new_one_has_recovered() -> None:
-    told = [decode(record)[2:5] for record in trace_of(CONFIG, items(0, 0)).kept]
-    changes = [" ".join(map(str, it[1:])) for it in told if it[0] == Tag.LIFE]
+    records = [decode(record)[2:5] for record in trace_of(CONFIG, items(0, 0)).kept]
+    changes = [" ".join(map(str, it[1:])) for it in records if it[0] == Tag.LIFE]
     assert changes[:4] == [f"start {ONE}", f"taken over {ONE}~1", f"start {ONE}", f"resume {ONE}~1"]
-    claims = [at for at, it in enumerate(told) if it[0] == Tag.ANSWER and "recover:2/claim" in str(it[1])]
-    assert claims[0] < told.index([Tag.LIFE, "resume", f"{ONE}~1"])
+    claims = [at for at, it in enumerate(records) if it[0] == Tag.ANSWER and "recover:2/claim" in str(it[1])]
+    assert claims[0] < records.index([Tag.LIFE, "resume", f"{ONE}~1"])
 
 
 def ends_of(monkeypatch: pytest.MonkeyPatch, given: tuple[Item, ...]) -> list[tuple[str, int]]:
     """Which old lives ended, and when."""
     ended, end = list[tuple[str, int]](), takeovers.end
 
-    def heard(world: takeovers.TakeoverContext, old: takeovers.ReplacedAgent) -> None:
+    def note_end(world: takeovers.TakeoverContext, old: takeovers.ReplacedAgent) -> None:
         ended.append((old.name, world.now_ms))
         end(world, old)
 
-    monkeypatch.setattr(takeovers, "end", heard)
+    monkeypatch.setattr(takeovers, "end", note_end)
     assert run(CONFIG, given).failure is None
     return ended
 
@@ -67,7 +67,7 @@ def test_of_many_old_lives_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> N
     assert len({name for name, _ in ended}) == 6
 
 
-def test_an_old_life_that_wakes_up_by_itself_a_day_later_is_gone() -> None:
+def test_an_old_process_that_wakes_up_a_day_later_has_ended() -> None:
     world = World(CONFIG, Replay(()), Inspector(CONFIG), UmiTarget(CONFIG))
     (successor,) = world.incarnations
     old = takeovers.ReplacedAgent(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.plain.drawn import ANY_TEXT, of_pool
-from tests.spec_tables import Row, plain, rows, told, whole
+from tests.spec_tables import Row, plain, read_cell, rows, whole
 from tests.spec_tables import text as fence
 from umi_core.text import core_text, has_control, has_unwritable, tidy
 from umi_core.tiers.core import core_of
@@ -88,8 +88,8 @@ def test_importance_is_shown_in_hundredths_rounded_half_up(row: Row) -> None:
 
 @pytest.mark.parametrize("row", rows("memory", "markdown_lines"), ids=lambda row: row["text"])
 def test_a_line_that_could_be_structure_is_read_back(row: Row) -> None:
-    shown = f"# Core Memory\n\n## Goals (importance: 0.50)\n{told(row['shown'])}\n\n"
-    assert [block.text for block in read_markdown(shown)] == [told(row["text"])]
+    shown = f"# Core Memory\n\n## Goals (importance: 0.50)\n{read_cell(row['shown'])}\n\n"
+    assert [block.text for block in read_markdown(shown)] == [read_cell(row["text"])]
 
 
 # Against the memory.

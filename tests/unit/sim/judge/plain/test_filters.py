@@ -14,8 +14,8 @@ def test_every_field_of_a_row_that_a_filter_may_name_is_looked_at(cls: Any) -> N
     assert set(cls.__struct_fields__) & set(KINDS_OF) <= set(names_of(cls))
 
 
-def test_what_nobody_has_told_yet_is_left_out() -> None:
+def test_what_has_not_been_remembered_yet_is_left_out() -> None:
     row = entity(ALICE, "likes tea")
-    every, told = fields_of(row), fields_of(row, ("type",))
+    every, fewer = fields_of(row), fields_of(row, ("type",))
     assert every["type"] == row.type
-    assert every.keys() - told.keys() == {"type"}
+    assert every.keys() - fewer.keys() == {"type"}
