@@ -140,9 +140,7 @@ def run_seed(scenario: str, seed: int) -> tuple[str, str]:
     return failure.rule if failure else PASSED, spoiler.done
 
 
-def tell(
-    document: str | None, run: Callable[[str, int], tuple[str, str]], first: int, runs: int
-) -> None:
+def tell(document: str | None, run: Callable[[str, int], tuple[str, str]], first: int, runs: int) -> None:
     """Live so many runs of each scenario that is named; print what passed, and how many failed by what."""
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=document, formatter_class=layout)
