@@ -267,10 +267,10 @@ def is_sound(row: Row) -> bool:
     return body.row_kind == address.kind and body.own_id() in (None, address.id)
 
 
-def check_commit(commit: Commit, scope: Scope, allowed: Sequence[str]) -> None:
+def check_commit(commit: Commit, scope: Scope, asked: Sequence[str]) -> None:
     """Demand that a batch is about one kind of rows of one agent, and that one to main expects the phase.
 
-    `allowed`: the kinds of the requests in flight. Without that fence it could land after a switch.
+    `asked`: the kinds of the requests in flight. Without that fence it could land after a switch.
     """
     written = [it.address for it in commit.writes]
     addresses = [*written, *(it.address for it in commit.expects)]
@@ -279,9 +279,7 @@ def check_commit(commit: Commit, scope: Scope, allowed: Sequence[str]) -> None:
     strange = [it for it in addresses if it.kind not in allowed and (it in written or it.kind != "epoch")]
     is_own = all(each.scope == scope for each in addresses) and not strange
     message = "the rows of a batch, all of one kind that a request is about, and of its agent"
-    demand(
-        is_own and len(kinds) == 1 and kinds[0] in allowed, rules.PHASES_APART, message, allowed, addresses
-    )
+    demand(is_own and len(kinds) == 1 and kinds[0] in asked, rules.PHASES_APART, message, asked, addresses)
     # planned in dual_write, lands in dual_read: without the fence the outbox would not name the row
     is_fenced = commit.store != MAIN or any(each.address.kind == "phase" for each in commit.expects)
     message = "a batch to main does not expect the phase that it was planned in"
