@@ -381,7 +381,12 @@ def on_log(writer: StateWriter, log: BatchLog) -> Plain:
         for key, entries in timeline.entries.items()
     ]
     keys = [
-        [writer.put(key), writer.put(it[-1].op.asked), writer.put(it[-1].did), it[-1].at_ms - writer.now_ms]
+        [
+            writer.put(key),
+            writer.put(it[-1].op.asked),
+            writer.put(it[-1].applied),
+            it[-1].at_ms - writer.now_ms,
+        ]
         for key, it in log.by_key.items()
     ]
     operations = [[writer.put(op_id), on_operation(writer, log, log.ops[op_id])] for op_id in going]

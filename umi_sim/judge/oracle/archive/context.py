@@ -93,12 +93,14 @@ class ArchivePart(Owner):
     ) -> None:
         self.context.demand(holds, rule, message, expected, got)
 
-    def compare(self, value: Any, *due: Any, rule: Rule | None = None) -> None:
-        """Demand that a reply is one of those that are `due`; `rule`: the one that a wrong field breaks."""
+    def compare(self, value: Any, *expected: Any, rule: Rule | None = None) -> None:
+        """Demand that a reply is one of the `expected` ones; `rule`: the one that a wrong field breaks."""
         # Field by field for a narrow message; then as a whole, since no reply may
         # have field a of one expected value and field b of another.
         for name in reversed(value.__struct_fields__):
-            wanted, got = [getattr(it, name) for it in due], getattr(value, name)
+            wanted, got = [getattr(it, name) for it in expected], getattr(value, name)
             broken = rule or BROKEN_BY.get(name, rules.REFERENCE_AGREES)
             self.demand(got in wanted, broken, f"{name} of a reply", wanted[-1], got)
-        self.demand(value in due, rules.REFERENCE_AGREES, "a reply mixes several states", due, value)
+        self.demand(
+            value in expected, rules.REFERENCE_AGREES, "a reply mixes several states", expected, value
+        )

@@ -145,14 +145,16 @@ class Degradations(ArchivePart):
             message = f"the reason for {it.name}"
             self.demand(it.reason in allowed, rules.DEGRADATION_NAMED, message, allowed, it.reason)
         for name, beyond in count_beyond_limits(op, batch):
-            due = [Degraded(name, "too_many", beyond)] if beyond > 0 else []
+            expected = [Degraded(name, "too_many", beyond)] if beyond > 0 else []
             got = [it for it in lacks if it.name == name]
-            self.demand(got == due, rules.DEGRADATION_NAMED, f"the reason and count of {name}", due, got)
+            self.demand(
+                got == expected, rules.DEGRADATION_NAMED, f"the reason and count of {name}", expected, got
+            )
 
     def list_names_due(
         self, op: ArchiveOperation, batch: Batch | None, count: int
     ) -> Iterator[tuple[str, bool]]:
-        """Yield names, each with whether it is due.
+        """Yield names, each with whether it is expected.
 
         After a conflict the degradations of the earlier plan may be kept or not, so those are left out.
         """

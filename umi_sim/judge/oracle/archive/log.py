@@ -95,8 +95,8 @@ Claim = tuple[int, str]  # version and kind of change
 class Batch(Owner):
     """What one durable batch did.
 
-    `at_ms`: the world's time of it. `did`: by id, in the order of the reply; `order`: ids in the order of the
-    text. `states`, `resources`, `categories`, `reflections`: what is stored under each id from now on.
+    `at_ms`: the world's time of it. `applied`: by id, in the order of the reply; `order`: ids in the order of
+    the text. `states`, `resources`, `categories`, `reflections`: what is stored under each id from now on.
     `relations`: the new ones; `lost`: those that are deleted; `dropped_count`: those without room. `readers`:
     under `grant`, the agents that may read the archive. `twins`: other ways in which the batch may have been
     made, with the same rows. `past`: facts of its text that end, most of them as they are stored.
@@ -107,7 +107,7 @@ class Batch(Owner):
     plan: BatchContext
     position: int
     at_ms: int
-    did: dict[str, Claim] = {}
+    applied: dict[str, Claim] = {}
     order: list[str] = []
     states: dict[str, FactState] = {}
     relations: list[Relation] = []
@@ -142,14 +142,14 @@ class Batch(Owner):
         """End a fact: it is a member of no category, and no search finds it."""
         assert state.entity is not None
         self.states[key] = FactState(ended=Ended(key, state.entity, by, how, self.plan.at_ms))
-        if key in self.did:
+        if key in self.applied:
             self.past.append(key)
         else:
-            self.did[key] = state.version, "ended"
+            self.applied[key] = state.version, "ended"
 
     @property
     def created(self) -> list[str]:
-        return [key for key, (_, change) in self.did.items() if change == "created"]
+        return [key for key, (_, change) in self.applied.items() if change == "created"]
 
     @property
     def current(self) -> list[str]:
@@ -163,11 +163,13 @@ class Batch(Owner):
 
     @property
     def stored(self) -> tuple[Stored, ...]:
-        return tuple(Stored(key, *claim) for key, claim in self.did.items() if claim[1] != "ended")
+        return tuple(Stored(key, *claim) for key, claim in self.applied.items() if claim[1] != "ended")
 
     @property
     def ended(self) -> tuple[str, ...]:
-        return tuple(key for key, (_, change) in self.did.items() if change == "ended" or key in self.past)
+        return tuple(
+            key for key, (_, change) in self.applied.items() if change == "ended" or key in self.past
+        )
 
 
 class BatchLog(ArchivePart):
@@ -265,7 +267,7 @@ class BatchLog(ArchivePart):
                 self.update(batch, request)
             case Forget(entity_id=key):
                 is_there = self.state(key).fact is not None
-                batch.did[key] = (0, "forgot" if is_there else "absent")
+                batch.applied[key] = (0, "forgot" if is_there else "absent")
                 self.remove(batch, [key] if is_there else [])
             case Summarise(category=name):
                 self.summarise(batch, name)
@@ -280,7 +282,7 @@ class BatchLog(ArchivePart):
             case ShareArchive() as request:
                 readers = list_readers(request, op.scope)
                 if readers not in (None, self.readers.now("grant")):
-                    batch.readers, batch.did = {"grant": readers or ()}, {"grant": (0, "shared")}
+                    batch.readers, batch.applied = {"grant": readers or ()}, {"grant": (0, "shared")}
         return batch
 
     def read(self, batch: Batch, key: str) -> FactState:
@@ -327,7 +329,7 @@ class BatchLog(ArchivePart):
             if past is not None:
                 later = FactState(ended=structs.replace(past, fact=later.entity))
             batch.states[key] = later
-            batch.did[key] = later.version, "unchanged" if before.entity else "created"
+            batch.applied[key] = later.version, "unchanged" if before.entity else "created"
         self.chain(batch)
         if isinstance(request, Remember | LoadSession):
             self.route(batch)
@@ -363,7 +365,7 @@ class BatchLog(ArchivePart):
 
     def is_first(self, batch: Batch, key: str) -> bool:
         """Return whether this batch stores a fact for the first time."""
-        return batch.did[key][1] == "created" and self.state(key).ended is None
+        return batch.applied[key][1] == "created" and self.state(key).ended is None
 
     def route(self, batch: Batch) -> None:
         """Route new facts as a model said, or as the table says; stored facts keep their block."""
@@ -372,7 +374,7 @@ class BatchLog(ArchivePart):
         read = parse_routes(reply, asked, self.context.config) if reply is not None else None
         decisions = read.decisions if isinstance(read, Routes) else [table_decision(it) for it in asked]
         batch.routing = {it.entity_id: it for it in decisions}
-        for key in batch.did:
+        for key in batch.applied:
             kept = RoutingDecision(key, batch.entity(key).block, False, None, "", "kept", None)
             batch.change(key, block=batch.routing.setdefault(key, kept).block)
 
@@ -390,13 +392,13 @@ class BatchLog(ArchivePart):
         key = find_moved_id(before.entity, request, batch.op.scope)
         if key == old_id:
             batch.states[key] = update_fact(before, request)
-            batch.did[key] = before.version, "unchanged"
+            batch.applied[key] = before.version, "unchanged"
             return
         there = self.state(key)
         batch.states[key] = later = move_fact(
             there, key, before, request, plan.time_of("target"), batch.op.scope
         )
-        batch.did[key] = later.version, "unchanged" if there.entity else "created"
+        batch.applied[key] = later.version, "unchanged" if there.entity else "created"
         self.embed(batch)
         batch.end(old_id, before, key, "update")
 
@@ -420,8 +422,8 @@ class BatchLog(ArchivePart):
             state = self.state(key)
             if state.fact is not None and source in state.fact.sources:
                 batch.states[key] = after = drop_source(state, source)
-                batch.did[key] = state.version, "unchanged" if after.fact else "forgot"
-        self.remove(batch, [key for key, (_, change) in batch.did.items() if change == "forgot"])
+                batch.applied[key] = state.version, "unchanged" if after.fact else "forgot"
+        self.remove(batch, [key for key, (_, change) in batch.applied.items() if change == "forgot"])
         for session in self.reflections.entries:
             it = self.reflections.now(session)
             if it is not None and source in it.sources:
@@ -536,7 +538,7 @@ class BatchLog(ArchivePart):
             states = [self.read(batch, key) for key, _ in (new, old)]
             are_current = all(it.entity is not None for it in states)
             are_same = [it.version for it in states] == [new[1], old[1]]
-            places = [batch.order.index(key) if key in batch.did else -1 for key, _ in (new, old)]
+            places = [batch.order.index(key) if key in batch.applied else -1 for key, _ in (new, old)]
             is_one_new = any(key in batch.created for key, _ in (new, old))
             if are_current and are_same and is_one_new and places[0] > places[1]:
                 yield new, old, verdict
@@ -553,7 +555,7 @@ class BatchLog(ArchivePart):
             # the rows of the batch are kept.
             twins = [self.apply(op, plan.without(steps)) for steps in UNHEARD]
             batch, *batch.twins = [it for it in twins if is_in(it, commit)] or [batch]
-        if isinstance(op.request, Remember) and op.record is None and batch.did:
+        if isinstance(op.request, Remember) and op.record is None and batch.applied:
             for it in (batch, *batch.twins):
                 self.follow_last(it, commit)
             self.last_facts[batch.order[-1]] = None
@@ -639,14 +641,14 @@ class BatchLog(ArchivePart):
             known = [it.entity if is_of_text else it.fact for it in states]
             facts = [fact for fact in known if fact is not None and fact.version == version]
             times = [(fact.updated_ms, fact.event_time_ms) for fact in facts]
-            due = [(minute_of(at), None if ms is None else minute_of(ms)) for at, ms in times]
+            expected = [(minute_of(at), None if ms is None else minute_of(ms)) for at, ms in times]
             got, message = (it["told"], it.get("happened")), f"the times of {it['ref']} in a question"
             # If it was missing at some time, it may be new: then its text, or its session, gives its times.
-            news = [(minute_of(op.plan.time_of("lookup")), got[1])] if len(due) < len(states) else []
+            news = [(minute_of(op.plan.time_of("lookup")), got[1])] if len(expected) < len(states) else []
             if is_of_text and op.given_ms is not None:
-                due += [(at, minute_of(op.given_ms)) for at, _ in due]
-            due += news if is_of_text else []
-            self.demand(got in due or not due, rules.TIMES_TOLD, message, due, got)
+                expected += [(at, minute_of(op.given_ms)) for at, _ in expected]
+            expected += news if is_of_text else []
+            self.demand(got in expected or not expected, rules.TIMES_TOLD, message, expected, got)
 
     def choose_rule(self, key: str, states: Iterable[FactState], got: Entity | Ended | int | None) -> Rule:
         """Return the rule that a wrong row or version of this id breaks, given its possible states."""
@@ -671,7 +673,7 @@ class BatchLog(ArchivePart):
     def is_shared(self, key: str) -> bool:
         """Return whether this id and others were changed last by a batch that no reply has reported."""
         batch = self.by_id.get(key)
-        return batch is not None and not batch.is_reported and len(batch.did) > 1
+        return batch is not None and not batch.is_reported and len(batch.applied) > 1
 
 
 def list_readers(request: ShareArchive, scope: Scope) -> tuple[str, ...] | None:

@@ -197,11 +197,13 @@ class ArchiveModel(OracleModel):
             # A batch that becomes durable after the reply must be the
             # only one that counts: then the outcome was unknown.
             is_once = op.ended is None or self.log.find_own_batch(op) is batch
-            self.context.demand(is_once, rules.ONCE_ONLY, f"{call.op_id} is durable twice", 1, batch.did)
+            self.context.demand(is_once, rules.ONCE_ONLY, f"{call.op_id} is durable twice", 1, batch.applied)
             self.writes.judge_summary(op, batch)
             self.writes.judge_compared(op, batch)
             message = f"{call.op_id} was refused or failed, and is durable"
-            self.context.demand(not (op.is_refuted and batch.did), rules.REFERENCE_AGREES, message, batch.did)
+            self.context.demand(
+                not (op.is_refuted and batch.applied), rules.REFERENCE_AGREES, message, batch.applied
+            )
 
     def observe_answer(self, call: Call, asked: Any, answer: Answer, now_ms: int) -> None:
         self.context.see(now_ms)  # a row may have the time of this step, and no reply
@@ -321,14 +323,16 @@ class ArchiveModel(OracleModel):
             demand(holder is not None and not holder.op.is_like(op), rules.ONCE_ONLY, message)
         # How many requests are in flight Promises knows, and whether the agent is closed Closing.
         elif isinstance(outcome, Refused) and not (isinstance(error, errors.TooBusy) or is_no_agent(outcome)):
-            due = op.error or self.find_lack(op, error)
+            expected = op.error or self.find_lack(op, error)
             is_unknown = isinstance(op.request, EndSession) and isinstance(error, errors.SessionNotFound)
-            is_right = is_same(due, error) or (op.error is None and is_unknown)  # SessionModel judges it
+            is_right = is_same(expected, error) or (op.error is None and is_unknown)  # SessionModel judges it
             rule = rules.SHARED_AS_GRANTED if isinstance(error, errors.NotShared) else rules.REFERENCE_AGREES
             message = f"the error that {type(op.request).__name__} is refused with"
-            demand(is_right, rule, message, due or "none", error)
+            demand(is_right, rule, message, expected or "none", error)
         op.is_refuted, message = True, "what a refused or failed request has stored"
-        demand(batch is None or not batch.did, rules.REFERENCE_AGREES, message, {}, batch and batch.did)
+        demand(
+            batch is None or not batch.applied, rules.REFERENCE_AGREES, message, {}, batch and batch.applied
+        )
 
     def find_lack(self, op: ArchiveOperation, error: errors.Error) -> errors.Error | None:
         """Return the error for a request that names no current fact, or a category that is neither listed nor
@@ -401,7 +405,7 @@ class ArchiveModel(OracleModel):
         states = [self.log.states_since(key, self.searched) for key in self.log.facts.entries]
         fits = [[measure_fit(it, texts, record) for it in each] for each in states]
         low, high = (max(map(end, fits), default=0) for end in (min, max))
-        # A fact that storage has lost fits no query any more, so no fact is surely due.
+        # A fact that storage has lost fits no query any more, so no fact is surely expected.
         return max(own, 0 if self.context.surroundings.atlas.losses else low), max(own, high)
 
     # For the workload and the audit.

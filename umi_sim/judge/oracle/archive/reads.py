@@ -62,8 +62,8 @@ class Reads(ArchivePart):
             findings.append(found)
             if found is None:
                 break
-        rule, message, due, got = findings[0] or (rules.ACKNOWLEDGED_IS_DURABLE, "", "", "")
-        self.demand(None in findings, rule, message, due, got)
+        rule, message, expected, got = findings[0] or (rules.ACKNOWLEDGED_IS_DURABLE, "", "", "")
+        self.demand(None in findings, rule, message, expected, got)
 
     def judge_entity(self, op: ArchiveOperation, value: Entity | Ended | None) -> None:
         key, own_id = op.request.entity_id, value.id if value else ""
@@ -92,15 +92,15 @@ class Reads(ArchivePart):
         request, rows = op.request, value.rows
         limit = request.limit or self.context.config.recall_limit_default
         facts = sorted(self.list_facts_at(position, request.types), key=lambda it: (-it.updated_ms, it.id))
-        due = tuple(facts[request.skip : request.skip + limit])
-        if (rows == due or (value.damaged and all(it in facts for it in rows))) and value.cursor is None:
+        expected = tuple(facts[request.skip : request.skip + limit])
+        if (rows == expected or (value.damaged and all(it in facts for it in rows))) and value.cursor is None:
             return None
         others = [row for row in rows if row.type not in (request.types or ENTITY_TYPES)]
         if others:
             return rules.FILTER_NARROWS, "facts of other types", request.types, others
-        places, wanted = ([(-it.updated_ms, it.id) for it in each] for each in (rows, due))
-        if places == wanted and rows != due:
-            lies = [(it, row) for it, row in zip(due, rows, strict=True) if it != row]
+        places, wanted = ([(-it.updated_ms, it.id) for it in each] for each in (rows, expected))
+        if places == wanted and rows != expected:
+            lies = [(it, row) for it, row in zip(expected, rows, strict=True) if it != row]
             it, row = lies[0]
             return (
                 self.log.choose_rule(row.id, self.log.states_since(row.id, op), row),
@@ -129,13 +129,13 @@ class Reads(ArchivePart):
             # A model decides how a text is divided into segments,
             # so the fields of a segment are not compared.
             key = getattr(row, "parent_id", None) or row.id
-            due = known.get(key, {} if kind == "subcategory" else None)
-            got = {name: getattr(row, name) for name in due or ()} if key == row.id else due
+            expected = known.get(key, {} if kind == "subcategory" else None)
+            got = {name: getattr(row, name) for name in expected or ()} if key == row.id else expected
             is_said = not isinstance(row, Resource) or row.description in self.list_said(row)
-            if due is None or got != due or not is_said:
+            if expected is None or got != expected or not is_said:
                 states = self.log.states_since(key, op)
                 rule = BROKEN_BY.get(kind) or self.log.choose_rule(key, states, row)
-                return rule, f"the row {row.id} as it is shown", due, row
+                return rule, f"the row {row.id} as it is shown", expected, row
         # A category has no row before its first member, and may have none after its last.
         sure = {key: it for key, it in known.items() if it.get("member_count", 1)}
         begin, _, after = (request.cursor or "").partition("/")  # any text is a place in the order

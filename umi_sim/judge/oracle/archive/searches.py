@@ -1,9 +1,9 @@
-"""Searches: how a query was resolved, and which hits are due.
+"""Searches: how a query was resolved, and which hits are expected.
 
 Law 1. A query is searched as it was given unless a model's rewrite passed the gate, now or a short while ago
-for the same words after the same turns. Law 2. The hits of a recall are those that are due at some position
-of each archive that it searches; while searches lag, facts that changed shortly before may be missing. What
-is shown beside a hit was stored at some position, too. Law 3. A retrieve is repeated from its answers alone,
+for the same words after the same turns. Law 2. The hits of a recall are those that are expected at some
+position of each archive that it searches; while searches lag, facts that changed shortly before may be
+missing. What is shown beside a hit was stored at some position, too. Law 3. A retrieve is repeated from its answers alone,
 without the memory's own table: after enough hits, and if nothing is needed, nothing more is asked; the hits
 are those of the answers.
 """
@@ -94,8 +94,8 @@ AGAIN: Final = "again"
 class Path(Owner):
     """A retrieve repeated from its answers: what it must have asked, and what it must reply.
 
-    `asked`: the levels that are asked for. `names`: the degradations that are due. `steps`: those that ask,
-    in order. `levels`: those that were reached. `wrong`: questions that are not as they are due.
+    `asked`: the levels that are asked for. `names`: the expected degradations. `steps`: those that ask,
+    in order. `levels`: those that were reached. `wrong`: questions that are not as expected.
     """
 
     op: ArchiveOperation
@@ -118,8 +118,8 @@ class Path(Owner):
         levels = [level for level in ALL if level in request.levels and is_any]
         self.asked = [level for level in levels if may_hold(request.where, level, self.scope)]
 
-    def ask(self, step: str, due: Any, tried: list[Exchange] | None = None) -> Answer | None:
-        """Take a step whose question must be `due`; return its answer, None if it has no usable one.
+    def ask(self, step: str, expected: Any, tried: list[Exchange] | None = None) -> Answer | None:
+        """Take a step whose question must be `expected`; return its answer, None if it has no usable one.
 
         `tried`: its attempts, if these are not all of the step.
         """
@@ -127,8 +127,8 @@ class Path(Owner):
         attempts = self.op.plan.tried(step) if tried is None else tried
         answer = attempts[-1].answer if attempts else None
         last = attempts[-1] if attempts else None
-        if last and last.effect is not None and (got := describe_question(last, due)) != due:
-            self.wrong.append((f"the question of {step}", due, got))
+        if last and last.effect is not None and (got := describe_question(last, expected)) != expected:
+            self.wrong.append((f"the question of {step}", expected, got))
         if answer is not None and not isinstance(answer, EffectFailed):
             return answer
         self.lose(step)
@@ -271,7 +271,7 @@ class Path(Owner):
         return "enough" if is_done else "exhausted", after.query if after is not None else query
 
     def reply(self, value: Retrieved) -> tuple[Retrieved, list[LevelRow]]:
-        """Return the reply that is due, and its hits; the numbers of rows by level are taken from `value`."""
+        """Return the expected reply, and its hits; the numbers of rows by level are taken from `value`."""
         request, is_needless = self.op.request, self.stop in ("nothing_asked", "not_needed")
         best = self.found
         if request.rank == "vector":
@@ -279,7 +279,7 @@ class Path(Owner):
         best = best[: request.total_limit]
         levels = [it for it in ALL if it in request.levels]
         counts = [it.found_count for it in value.tried] + [0] * len(self.levels)
-        due = structs.replace(
+        expected = structs.replace(
             value, query=request.query if is_needless else self.levels[-1].query,
             resolution=None if is_needless else value.resolution, asked=tuple(self.asked),
             hits=tuple(LevelHit(*(getattr(it, name) for name in LevelHit.__struct_fields__)) for it in best),
@@ -290,7 +290,7 @@ class Path(Owner):
             left_out_count=len(best) - len(expect_context(best, self.config.context_bytes_max)),
             skipped=tuple(it for it in levels if not may_hold(request.where, it, self.scope)),
         )  # fmt: skip
-        return due, best
+        return expected, best
 
 
 class Searches(ArchivePart):
@@ -306,9 +306,9 @@ class Searches(ArchivePart):
         self.judge_resolution(op, value.resolution)
         is_wanted, text = is_deep(query, request.deep), op.plan.text("expand")
         read = parse_variants(text, query) if is_wanted and text is not None else None
-        due = read.texts if isinstance(read, Variants) else (query,)
-        is_fair = value.variants == due and (is_wanted or not op.plan.answers("expand"))
-        self.demand(is_fair, rules.DEEP_BY_TRIGGER, "the variants of a query", due, value.variants)
+        expected = read.texts if isinstance(read, Variants) else (query,)
+        is_fair = value.variants == expected and (is_wanted or not op.plan.answers("expand"))
+        self.demand(is_fair, rules.DEEP_BY_TRIGGER, "the variants of a query", expected, value.variants)
         is_asked = bool(op.plan.answers("by_words") or op.plan.answers("by_vector"))
         self.sharing.judge_recall(op)
         archives = self.sharing.list_archives(op)
@@ -448,8 +448,8 @@ class Searches(ArchivePart):
     ) -> None:
         """Demand that a hit shows a fact of some position, and that the request asks for it."""
         floor_ppm, ppm = self.floor_of(op.request), hit.relevance_ppm
-        message, due = f"the relevance of {hit.id}", f"{floor_ppm} to {limits.PPM}"
-        self.demand(floor_ppm <= ppm <= limits.PPM, rules.FILTER_BEFORE_CUT, message, due, ppm)
+        message, expected = f"the relevance of {hit.id}", f"{floor_ppm} to {limits.PPM}"
+        self.demand(floor_ppm <= ppm <= limits.PPM, rules.FILTER_BEFORE_CUT, message, expected, ppm)
         # The place of a hit in each list is not known here, so
         # the score lies between that without a rank and the best.
         low, high = (fused_ppm(ppm, rank_ppm) for rank_ppm in (0, limits.PPM)) if is_fused else (ppm, ppm)
@@ -503,7 +503,7 @@ class Searches(ArchivePart):
         self, op: ArchiveOperation, value: Recalled, names: list[str], views: list[View],
         texts: list[tuple[str, ...]],
     ) -> None:  # fmt: skip
-        """Demand the hits that are due; vectors may have been read at another position than words.
+        """Demand the expected hits; vectors may have been read at another position than words.
 
         `texts`: of each variant those by which it is searched for words.
         """
@@ -518,18 +518,18 @@ class Searches(ArchivePart):
             [[self.list_variant(request, at, some, it, most) for some, it in each] for at in views]
             for each in ([((), it) for it in vectors or (None,)], [(some, None) for some in texts])
         )
-        due = list[list[FusedHit]]()
+        expected = list[list[FusedHit]]()
         lists = product(zip(views, by_vector, strict=True), zip(views, by_words, strict=True))
         for (at, near), (to, scores) in lists:
             pairs = [self.unite_lists(*each, at, to) for each in zip(near, scores, strict=True)]
             fused = fuse_lists([rank_variant(it.items(), most) for it in pairs], len(pairs) * most)
-            due.append(self.lower_others(request, query, fused, (to, at))[:limit])
+            expected.append(self.lower_others(request, query, fused, (to, at))[:limit])
         got = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in value.hits]
-        related, wanted = ({(key, ppm) for key, _, ppm in each} for each in (got, due[-1]))
+        related, wanted = ({(key, ppm) for key, _, ppm in each} for each in (got, expected[-1]))
         rule = rules.FUSION_RULE if related == wanted else rules.FILTER_BEFORE_CUT
-        rule = rules.HITS_ORDERED if sorted(due[-1]) == sorted(got) else rule
+        rule = rules.HITS_ORDERED if sorted(expected[-1]) == sorted(got) else rule
         rule = rule if got else rules.ERROR_IS_NOT_EMPTY
-        self.demand(got in due, rule, "the hits of a recall", due[-1], got)
+        self.demand(got in expected, rule, "the hits of a recall", expected[-1], got)
 
     def lower_others(
         self, request: Recall, query: str, fused: list[FusedHit], views: tuple[View, View]
@@ -603,12 +603,12 @@ class Searches(ArchivePart):
         find, empty = (self.find_next, (None, "")) if is_next else (self.find_replaced, ())
         find = (lambda *_: [empty for _ in hits]) if is_lost else find
         positions = archive.positions()
-        due = [find(request, ids, archive, at) for at in positions]
+        expected = [find(request, ids, archive, at) for at in positions]
         # If it is right without the filter, the filter was not applied, and its rule is broken.
         bare = structs.replace(request, where=(), types=None, time_range=None)
-        is_filtered = got in due or got not in [find(bare, ids, archive, at) for at in positions]
+        is_filtered = got in expected or got not in [find(bare, ids, archive, at) for at in positions]
         rule = rules.HITS_ORDERED if is_filtered else rules.FILTER_NARROWS
-        self.demand(got in due, rule, f"{step} of the hits", due[-1], got)
+        self.demand(got in expected, rule, f"{step} of the hits", expected[-1], got)
 
     def find_next(self, request: Recall, ids: list[str], archive: Archive, position: int) -> list[object]:
         """Return for each fact the first one that follows it, if that is no hit itself."""
@@ -636,9 +636,11 @@ class Searches(ArchivePart):
         """Demand that a search has the conditions of its request."""
         query = asked.effect.query if isinstance(asked.effect, Read) else None
         if isinstance(query, ByVector | ByWords):
-            due = [it for it in op.request.where if it[0] not in OF_SCOPE]
+            expected = [it for it in op.request.where if it[0] not in OF_SCOPE]
             got = [(it.field, it.operator, it.value) for it in query.where]
-            self.demand(got == due, rules.FILTER_NARROWS, f"the conditions of {asked.step}", due, got)
+            self.demand(
+                got == expected, rules.FILTER_NARROWS, f"the conditions of {asked.step}", expected, got
+            )
 
     def judge_level_hits(self, op: ArchiveOperation, hits: tuple[LevelHit, ...]) -> None:
         """Demand limits, scores and order of the hits of a retrieve, and that its facts are stored ones."""
@@ -675,20 +677,25 @@ class Searches(ArchivePart):
         if value.resolution is not None:
             self.judge_resolution(op, value.resolution, offered if is_offered else None)
         path.follow()
-        due, best = path.reply(value)
+        expected, best = path.reply(value)
         message = "levels that the filter excludes"
-        self.demand(value.skipped == due.skipped, rules.FILTER_NARROWS, message, due.skipped, value.skipped)
+        self.demand(
+            value.skipped == expected.skipped, rules.FILTER_NARROWS, message, expected.skipped, value.skipped
+        )
         asked = list(dict.fromkeys(it.step for it in op.attempts))
         more = [step for step in asked if step not in path.steps]
         self.demand(not more, rules.STOP_MEANS_STOP, "steps that a retrieve must not ask", path.steps, more)
-        texts, message = {(it.level, it.id): it.text for it in due.hits}, "hits with another text"
+        texts, message = {(it.level, it.id): it.text for it in expected.hits}, "hits with another text"
         others = [it for it in value.hits if it.text != texts.get((it.level, it.id), it.text)]
-        self.demand(not others, rules.READ_SCOPE, message, due.hits, others)
-        ids, message = {(it.level, it.id): None for it in value.hits}, "a hit twice, or more than are due"
-        is_within = len(ids) == len(value.hits) <= len(due.hits)
-        self.demand(is_within, rules.HITS_WITHIN_LIMITS, message, due.hits, value.hits)
+        self.demand(not others, rules.READ_SCOPE, message, expected.hits, others)
+        ids, message = (
+            {(it.level, it.id): None for it in value.hits},
+            "a hit twice, or more than are expected",
+        )
+        is_within = len(ids) == len(value.hits) <= len(expected.hits)
+        self.demand(is_within, rules.HITS_WITHIN_LIMITS, message, expected.hits, value.hits)
         # Narrow rules come first, so that a wrong hit is not reported as a wrong reply.
-        self.compare(value, due)
+        self.compare(value, expected)
         lacks = [step for step in path.steps if step not in asked]
         self.demand(not lacks, rules.STOP_MEANS_STOP, "steps that a retrieve has not asked", lacks, asked)
         for what, wanted, got in path.wrong:
@@ -714,11 +721,11 @@ def find_text(it: Exchange) -> str | None:
     return query.text if isinstance(query, ByWords) else None
 
 
-def describe_question(it: Exchange, due: Any) -> object:
-    """Return a question in the form in which `due` describes the right one."""
+def describe_question(it: Exchange, expected: Any) -> object:
+    """Return a question in the form in which `expected` describes the right one."""
     match it.effect:
         case AskModel():
-            return {name: it.inputs.get(name) for name in due}
+            return {name: it.inputs.get(name) for name in expected}
         case Embed(texts=texts):
             return texts
         case Read(query=ByVector() as query):

@@ -138,13 +138,15 @@ class Sharing(ArchivePart):
     def judge_shared(self, op: ArchiveOperation, value: ArchiveShared, batch: Batch | None) -> None:
         """Demand that a reply names the agents that may read from now on."""
         known = self.log.readers.since(GRANT, op.position)
-        due = known if batch is None else (self.log.readers.at(GRANT, batch.position),)
+        expected = known if batch is None else (self.log.readers.at(GRANT, batch.position),)
         wanted = list_readers(op.request, self.context.scope)
-        due = due if wanted is None else tuple(it for it in due if it == wanted)
+        expected = expected if wanted is None else tuple(it for it in expected if it == wanted)
         if self.context.surroundings.atlas.losses and wanted is not None:
-            due = (wanted,)
+            expected = (wanted,)
         message = "the readers of an archive in a reply"
-        self.demand(value.agents in due, rules.SHARED_AS_GRANTED, message, due or known, value.agents)
+        self.demand(
+            value.agents in expected, rules.SHARED_AS_GRANTED, message, expected or known, value.agents
+        )
 
     def find_refusal(self, op: ArchiveOperation, error: Error | None) -> Error | None:
         """Return the error that a recall may be refused with, if its archive was not shared at some time."""

@@ -73,7 +73,7 @@ class Writes(ArchivePart):
             self.demand(is_fair, rules.ONCE_ONLY, message)
             return holder
         message = f"the key {op.key} was done twice; the other batch"
-        self.demand(own is None or holder is None, rules.ONCE_ONLY, message, None, holder and holder.did)
+        self.demand(own is None or holder is None, rules.ONCE_ONLY, message, None, holder and holder.applied)
         # A memorize that found its text stored and read writes nothing, and so has no batch.
         is_idle = getattr(value, "change", "") == "unchanged" and not getattr(value, "entities", ())
         is_needed = isinstance(op.request, Remember | CreateEntity | UpdateEntity | LoadSession)
@@ -106,8 +106,8 @@ class Writes(ArchivePart):
                 # The model was asked and said nothing of use: the
                 # old summary stands, and the category stays dirty.
                 is_old = op.plan.last("ask") and not isinstance(parse_summary(op.plan.text("ask") or ""), str)
-                due = [Summarised(it.summary, it.sources, it.is_dirty or bool(is_old)) for it in states]
-                self.compare(value, *due)
+                expected = [Summarised(it.summary, it.sources, it.is_dirty or bool(is_old)) for it in states]
+                self.compare(value, *expected)
             case EndSession():
                 self.judge_reflected(op, value, batch)
 
@@ -131,21 +131,21 @@ class Writes(ArchivePart):
             broken = rules.SENTENCE_NEVER_LOST
         self.demand(given == got, rule or broken, "the ids of the stored facts in a reply", given, got)
         for it in stored if given == got else ():
-            did, claim = batch.did[it.id], (it.version, it.change)
+            applied, claim = batch.applied[it.id], (it.version, it.change)
             broken = rule or self.choose_rule_of_claim(batch, it.id, claim)
             message = f"{it.id} was {it.change} with version {it.version}"
-            self.demand(claim == did, broken, message, did, claim)
+            self.demand(claim == applied, broken, message, applied, claim)
 
     def choose_rule_of_claim(self, batch: Batch, key: str, claim: Claim) -> Rule:
         """Return the rule that a wrong version or change in a reply breaks."""
-        (version, change), did = claim, batch.did[key]
+        (version, change), applied = claim, batch.applied[key]
         if self.log.is_shared(key) and self.log.by_id[key] is not batch:
             return rules.ALL_OR_NOTHING
-        if change in CHANGES and did[1] == "unchanged":
+        if change in CHANGES and applied[1] == "unchanged":
             entries = self.log.facts.entries.get(key, [])
             is_rival = any(batch.op.position < at < batch.position for at, _ in entries)
             return rules.NO_LOST_UPDATE if is_rival else rules.ONCE_ONLY
-        is_more = change == "unchanged" or version > did[0]
+        is_more = change == "unchanged" or version > applied[0]
         return rules.ONCE_ONLY if is_more else rules.ACKNOWLEDGED_IS_DURABLE
 
     def derive_remembered(self, batch: Batch, value: Remembered) -> list[Remembered]:
@@ -159,7 +159,7 @@ class Writes(ArchivePart):
             self.demand(is_open, rules.SYSTEM_IS_AUTHORED, message, "another block", it.block)
         # A fact that ends another may take its place in core; the invariants judge which one does.
         may_enter = [it for it in value.routing if it.promote or batch.ended]
-        due = structs.replace(
+        expected = structs.replace(
             value, entities=batch.stored, dropped=batch.extraction.dropped if batch.extraction else (),
             promoted=tuple(it.entity_id for it in may_enter if it.outcome == "promoted"),
             **tell_effects(batch),
@@ -171,14 +171,14 @@ class Writes(ArchivePart):
         routed = [
             [structs.replace(it, outcome=outcomes.get(it.entity_id, "")) for it in one] for one in routings
         ]
-        return add_repeated(batch, [structs.replace(due, routing=tuple(one)) for one in routed], value)
+        return add_repeated(batch, [structs.replace(expected, routing=tuple(one)) for one in routed], value)
 
     def judge_forgotten(self, op: ArchiveOperation, value: Any, batch: Batch | None) -> None:
         """Demand that a fact or a source is deleted with all that belongs to it alone, and nothing else."""
         request, existed = op.request, getattr(value, "existed", True)
-        did = batch.did if batch is not None else {}
+        applied = batch.applied if batch is not None else {}
         if isinstance(request, Forget):
-            was_there = batch is not None and did[request.entity_id][1] == "forgot"
+            was_there = batch is not None and applied[request.entity_id][1] == "forgot"
             # Without a batch of its own, "it did not exist" is right
             # if it was missing at any time between request and reply.
             may_lack = any(it.fact is None for it in self.log.states_since(request.entity_id, op))
@@ -191,9 +191,13 @@ class Writes(ArchivePart):
             ids, changes = [it.id for it in value.entities], {"forgot": "forgotten"}
             is_page = ids == sorted(set(ids)) and (existed or not ids)
             self.demand(is_page, rule, "the facts of a deleted source, by id", sorted(set(ids)), ids)
-            due = tuple(Stored(key, version, changes.get(how, how)) for key, (version, how) in did.items())
+            expected = tuple(
+                Stored(key, version, changes.get(how, how)) for key, (version, how) in applied.items()
+            )
             message = "the facts of a deleted source"
-            self.demand(value.entities == due, rules.DELETE_ONLY_ITS_OWN, message, due, value.entities)
+            self.demand(
+                value.entities == expected, rules.DELETE_ONLY_ITS_OWN, message, expected, value.entities
+            )
         rule = rule if existed else rules.ACKNOWLEDGED_IS_DURABLE
         is_fair = existed == was_there and (batch is not None or existed or may_lack)
         self.demand(is_fair, rule, "whether the thing to be forgotten existed", was_there, value)
@@ -209,10 +213,10 @@ class Writes(ArchivePart):
             parts = [part for it in self.list_said(op) for part in list_parts(it.text.split("\n"))]
             others = [text for _, text in units if text not in parts]
             self.demand(not others, rules.TEXT_COVERED, "texts read as parts of a description", parts, others)
-        due = structs.replace(value, resource_id=key, relations=(), ended=(), relation_dropped_count=0)
+        expected = structs.replace(value, resource_id=key, relations=(), ended=(), relation_dropped_count=0)
         if batch is not None:
             self.judge_stored(batch, value.entities)
-            due = structs.replace(due, **tell_effects(batch))
+            expected = structs.replace(expected, **tell_effects(batch))
         # A stored text is read only for what is still pending, so
         # the request does not say how it is divided.
         if value.change == "created" and not op.is_turned_away:
@@ -225,13 +229,13 @@ class Writes(ArchivePart):
                 kinds, message = [it for it in MEMORY_TYPES if it in wanted], "parts that are read of a text"
                 whole = [(kind, it) for it in dict.fromkeys(texts) if it.strip() for kind in kinds]
                 self.demand([*units] == whole, rules.TEXT_COVERED, message, whole, [*units])
-                due = structs.replace(due, segment_count=len(texts))
+                expected = structs.replace(expected, segment_count=len(texts))
             lacking = wanted if is_unsaid else [kind for (kind, _), read in units.items() if read is None]
             pending = (DESCRIBE,) * is_unsaid + tuple(kind for kind in MEMORY_TYPES if kind in lacking)
             # Whether its vector is missing the invariants judge,
             # which see the batch (umi_sim/judge/invariants).
-            due = structs.replace(due, pending=pending + (EMBED,) * (EMBED in value.pending))
-        self.compare(value, *add_repeated(batch, [due], value))
+            expected = structs.replace(expected, pending=pending + (EMBED,) * (EMBED in value.pending))
+        self.compare(value, *add_repeated(batch, [expected], value))
         if batch is not None:
             types = tuple(kind for kind in (DESCRIBE, EMBED, *wanted) if kind not in value.pending)
             self.read[key] = batch.position, types
@@ -288,8 +292,10 @@ class Writes(ArchivePart):
         self.demand(not others, rules.VECTORS_AS_ANSWERED, f"texts of {asked.step}", known, others)
         if isinstance(op.request, Remember) and asked.step == "extract" and asked.inputs:
             stated, day = read_stated(op, self.context.config), find_day(op, self.context.config)
-            due, got = (stated, name_day(day or 0)), (asked.inputs["text"], asked.inputs["told"])
-            self.demand(got == due, rules.PROMPT_INPUTS, "the text with its dates, and the day", due, got)
+            expected, got = (stated, name_day(day or 0)), (asked.inputs["text"], asked.inputs["told"])
+            self.demand(
+                got == expected, rules.PROMPT_INPUTS, "the text with its dates, and the day", expected, got
+            )
         if isinstance(op.request, EndSession) and asked.step == "ask":
             every = [self.log.list_session_facts(op.request.session_id, at) for at in self.log.positions(op)]
             texts = [text for each in every for statement in each.values() for text in statement]
@@ -301,7 +307,7 @@ class Writes(ArchivePart):
         """Return the texts whose vectors a step may ask for; None if that is not known."""
         request, plan = op.request, op.plan
         if step == "embed_shelf":
-            due = [f"{name}: {about}" for name, about in op.listed.items()]
+            expected = [f"{name}: {about}" for name, about in op.listed.items()]
             if isinstance(request, Memorize):
                 is_text = request.modality not in MEDIA
                 lines = NORMALISERS[request.modality](request.text).split("\n") if is_text else []
@@ -309,9 +315,9 @@ class Writes(ArchivePart):
                 spoken = [*self.list_said(op)]
                 parts += [part for it in spoken for part in list_parts(it.text.split("\n"))]
                 texts = (*(text for _, text in read_units(plan)), *parts)
-                due += [first_sentence(text, CAPTION_BYTES_MAX) for text in texts]
-                due += [it.caption for it in spoken]
-            return due
+                expected += [first_sentence(text, CAPTION_BYTES_MAX) for text in texts]
+                expected += [it.caption for it in spoken]
+            return expected
         if step == "embed_summary" and isinstance(request, Summarise):
             text = parse_summary(plan.text("ask") or "") if plan.last("ask") else None
             about = f"{request.category}: {self.context.abouts[request.category]}"
@@ -327,10 +333,10 @@ class Writes(ArchivePart):
         name, members = op.request.category, self.log.members(op.request.category)
         if name not in batch.categories:  # a receipt alone: another operation has made the summary
             return
-        due = tuple(sorted((key, self.log.state(key).version) for key in members))
-        if len(due) <= SUMMARY_MEMBER_COUNT_MAX:
+        expected = tuple(sorted((key, self.log.state(key).version) for key in members))
+        if len(expected) <= SUMMARY_MEMBER_COUNT_MAX:
             message, got = f"the sources of the summary of {name}", batch.categories[name].sources
-            self.demand(got == due, rules.DERIVED_FOLLOWS_SOURCE, message, due, got)
+            self.demand(got == expected, rules.DERIVED_FOLLOWS_SOURCE, message, expected, got)
 
     def judge_compared(self, op: ArchiveOperation, batch: Batch) -> None:
         """Demand that new facts were compared with those that were stored about the same entities before.
@@ -423,8 +429,8 @@ def tell_effects(batch: Batch) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def add_repeated(batch: Batch | None, due: list[Any], value: Any) -> list[Any]:
+def add_repeated(batch: Batch | None, expected: list[Any], value: Any) -> list[Any]:
     """Return these replies, and the same without reasons if one may come from a receipt."""
     if batch is None or not (getattr(value, "repeated", False) or len(batch.op.plans) > 1):
-        return due
-    return due + [drop_reasons(it) for it in due]
+        return expected
+    return expected + [drop_reasons(it) for it in expected]
