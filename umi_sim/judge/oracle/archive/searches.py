@@ -3,9 +3,9 @@
 Law 1. A query is searched as it was given unless a model's rewrite passed the gate, now or a short while ago
 for the same words after the same turns. Law 2. The hits of a recall are those that are expected at some
 position of each archive that it searches; while searches lag, facts that changed shortly before may be
-missing. What is shown beside a hit was stored at some position, too. Law 3. A retrieve is repeated from its answers alone,
-without the memory's own table: after enough hits, and if nothing is needed, nothing more is asked; the hits
-are those of the answers.
+missing. What is shown beside a hit was stored at some position, too. Law 3. A retrieve is repeated from its
+answers alone, without the memory's own table: after enough hits, and if nothing is needed, nothing more is
+asked; the hits are those of the answers.
 """
 
 from collections import Counter
