@@ -30,16 +30,17 @@ QUESTIONS: Final = tuple((name, re.compile(pattern)) for name, pattern in (
 NAME: Final = "(?:the )?[A-Z]"
 # Of them words tell more: "Where does my sister live?" asks for no home of another.
 OF_KIN: Final = rf"\b(?:my|our) (?:[a-z-]+ ){{0,2}}?(?:{'|'.join(sorted(BEINGS))})s?\b"
+POST: Final = rf"\b(?:am|is) an? (?:[a-z-]+ ){{0,3}}?{OCCUPATION} (?:at|for|with) {NAME}"
 STATEMENTS: Final = tuple((name, re.compile(pattern)) for name, pattern in (
     ("job", rf"\b(?:am|is) (?:an? |the )?(?:[a-z-]+ ){{0,3}}{OCCUPATION}\b|\bjob is\b|"
             r"\b(?:works?|working|employed|started|hired) as\b|\bpromoted to\b"),
     ("employer", r"\b(?:works?|working|employed|started|hired|job|position|role) "
-                 rf"(?:[\w-]+ ){{0,5}}?(?:at|for|with|by) {NAME}|\bjoined {NAME}"),
+                 rf"(?:[\w-]+ ){{0,5}}?(?:at|for|with|by) {NAME}|{POST}|\bjoined {NAME}"),
     ("age", r"\b(?:am|is) (?:now )?\d{1,3}(?: years old)?(?: now)?\W*$|\bturned \d"),
     ("home", rf"\b(?:lives?|living|based|settled) in {NAME}|"
              rf"\b(?:moved|relocated)(?: [\w-]+){{0,4}}? to {NAME}"),
     ("origin", r"\b(?:am|is|comes?)(?: originally)? from\b|\bgrew up in\b|\b(?:born|raised) in\b"),
-    ("allergy", r"\ballerg(?:ic|y|ies)\b|\b(?:can't|cannot) eat\b"),
+    ("allergy", r"\ballerg(?:ic|y|ies)\b|\b(?:[Cc]an'?t|cannot) eat\b"),
 ))  # fmt: skip
 
 

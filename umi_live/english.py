@@ -150,12 +150,15 @@ ROLES: Final = frozenset(("user", "human", "customer", *UNHEARD_ROLES))  # they 
 
 OCCUPATION: Final = (  # "a regular at Joe's" is no workplace, so jobs are listed
     r"(?:[a-z]*(?:ologist|ographer|scientist|engineer|developer|programmer|designer)|accountant|actuary|"
-    "administrator|analyst|architect|assistant|attorney|baker|barista|biologist|carpenter|cashier|chef|chemist|"
-    "clerk|coach|consultant|cook|curator|dentist|director|doctor|driver|economist|editor|electrician|"
-    "executive|gardener|intern|journalist|lawyer|lecturer|librarian|manager|mechanic|midwife|nurse|"
-    "officer|paralegal|paramedic|pharmacist|physician|physicist|pilot|plumber|producer|professor|"
-    "receptionist|recruiter|reporter|researcher|secretary|surgeon|teacher|technician|therapist|translator|"
-    "tutor|vet|waiter|waitress|writer)"
+    "administrator|analyst|apprentice|architect|assistant|attorney|auditor|baker|banker|barber|barista|"
+    "bartender|biologist|bookkeeper|butcher|carpenter|cashier|chef|chemist|cleaner|clerk|coach|consultant|"
+    "cook|coordinator|counsell?or|curator|dentist|director|dispatcher|doctor|driver|economist|editor|"
+    "electrician|executive|firefighter|florist|gardener|groomer|hairdresser|hygienist|instructor|intern|"
+    "interpreter|janitor|journalist|lawyer|lecturer|librarian|machinist|manager|mechanic|midwife|nanny|nurse|"
+    "officer|optician|paralegal|paramedic|pharmacist|physician|physicist|pilot|plumber|producer|professor|"
+    "psychiatrist|realtor|receptionist|recruiter|reporter|researcher|sales(?:man|woman|person)|secretary|"
+    "statistician|stylist|supervisor|surgeon|teacher|tech|technician|therapist|trainee|trainer|translator|"
+    "tutor|underwriter|vet|veterinarian|waiter|waitress|welder|writer)"
 )
 
 # Words at the ends of a sentence that say nothing.

@@ -22,11 +22,14 @@ OTHERS = ("I like tea.", "I have a cat.", "I'm tired.", "My sister Kim is a dent
         ("I started as a nurse at Mercy General.", "What do I do?"),
         ("im a plumber lol", "What do I do for a living?"),
         ("i was promoted to team lead", "What is my job?"),
+        ("im a vet tech at banfield", "Where do I work?"),
+        ("im a vet tech at banfield", "What do I do for a living?"),
         ("I got a job at Netflix.", "Who do I work for?"),
         ("I'm 29.", "How old am I?"),
         ("I moved to Porto.", "Which city do I live in?"),
         ("I grew up in Cork.", "Where did I grow up?"),
         ("I have a nut allergy.", "Am I allergic to anything?"),
+        ("cant eat shellfish btw", "What am I allergic to?"),
     ],
 )
 def test_the_answer_is_found_and_first(statement: str, question: str) -> None:
@@ -46,6 +49,7 @@ def test_the_answer_is_found_and_first(statement: str, question: str) -> None:
         ("Ann\nI'm French.", ""),
         ("Ann\nI live in hope.", ""),
         ("Ann\nI'm 29 minutes late.", ""),
+        ("Ann\nI'm a regular at Joe's.", ""),
         ("Bob, Acme\nBob works as a baker at Acme.", "job employer"),
         ("What does Bob do?", "job employer"),
     ],
