@@ -43,8 +43,8 @@ def test_documents_are_searched_down_to_their_texts_and_kept_once(tmp_path: Path
     first = run("first/documents.py", tmp_path, "lisbon.txt", "--", "Where does Ann live?")
     assert first[0] == "lisbon.txt: created, 2 facts"
     assert first[1:] == [
-        "resources: Ann lives in Lisbon. The trams are yellow.",
         "entities: Ann lives in Lisbon.",
+        "resources: Ann lives in Lisbon. The trams are yellow.",
     ]
     assert run("first/documents.py", tmp_path, "lisbon.txt")[0].startswith("lisbon.txt: unchanged")
 

@@ -132,7 +132,7 @@ def test_a_kind_in_the_file_of_another_site_is_reported() -> None:
     )
 
 
-@pytest.mark.parametrize(("base", "part"), [(Put, "options"), (OddComponent, "odd")])
+@pytest.mark.parametrize(("base", "part"), [(Put, "options"), (OddComponent, "invalid")])
 def test_what_a_family_leaves_open_is_reported(base: type, part: str) -> None:
     expected = f"storage_late_page in {FILE} has no {part}: its base classes leave that to it"
     assert describe_refusal(base=base) == expected

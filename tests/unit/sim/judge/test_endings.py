@@ -27,6 +27,7 @@ from umi_core.messages.effects import Degraded, Unknown
 from umi_core.messages.requests import GetEntity, List, Remember, UpdateEntity
 from umi_core.messages.results import Listed, Remembered, Stored
 from umi_core.rows import Ended
+from umi_core.values import Period
 
 PARIS, BERLIN, OSLO = (ALICE, "lives in Paris"), (ALICE, "lives in Berlin"), (ALICE, "lives in Oslo")
 OLD, NEW, OTHER = fact(*PARIS), fact(*BERLIN), fact(*OSLO)
@@ -292,9 +293,11 @@ def test_the_first_reply_may_be_a_repeated_one() -> None:
 def test_an_ended_fact_that_is_remembered_again_is_current_again() -> None:
     history = in_berlin()
     history.store(PARIS, version=2, embed=False)
-    history.get(OLD, entity(*PARIS, 2, relation_count=1))
-    with broken("reference-agrees"):
-        history.get(OLD, ended(version=2))
+    first = Period(NOW_MS, NOW_MS, NEW, "update")
+    history.get(OLD, entity(*PARIS, 2, relation_count=1, periods=(first,)))
+    for wrong in (ended(version=2), entity(*PARIS, 2, relation_count=1)):
+        with broken("reference-agrees"):
+            history.get(OLD, wrong)
 
 
 @pytest.mark.parametrize(("change", "version"), [("unchanged", 1), ("created", 1), ("created", 3)])
