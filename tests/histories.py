@@ -194,7 +194,7 @@ class History:
         self.close(op_id, outcome if isinstance(outcome, Outcome) else Done(outcome, degraded), now_ms)
 
     def close(self, op_id: str, outcome: Outcome, now_ms: int = NOW_MS) -> None:
-        """It ends like this, and no answer follows."""
+        """End the operation with this outcome; no answer follows."""
         request = self.log.flying[op_id].request
         self.oracle.observe_reply(Ending(op_id, request, outcome, now_ms, now_ms))
 
@@ -258,7 +258,7 @@ def two_known() -> History:
 
 
 def found(asked: str, *hits: Hit, variants: tuple[str, ...] = (), **more: Any) -> Recalled:
-    """What a search replies; by default nothing was resolved, and no variant was made."""
+    """Return the reply of a search; by default nothing was resolved, and no variant was made."""
     resolution = structs.replace(Resolution("clear", asked), **more)
     return Recalled(hits, resolution, variants or (resolution.query,))
 

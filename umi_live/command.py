@@ -407,7 +407,10 @@ async def facts(target: MemoryOptions, memory: LiveMemory, name: str) -> None:
 @reading_shown
 @click.argument("name")
 async def history(target: MemoryOptions, memory: LiveMemory, name: str) -> None:
-    """Show all facts about a name, also ended ones: when, and by which fact. Nothing is written."""
+    """Show all facts about a name, also ended ones: when, and by which fact.
+
+    A fact that was true twice has two lines. Nothing is written.
+    """
     rows = await memory.history(name)
     ends_ms = list_end_times(rows)
     for row in rows:

@@ -47,7 +47,7 @@ needs_axe = pytest.mark.skipif(not AXE, reason="name axe.min.js of the package a
 
 
 def barriers(page: "Page") -> Any:
-    """What keeps people from reading a page, as axe sees it.
+    """Return the accessibility problems that axe reports for a page.
 
     The script of axe is no part of the page: open it with `bypass_csp`, which sets its policy aside.
     """

@@ -15,6 +15,7 @@ from umi_live.changes import claims_of, ends
 
 WRITTEN: Final = """
 i moved to denver lol > I moved to Denver
+i live in quellbrook > I live in Quellbrook
 btw i moved  to denver , colorado 🎉 > I moved to Denver, Colorado
 i moved from seattle to portland > I moved from Seattle to Portland
 I LIVE IN THE US > I live in the Us
@@ -47,6 +48,7 @@ I live in one two three four five
 I live in 3b
 I moved to the second floor
 I moved to tears
+I moved to quellbrook
 I moved to sales last year
 I moved to somewhere small
 I work at night

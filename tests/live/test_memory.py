@@ -215,6 +215,8 @@ def test_a_fact_that_is_true_again_has_a_line_of_history_for_each_period(tmp_pat
         ]  # fmt: skip
         assert [it.content for it in await memory.facts("Ann")] == [rome]
         lines = [json.loads(line) async for line in list_facts(memory)]
+        starts = sorted(line["happened_at"] for line in lines)
+        assert starts == [f"1970-01-01T00:00:0{second}.000Z" for second in (1, 4, 9)]
         ends = sorted(line.get("ended_at", "") for line in lines)
         assert ends == ["", "1970-01-01T00:00:04.000Z", "1970-01-01T00:00:09.000Z"]
         assert await memory.forget_all_about("Ann") == (facts[0].id, facts[1].id)

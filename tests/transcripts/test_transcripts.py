@@ -170,7 +170,7 @@ class Conversation(Owner):
         self.pair.land(commit)
 
     def do_fail(self, kind: str) -> None:
-        self.step(EffectFailed(self.oldest().request_id, kind))  # type: ignore[arg-type]  # as in the file
+        self.step(EffectFailed(self.oldest().request_id, kind))  # type: ignore[arg-type]  # the transcript names it
 
     def do_at(self, now_ms: str) -> None:
         self.now_ms = int(now_ms)

@@ -137,7 +137,7 @@ def meet(pair: Pair, met: Met) -> None:
 
 
 def restrict_outcome(what: str, met: Met) -> Met:
-    """What an attempt meets, as far as this service can do it."""
+    """Return the outcome of an attempt, or a good one where this question cannot have it."""
     offered = OFFERED[what.split()[0]].split()
     kind = met.kind if met.kind in offered else "good"
     may_land = what == "commit" and kind in ("unknown", "silence")

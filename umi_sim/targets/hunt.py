@@ -245,7 +245,7 @@ def explain_bound(adapter: type[Adapter], found: TargetVerdict, small: TargetVer
         most, others = (count_kept(adapter, count) for count in CROWDS)
     except BadAdapter:  # so many entries are more than it can be given
         return small
-    if most != others or not 0 < most < CROWD or most == known:
+    if most != others or not 0 < most < CROWD:
         return small
     declared = declare(adapter, {bound: most})
     if any(run(declared, each.items, each.seed).broken for each in (found, small)):

@@ -109,7 +109,7 @@ def test_no_other_entity_counts() -> None:
 
 
 def test_accesses_are_judged_where_interceptors_look_on_but_not_where_one_answers() -> None:
-    """What an interceptor gives in place of the world is not an answer of the world (law 8)."""
+    """A value that an interceptor substitutes does not count as an answer of the world (law 8)."""
     pair = watched()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.memory.intercept(Interceptor("h"))

@@ -12,7 +12,7 @@ from tests.worlds import QUIET, SCOPE, Pair, id_of_fact, input_of, saying, verdi
 from umi_core.conditions import Condition
 from umi_core.errors import Rejected, StorageFailed
 from umi_core.ids import category_id
-from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, RELATION_COUNT_MAX
+from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, PERIOD_COUNT_MAX, RELATION_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages.effects import AskModel, ByFilter, ByIds, Commit, Done, Embed, Failed, Read
 from umi_core.messages.requests import (
@@ -595,6 +595,21 @@ def test_an_ended_fact_that_is_remembered_again_is_current_again() -> None:
     assert (before.importance_ppm, before.metadata, before.relation_count) == (900_000, (("k", "v"),), 1)
     assert kinds_under(pair, PARIS) == ["access", "entity", "vector"]
     assert fact(pair, BERLIN).version == 1
+
+
+def test_each_return_adds_a_period_and_of_too_many_the_latest_stay() -> None:
+    pair = remember_all("Alice lives in Paris")
+    for count in range(1, 4):
+        pair.now_ms = 10 * count
+        pair.model = saying(evolve=verdict("update"))
+        remembered(pair, Remember(2 * count, "Alice lives in Berlin"))
+        remembered(pair, Remember(2 * count + 1, "Alice lives in Paris"))
+    assert [(it.since_ms, it.until_ms) for it in fact(pair, PARIS).periods] == [(0, 10), (10, 20), (20, 30)]
+    remembered(pair, Remember(90, "Alice lives in Berlin"))
+    last = ended(pair)
+    many = (Period(0, 1, ROME, "update"), *[Period(1, 2, BERLIN, "update")] * (PERIOD_COUNT_MAX - 1))
+    full = structs.replace(last, fact=structs.replace(last.fact, periods=many))
+    assert full.periods == (*many[1:], Period(30, 30, BERLIN, "update"))
 
 
 def test_back_again_it_ends_what_had_ended_it() -> None:

@@ -77,7 +77,7 @@ def test_a_save_that_landed_is_no_conflict_with_itself() -> None:
 
 
 def test_the_last_decisions_are_those_of_the_plan_that_won() -> None:
-    """It was committed, the answer was lost, and the next attempt met a conflict that was none."""
+    """A commit landed and its answer was lost; the next attempt met a conflict with that commit itself."""
     pair = recovered(Pair())
     pair.ask(Remember(1, "Bob snores"))
     pair.step(Remember(2, "Alice likes tea"))

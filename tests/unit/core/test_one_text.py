@@ -148,6 +148,18 @@ def test_what_is_given_explicitly_reaches_a_fact_that_stays_ended() -> None:
     assert ended(pair) == structs.replace(before, fact=after)
 
 
+def test_a_fact_that_stays_ended_keeps_its_time_and_its_earlier_periods() -> None:
+    """Twice in Paris, twice in Berlin: the whole story, told once more without a date, changes nothing."""
+    pair, _ = moves(event_time_ms=5)
+    for op_id, text, happened_ms in ((2, "Alice lives in Paris", 6), (3, MOVES, 7), (4, MOVES, 8)):
+        remembered(pair, Remember(op_id, text, event_time_ms=happened_ms))
+    before = ended(pair)
+    assert (before.fact.version, before.fact.event_time_ms) == (2, 8)
+    assert [(it.since_ms, it.by) for it in before.periods] == [(5, BERLIN), (8, BERLIN)]
+    remembered(pair, Remember(5, MOVES))
+    assert ended(pair) == before
+
+
 def test_in_another_order_the_fact_is_current_again() -> None:
     pair, _ = moves()
     value = remembered(pair, Remember(2, "Alice lives in Berlin. Alice lives in Paris"))

@@ -18,7 +18,7 @@ TEA, RUM = OLD.id, NEW.id
 
 
 def known() -> History:
-    """What Acme sells was stated after what Alice likes, and both were read."""
+    """Return a history with a fact about Alice and a later one about Acme; both were read."""
     history = History()
     history.store((ALICE, "likes tea"))
     history.get(TEA, OLD)

@@ -328,7 +328,7 @@ def make_history(stream: Stream, rounds: int) -> list[Event]:
 
 
 def effect(stream: Stream, store: Store, value: str, made_from: int) -> tuple[Outcome, str]:
-    """What an operation does at its instant, and its later reply."""
+    """Apply a save or a load at its instant; return its outcome and the value that it read."""
     if not value:
         return Done(SessionLoaded(store.version, 0)), store.value
     if stream.chance(1, 3):
