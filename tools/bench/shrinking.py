@@ -113,15 +113,16 @@ def least_of(turns: int, act: Callable[[], Hunted | None]) -> Hunted | None:
 
 def ours(mutant: Mutant) -> Hunted | None:
     start, scenario = process_time(), find(mutant.scenario)
-    for seed in range(mutant.seeds_max):
-        config = structs.replace(draw(scenario, seed, mutant.overrides), planted=mutant.name)
-        verdict, _ = run_once(config)
-        if verdict.failure is not None:
-            found_ms = since(start)
-            done = shrink_whole(of_verdict(verdict), seconds_max=SECONDS_MAX)
-            assert done.seed.minimised is not None
-            counts = len(done.seed.items), len(verdict.items), done.seed.minimised.runs
-            return Hunted(found_ms, since(start), *counts)
+    with plant_mutant(mutant.name, BUILT_IN):  # as for the other tools: once for all lives
+        for seed in range(mutant.seeds_max):
+            config = structs.replace(draw(scenario, seed, mutant.overrides), planted=mutant.name)
+            verdict, _ = run_once(config)
+            if verdict.failure is not None:
+                found_ms = since(start)
+                done = shrink_whole(of_verdict(verdict), seconds_max=SECONDS_MAX)
+                assert done.seed.minimised is not None
+                counts = len(done.seed.items), len(verdict.items), done.seed.minimised.runs
+                return Hunted(found_ms, since(start), *counts)
     return None
 
 

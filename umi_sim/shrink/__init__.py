@@ -58,8 +58,9 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
     search = ShrinkSearch(seed.fingerprint, Budget(runs_max, seconds_max), Candidate(seed.config, seed.items))
     without: Mapping[str, str] | None = None
     try:
-        begin(search, seed)
-        without = to_fixpoint(search)
+        with runner.tables(seed.config.planted):  # a bug is planted once, not anew for each candidate
+            begin(search, seed)
+            without = to_fixpoint(search)
         stopped = FIXPOINT
     except OutOfBudget as out:
         stopped = str(out)

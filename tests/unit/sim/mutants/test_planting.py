@@ -12,7 +12,7 @@ from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.working import drop_expired
 from umi_core.workflows import BUILT_IN, commits, rebalance
-from umi_sim.mutants import CANARY, CannotPlant, Mutant, TestedMutant, TextEdit
+from umi_sim.mutants import CANARY, PLANTED, CannotPlant, Mutant, TestedMutant, TextEdit, plant_mutant
 from umi_sim.mutants.registry import FILES, MUTANTS, OF_TESTS, BadMutant, mutant, rows
 
 WORKING = "umi_core/tiers/working.py"
@@ -45,6 +45,19 @@ def test_a_function_stays_the_object_that_everybody_has_imported() -> None:
         assert working.drop_expired is before
         assert registry == BUILT_IN
     assert drop_expired.__code__ is body
+
+
+def test_a_block_within_a_block_of_the_same_bug_finds_it_planted_with_its_caches() -> None:
+    body = working.answer.__code__
+    with plant_mutant(CANARY.name, BUILT_IN) as outer:
+        read("Who is she?")
+        with plant_mutant(CANARY.name, BUILT_IN) as inner:
+            assert inner is outer
+            assert read.cache_info().currsize == 1
+        assert working.answer.__code__ is not body
+        assert read.cache_info().currsize == 1
+    assert PLANTED == {}
+    assert read.cache_info().currsize == 0
 
 
 def test_a_method_and_a_property_of_a_class_with_slots() -> None:
