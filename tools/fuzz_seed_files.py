@@ -23,17 +23,17 @@ from umi_sim.mutants import registry
 from umi_sim.programs import page as program_page
 from umi_sim.programs.failure_files import SavedCase, parse_case
 from umi_sim.programs.program import Program
+from umi_sim.programs.reports import report_saved
 from umi_sim.programs.services import BadProgram
 from umi_sim.programs.simulation import run_case
-from umi_sim.programs.telling import report_saved
 from umi_sim.record.saved_failures import BadFile
 from umi_sim.runs.runner import run_once
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile import item_json
 from umi_sim.seedfile.files import BadSeedFile, SeedFile
 from umi_sim.targets import page as store_page
+from umi_sim.targets.reports import report_saved as report_store
 from umi_sim.targets.seed_files import SavedRun, parse_run
-from umi_sim.targets.telling import of_saved
 
 Json = Any
 
@@ -206,7 +206,7 @@ def run_a_little(seed: SeedFile) -> str:
 def show_other(saved: SavedCase | SavedRun) -> str:
     """Show a damaged file of a store or a program, and run its case on a program of ours; what it was."""
     if isinstance(saved, SavedRun):
-        assert list(laid_out(of_saved(NAME, saved)))
+        assert list(laid_out(report_store(NAME, saved)))
         assert store_page.data_of(NAME, saved)
         return "store"
     assert list(laid_out(report_saved(NAME, saved, all_events=True)))

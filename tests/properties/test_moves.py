@@ -15,13 +15,13 @@ from umi_core.migration.rows import PHASES
 from umi_core.values import Scope
 from umi_sim.explore.migration import explore
 from umi_sim.explore.one_row import (
-    OF_LEGACY,
+    LEGACY_PHASES,
     EventBudget,
     OneRowWorld,
-    at,
-    check,
-    come_home,
-    steps,
+    check_stores,
+    check_way_back,
+    list_steps,
+    reach_phase,
 )
 
 STEPS: Final = 50
@@ -34,7 +34,7 @@ def long_lives(draw: Draw) -> tuple[OneRowWorld, Choices]:
         failures=draw.below(5), keyed=draw.below(5),
     )  # fmt: skip
     choices = draw.many(lambda draw: draw.below(2**12), STEPS, STEPS)
-    return structs.replace(at(draw.pick(PHASES)), left=budget), choices
+    return structs.replace(reach_phase(draw.pick(PHASES)), left=budget), choices
 
 
 def live(world: OneRowWorld, choices: Choices) -> None:
@@ -42,16 +42,16 @@ def live(world: OneRowWorld, choices: Choices) -> None:
         after = next_world(world, choice)
         if after is None:
             break
-        check(after, world)
+        check_stores(after, world)
         if after.asked is not None:  # a table without this kind of row raises
             assert Migrator(Scope("u", "a"), 1).question_of("blocks", after.asked).store in (MAIN, LEGACY)
         world = after
-    come_home(world)
+    check_way_back(world)
 
 
 def next_world(world: OneRowWorld, choice: int) -> OneRowWorld | None:
     """Choose what happens next: mostly a store answers as it should, or a client asks."""
-    may_be, choice, is_odd = steps(world), choice // 3, choice % 3 == 2
+    may_be, choice, is_odd = list_steps(world), choice // 3, choice % 3 == 2
     if world.asked is not None and world.late is None and not is_odd:
         return next(may_be)[1]
     found, choice, may_be_any = list(may_be), choice // 4, choice % 4 == 3
@@ -65,7 +65,7 @@ test_no_long_life_of_a_row_loses_its_value = pytest.mark.slow(law(long_lives)(li
 
 def test_a_write_with_a_key_that_a_crash_has_cut_off_is_done_once() -> None:
     """All short lives in which the write comes twice before main decides."""
-    for phase in OF_LEGACY:
+    for phase in LEGACY_PHASES:
         found = explore(EventBudget(writes=1, reads=1, works=0, crashes=1, failures=0, keyed=2), phase)
         assert found.broken == "", found.steps
         assert found.state_count > 1_000

@@ -129,9 +129,9 @@ class Migration(Data):
     job: Job | None = None
 
 
-Came = tuple[Migration, Ask | MigrationReply]
-First = Callable[[Migration], Came]
-Step = Callable[[Migration, Job, StoreResult], Came]
+Stepped = tuple[Migration, Ask | MigrationReply]
+First = Callable[[Migration], Stepped]
+Step = Callable[[Migration, Job, StoreResult], Stepped]
 Firsts = Mapping[type, First]  # by kind of request, how it begins
 Steps = Mapping[str, Step]  # by its name, what follows the answer
 
@@ -141,14 +141,14 @@ Steps = Mapping[str, Step]  # by its name, what follows the answer
 
 def ask(
     it: Migration, question: Ask, step: str, *, main: Told | None = None, legacy: Told | None = None
-) -> Came:
+) -> Stepped:
     """Return the next question; `main` and `legacy` are what was read, if a later step needs it."""
     assert it.job is not None
     seen = (it.job.main if main is None else main, it.job.legacy if legacy is None else legacy)
     return structs.replace(it, job=Job(it.job.request, step, *seen)), question
 
 
-def end(it: Migration, kind: Ended, value: Value | None = None, degraded: str = "") -> Came:
+def end(it: Migration, kind: Ended, value: Value | None = None, degraded: str = "") -> Stepped:
     return structs.replace(it, job=None), MigrationReply(kind, value, degraded)
 
 

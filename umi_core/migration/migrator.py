@@ -171,7 +171,7 @@ class Migrator:
         yield self.came(track, steps.handle_answer(track.machine, answer))
         yield from self.go_on(track)
 
-    def came(self, track: Track, came: machine.Came) -> Effect:
+    def came(self, track: Track, came: machine.Stepped) -> Effect:
         track.machine, out = came
         assert track.request is not None
         if isinstance(out, Ask):

@@ -21,13 +21,13 @@ from umi_core.migration.machine import (
     SWITCHES,
     WITH_OUTBOX,
     Ask,
-    Came,
     Firsts,
     Job,
     Key,
     Migration,
     Once,
     Step,
+    Stepped,
     Steps,
     StoreResult,
     Told,
@@ -64,7 +64,7 @@ MAIN: Final = Ask("main")
 WHOLE_MAIN: Final = Ask("main", with_keys=True)
 
 
-def begin(it: Migration, request: MigrationRequest) -> Came:
+def begin(it: Migration, request: MigrationRequest) -> Stepped:
     """Return the first question of a request, or its reply."""
     assert it.job is None
     with_job = structs.replace(it, job=Job(request, ""))
@@ -75,7 +75,7 @@ def begin(it: Migration, request: MigrationRequest) -> Came:
     return FIRST[type(request)](with_job)
 
 
-def handle_answer(it: Migration, answer: StoreResult) -> Came:
+def handle_answer(it: Migration, answer: StoreResult) -> Stepped:
     """Return the next question, or the end, after an answer."""
     assert it.job is not None
     if answer.kind != "ok" and it.job.step not in SEE_FAILURES:
@@ -83,7 +83,7 @@ def handle_answer(it: Migration, answer: StoreResult) -> Came:
     return STEPS[it.job.step](it, it.job, answer)
 
 
-def finish(it: Migration, job: Job, answer: StoreResult) -> Came:
+def finish(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return end(it, "done")
 
 
@@ -95,14 +95,14 @@ def read_main(step: str, question: Ask = MAIN) -> Step:
 # A start: the phase, then a new fence, then what is in the outbox.
 
 
-def find(it: Migration, job: Job, answer: StoreResult) -> Came:
+def find(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     phase = row(answer.rows, PHASE)
     # Writing the phase again raises its version, the fence: what an earlier life has sent conflicts now.
     write = (PHASE, phase.value or "legacy")
     return ask(it, Ask("main", (write,), ((PHASE, phase.version),)), "raise", main=answer.rows)
 
 
-def read_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
+def read_outbox(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     phase = row(answer.rows, PHASE)
     pending, begun = frozenset(waiting(answer.rows)), begun_ids(answer.rows)
     known = Migration(str(phase.value), phase.version, pending, begun=begun)
@@ -131,7 +131,7 @@ def write_of(job: Job) -> tuple[Key, str | None]:
     return ("row", job.request.id), None
 
 
-def finish_write(it: Migration, job: Job, degraded: str = "") -> Came:
+def finish_write(it: Migration, job: Job, degraded: str = "") -> Stepped:
     """End a write that is done; the id of an added row is in the reply."""
     return end(it, "done", write_of(job)[0][1] if isinstance(job.request, AddRow) else None, degraded)
 
@@ -181,7 +181,7 @@ def settle_keys(main: Told, truth: Told) -> dict[Key, str | Once | None]:
     return marks
 
 
-def again(it: Migration, job: Job, once: Once) -> Came:
+def again(it: Migration, job: Job, once: Once) -> Stepped:
     """Reply as to the first request with this key, unless it was another one."""
     (_, own_id), content = write_of(job)
     is_add = isinstance(job.request, AddRow)
@@ -199,13 +199,13 @@ NO_IDS: Final[frozenset[str]] = frozenset()
 # What begins a write: its key is looked up.
 
 
-def put(it: Migration) -> Came:
+def put(it: Migration) -> Stepped:
     assert it.job is not None
     key = key_of(it.job)
     return put_new(it, it.job) if key is None else ask(it, Ask("main", only=("key", key)), "key_seen")
 
 
-def key_seen(it: Migration, job: Job, answer: StoreResult) -> Came:
+def key_seen(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     once = answer.rows[0][1].once if answer.rows else None
     return put_new(it, job) if once is None else again(it, job, once)
 
@@ -213,7 +213,7 @@ def key_seen(it: Migration, job: Job, answer: StoreResult) -> Came:
 # Writes while legacy has the truth: legacy, and in dual_write main after it.
 
 
-def put_new(it: Migration, job: Job) -> Came:
+def put_new(it: Migration, job: Job) -> Stepped:
     if it.phase not in OF_LEGACY:
         return ask(it, MAIN, "put_main")
     # Without a key, and with nothing begun, legacy is written at once: main has nothing to say of it.
@@ -224,16 +224,16 @@ def put_new(it: Migration, job: Job) -> Came:
     return ask(it, Ask("legacy", (write_of(job),)), "put_legacy")
 
 
-def add_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
+def add_legacy(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     write = write_of(structs.replace(job, legacy=answer.rows))
     return ask(it, Ask("legacy", (write,)), "put_legacy", legacy=answer.rows)
 
 
-def key_main(it: Migration, job: Job, answer: StoreResult) -> Came:
+def key_main(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return ask(it, Ask("legacy"), "key_legacy", main=answer.rows)
 
 
-def key_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
+def key_legacy(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     """Settle the keys that were begun and begin this one in one commit; a finished write is only noted."""
     if (earlier := done_before(job, job.main, answer.rows)) is not None:
         return again(it, job, earlier)
@@ -254,14 +254,14 @@ def key_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
     return ask(it, Ask("main", writes, add_fence(it, *expects.items())), step, legacy=answer.rows)
 
 
-def key_noted(it: Migration, job: Job, answer: StoreResult) -> Came:
+def key_noted(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     """Finish; a new start raises the fence if the outcome is unknown, so that nothing lands later."""
     if answer.kind == "unknown":
         return end(Migration(), "unknown")
     return finish_write(structs.replace(it, begun=NO_IDS), job) if answer.kind == "ok" else end(it, "failed")
 
 
-def key_begun(it: Migration, job: Job, answer: StoreResult) -> Came:
+def key_begun(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     if answer.kind == "unknown":
         return end(Migration(), "failed")
     if answer.kind == "failed":
@@ -271,13 +271,13 @@ def key_begun(it: Migration, job: Job, answer: StoreResult) -> Came:
     return ask(structs.replace(it, begun=begun), Ask("legacy", (write_of(job),)), "put_legacy")
 
 
-def put_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
+def put_legacy(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     if answer.kind == "failed":
         return end(it, "failed")
     return mirror_write(it, job) if answer.kind == "ok" else ask(it, Ask("legacy"), "put_look")
 
 
-def put_look(it: Migration, job: Job, answer: StoreResult) -> Came:
+def put_look(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     """Look up whether an uncertain write has happened; if not, it may still be on its way."""
     key, content = write_of(job)
     # Legacy has no versions: if the row says what was written, the write counts as done, whichever it was.
@@ -286,13 +286,13 @@ def put_look(it: Migration, job: Job, answer: StoreResult) -> Came:
     return mirror_write(it, job)
 
 
-def mirror_write(it: Migration, job: Job) -> Came:
+def mirror_write(it: Migration, job: Job) -> Stepped:
     """Copy the write to main in dual_write, and its request key in any phase."""
     is_told = it.phase == "dual_write" or key_of(job) is not None
     return ask(it, MAIN, "put_copy") if is_told else finish_write(it, job)
 
 
-def put_copy(it: Migration, job: Job, answer: StoreResult) -> Came:
+def put_copy(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     """Copy the write; an added row waits for those before it: reconcile copies them all."""
     if answer.kind != "ok":
         return finish_write(it, job, "mirror:later")
@@ -308,7 +308,7 @@ def put_copy(it: Migration, job: Job, answer: StoreResult) -> Came:
     return ask(it, Ask("main", writes, add_fence(it, *versions(answer.rows, writes))), "put_copied")
 
 
-def put_copied(it: Migration, job: Job, answer: StoreResult) -> Came:
+def put_copied(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     own = write_of(job)[0][1]
     it = update_doubt(it, own, answer)
     if answer.kind != "ok":
@@ -319,7 +319,7 @@ def put_copied(it: Migration, job: Job, answer: StoreResult) -> Came:
 # Writes when main has the truth: one commit, with the outbox row for legacy.
 
 
-def put_main(it: Migration, job: Job, answer: StoreResult) -> Came:
+def put_main(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     if (earlier := done_before(job, answer.rows, answer.rows)) is not None:
         return again(it, job, earlier)
     own, read = key_of(job), structs.replace(job, main=answer.rows)
@@ -333,7 +333,7 @@ def put_main(it: Migration, job: Job, answer: StoreResult) -> Came:
     return ask(it, Ask("main", (*writes, *outbox), expects), "put_done", main=answer.rows)
 
 
-def put_done(it: Migration, job: Job, answer: StoreResult) -> Came:
+def put_done(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     if answer.kind == "failed":
         return end(it, "failed")
     own = write_of(job)[0][1]
@@ -345,7 +345,7 @@ def put_done(it: Migration, job: Job, answer: StoreResult) -> Came:
 # Reads.
 
 
-def get(it: Migration) -> Came:
+def get(it: Migration) -> Stepped:
     return ask(it, Ask("legacy"), "get_legacy") if it.phase in OF_LEGACY else ask(it, MAIN, "get_main")
 
 
@@ -362,11 +362,11 @@ def show_rows(job: Job, rows: Told) -> Value | None:
     return RowsListed(tuple(sorted((own_id, content) for own_id, content in there if content is not None)))
 
 
-def get_legacy(it: Migration, job: Job, answer: StoreResult) -> Came:
+def get_legacy(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return end(it, "done", show_rows(job, answer.rows))
 
 
-def get_main(it: Migration, job: Job, answer: StoreResult) -> Came:
+def get_main(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     """Read main; in dual_read ask legacy if main has no such row, or if main fails and legacy is complete."""
     if answer.kind != "ok":
         # With an empty outbox, and no write to main in doubt, legacy has all that main has.
@@ -379,11 +379,11 @@ def get_main(it: Migration, job: Job, answer: StoreResult) -> Came:
     return end(it, "done", show_rows(job, answer.rows))
 
 
-def get_instead(it: Migration, job: Job, answer: StoreResult) -> Came:
+def get_instead(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return end(it, "done", show_rows(job, answer.rows), "read:legacy")
 
 
-def get_missed(it: Migration, job: Job, answer: StoreResult) -> Came:
+def get_missed(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     """Copy the row from legacy, if it has one that main lacks.
 
     Main leads, so it is no failure if legacy cannot be asked: there is no such row then.
@@ -395,7 +395,7 @@ def get_missed(it: Migration, job: Job, answer: StoreResult) -> Came:
     return ask(it, copy, "get_copied", legacy=answer.rows)
 
 
-def get_copied(it: Migration, job: Job, answer: StoreResult) -> Came:
+def get_copied(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return end(it, "done", row(job.legacy, wanted_key(job)).value, "read:legacy")
 
 
@@ -409,13 +409,13 @@ def aim(it: Migration) -> str:
     return (request.to or forward) if isinstance(request, AdvanceMigration) else back
 
 
-def advance(it: Migration) -> Came:
+def advance(it: Migration) -> Stepped:
     if not aim(it) or aim(it) not in SWITCHES[it.phase]:
         return end(it, "not_ready", "another phase")
     return ask(it, Ask("main", ((PHASE, it.phase),), add_fence(it)), "shut")
 
 
-def shut(it: Migration, job: Job, answer: StoreResult) -> Came:
+def shut(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     if answer.kind != "ok":
         return end(Migration(), "failed")
     # No write to main that was in doubt can land behind the new fence.
@@ -424,7 +424,7 @@ def shut(it: Migration, job: Job, answer: StoreResult) -> Came:
     return ask(new, Ask("legacy"), "see_both") if needs_legacy else ask(new, WHOLE_MAIN, "switch")
 
 
-def switch(it: Migration, job: Job, answer: StoreResult) -> Came:
+def switch(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     to = aim(it)
     needs = NEEDS.get((it.phase, to))
     if needs is not None and (missing := needs(answer.rows, job.legacy)):
@@ -439,7 +439,7 @@ def switch(it: Migration, job: Job, answer: StoreResult) -> Came:
     return set_phase(known)
 
 
-def set_phase(it: Migration, dropped: Iterable[str] = ()) -> Came:
+def set_phase(it: Migration, dropped: Iterable[str] = ()) -> Stepped:
     outbox = ((("outbox", each), None) for each in dropped)
     return ask(it, Ask("main", ((PHASE, aim(it)), *outbox), add_fence(it)), "switched")
 
@@ -461,7 +461,7 @@ NEEDS: Final[Mapping[tuple[str, str], Callable[[Told, Told], str]]] = {
 """The conditions of a switch; each check returns what is missing."""
 
 
-def end_switch(it: Migration, job: Job, answer: StoreResult) -> Came:
+def end_switch(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     """End the switch; if its outcome is unknown the phase is read again before anything else is done."""
     if answer.kind != "ok":
         return end(Migration(), answer.kind)
@@ -490,12 +490,12 @@ def texts_of(main: Told) -> Pairs:
     return tuple((key[1], held.value) for key, held in main if key[0] == "row" and held.value is not None)
 
 
-def offer(it: Migration, main: Told) -> Came:
+def offer(it: Migration, main: Told) -> Stepped:
     """Ask what the memory makes of the next rows."""
     return ask(it, Ask("main", given=texts_of(main[:HAND_OVER_ROW_COUNT_MAX])), "offered", main=main)
 
 
-def see_offer(it: Migration, job: Job, answer: StoreResult) -> Came:
+def see_offer(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     if answer.missing:
         return end(it, "not_ready", answer.missing)
     if aim(it) == "cleanup":  # in which legacy is emptied, so nothing has to reach it any more
@@ -506,7 +506,7 @@ def see_offer(it: Migration, job: Job, answer: StoreResult) -> Came:
     return ask(it, Ask("main", writes, expects, given=texts_of(batch)), "handed_over", main=rest)
 
 
-def end_batch(it: Migration, job: Job, answer: StoreResult) -> Came:
+def end_batch(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     if answer.kind != "ok":
         return end(Migration(), answer.kind)
     new = structs.replace(it, phase="handing_over" if job.main else "done", fence=it.fence + 1)
@@ -516,11 +516,11 @@ def end_batch(it: Migration, job: Job, answer: StoreResult) -> Came:
 # Reconcile and mirror: what brings the store that lags up to the truth.
 
 
-def reconcile(it: Migration) -> Came:
+def reconcile(it: Migration) -> Stepped:
     return ask(it, Ask("legacy"), "see_legacy") if it.phase == "dual_write" else end(it, "not_ready")
 
 
-def see_main(it: Migration, job: Job, answer: StoreResult) -> Came:
+def see_main(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     differing = differences(answer.rows, job.legacy)
     if not differing:
         return end(it, "done")
@@ -541,11 +541,11 @@ def differences(main: Told, legacy: Told) -> list[Key]:
     return [key for key in sorted(keys) if in_main.get(key) != in_legacy.get(key)]
 
 
-def mirror(it: Migration) -> Came:
+def mirror(it: Migration) -> Stepped:
     return ask(it, MAIN, "see_outbox") if it.phase in MIRRORED else end(it, "not_ready")
 
 
-def see_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
+def see_outbox(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     ids = waiting(answer.rows)
     if not ids:
         return end(structs.replace(it, pending=frozenset()), "done")
@@ -554,7 +554,7 @@ def see_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
     return ask(it, Ask("legacy", (write,)), "mirrored", main=answer.rows)
 
 
-def take_from_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
+def take_from_outbox(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     key = ("outbox", waiting(job.main)[0])
     # A write meanwhile puts the outbox row again, under the next version, and so it stays there. It may also
     # have come between two pages, which hold the row from before it and the outbox row from after it.
@@ -562,18 +562,18 @@ def take_from_outbox(it: Migration, job: Job, answer: StoreResult) -> Came:
     return ask(it, Ask("main", ((key, None),), expects), "taken")
 
 
-def end_take(it: Migration, job: Job, answer: StoreResult) -> Came:
+def end_take(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return end(structs.replace(it, pending=frozenset(waiting(job.main)[1:])), "done")
 
 
 # Purge: legacy is emptied, row by row.
 
 
-def purge(it: Migration) -> Came:
+def purge(it: Migration) -> Stepped:
     return ask(it, Ask("legacy"), "see_rest") if it.phase == "cleanup" else end(it, "not_ready")
 
 
-def see_rest(it: Migration, job: Job, answer: StoreResult) -> Came:
+def see_rest(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     if not answer.rows:
         return end(it, "done")
     return ask(it, Ask("legacy", ((answer.rows[0][0], None),)), "purged")
@@ -582,11 +582,11 @@ def see_rest(it: Migration, job: Job, answer: StoreResult) -> Came:
 # Compare: both stores, and what differs. What is on its way to one of them is not settled.
 
 
-def compare(it: Migration) -> Came:
+def compare(it: Migration) -> Stepped:
     return ask(it, Ask("legacy"), "compare_legacy") if it.phase in COMPARED else end(it, "not_ready")
 
 
-def compare_main(it: Migration, job: Job, answer: StoreResult) -> Came:
+def compare_main(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return end(it, "done", report(it, answer.rows, job.legacy))
 
 

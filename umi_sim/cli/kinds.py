@@ -141,20 +141,20 @@ class StoreFile(NamedFile):
         return replay_saved(self.find_adapter(), self.of, self.file, self.saved)
 
     def show(self, all_items: bool) -> Report:
-        from umi_sim.targets.telling import of_saved
+        from umi_sim.targets.reports import report_saved
 
-        return of_saved(self.file, self.saved)
+        return report_saved(self.file, self.saved)
 
     def why(self) -> Report:
         from umi_sim.cli.target import live_saved
-        from umi_sim.targets import shrinking, telling
+        from umi_sim.targets import reports, shrinking
 
         adapter = self.find_adapter()
         verdict = live_saved(adapter, self.saved)
         if verdict.broken is None:
             refuse(f"{self.file}: passes now, and there is nothing to explain")
         needed = list(shrinking.find_needed(adapter, verdict))
-        rows = [*telling.cause(adapter, verdict), *telling.report_needed(needed)]
+        rows = [*reports.list_cause(adapter, verdict), *reports.report_needed(needed)]
         if not needed:
             rows.append(row("needed", f"of more than {shrinking.NEEDED_COUNT_MAX} items none is left out"))
         head = f"WHY {self.of} {verdict.broken.rule}: {verdict.broken.op}"
@@ -200,8 +200,8 @@ class ProgramFile(NamedFile):
     def replay(self, own_loop: bool = False) -> Report:
         from umi_sim.cli.program import refuse_bad
         from umi_sim.programs.own_loop import run_on_asyncio
+        from umi_sim.programs.reports import report_replay
         from umi_sim.programs.simulation import run_case
-        from umi_sim.programs.telling import report_replay
 
         program, saved = self.find_program(), self.saved
         with refuse_bad():
@@ -212,13 +212,13 @@ class ProgramFile(NamedFile):
             return report_replay(self.of, self.file, program, saved, outcome, where)
 
     def show(self, all_items: bool) -> Report:
-        from umi_sim.programs.telling import report_saved
+        from umi_sim.programs.reports import report_saved
 
         return report_saved(self.file, self.saved, all_events=all_items)
 
     def why(self) -> Report:
         from umi_sim.cli.program import refuse_bad
-        from umi_sim.programs.telling import report_needed
+        from umi_sim.programs.reports import report_needed
 
         program = self.find_program()
         with refuse_bad():

@@ -53,13 +53,13 @@ def program(
     umi-sim replay .umi-sim/programs/FILE --of mine:main
     """
     found = load_program(name)
-    from umi_sim.programs import search, telling
+    from umi_sim.programs import reports, search
 
     limit = search.SECONDS if seconds is None else seconds
     count = search.DRAWN if drawn is None else drawn
     with refuse_bad():
         done = search.explore(found, seed=seed, drawn=count, seconds=limit, to_end=to_end)
-    return telling.report_exploration(name, done, write_findings(name, done))
+    return reports.report_exploration(name, done, write_findings(name, done))
 
 
 @contextmanager

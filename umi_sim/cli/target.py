@@ -127,7 +127,7 @@ def target(
     must_take_export(out)
     if replay is not None:
         return replay_files(adapter, called, replay, out, way.live)
-    from umi_sim.targets import seed_files, telling
+    from umi_sim.targets import reports, seed_files
     from umi_sim.targets.adapter import FOLDER
     from umi_sim.targets.hunt import SEED_COUNT_MAX, check_afresh, hunt
 
@@ -140,11 +140,13 @@ def target(
     if found.small is None:
         nothing = export_passing(adapter, found, seeds, way, out)
         if earlier.failing:
-            return telling.of_earlier(called, FOLDER, earlier).also(*nothing)
-        return telling.of_hunt(called, found, "").also(*telling.rows_of(earlier, called), *nothing)
+            return reports.report_earlier(called, FOLDER, earlier).also(*nothing)
+        return reports.report_hunt(called, found, "").also(*reports.list_earlier(earlier, called), *nothing)
     saved = [seed_files.write(adapter, called, each.small).as_posix() for each in found.findings]
-    reported = telling.of_all(called, found, saved) if to_end else telling.of_hunt(called, found, saved[0])
-    return reported.also(*telling.rows_of(earlier, called, saved), *export(adapter, found.small, out))
+    reported = (
+        reports.report_all(called, found, saved) if to_end else reports.report_hunt(called, found, saved[0])
+    )
+    return reported.also(*reports.list_earlier(earlier, called, saved), *export(adapter, found.small, out))
 
 
 def way_of(adapter: "type[Adapter]", against: str | None, to_end: bool, jobs: int) -> "HuntStrategy":
@@ -250,7 +252,7 @@ def begin(kind: str, file: str) -> Report:
 
 
 def replay_files(adapter: "type[Adapter]", name: str, file: str, out: str | None, live: "Live") -> Report:
-    from umi_sim.targets import seed_files, telling
+    from umi_sim.targets import reports, seed_files
 
     if not Path(file).is_dir():
         return replay_file(adapter, name, file, out, live)
@@ -258,7 +260,7 @@ def replay_files(adapter: "type[Adapter]", name: str, file: str, out: str | None
         earlier = seed_files.run_again(adapter, name, Path(file), live)
     if not earlier.runs and not earlier.unreadable:
         refuse(f"{file}: holds no run of {adapter.__name__}")
-    return telling.of_earlier(name, file, earlier)
+    return reports.report_earlier(name, file, earlier)
 
 
 def replay_file(adapter: "type[Adapter]", name: str, file: str, out: str | None, live: "Live") -> Report:
@@ -277,10 +279,10 @@ def replay_saved(
     adapter: "type[Adapter]", name: str, file: str, saved: "SavedRun", live: "Live | None" = None,
     out: str | None = None,
 ) -> Report:  # fmt: skip
-    from umi_sim.targets import telling
+    from umi_sim.targets import reports
 
     verdict = live_saved(adapter, saved, live)
-    return telling.of_replay(name, file, adapter, saved, verdict).also(*export(adapter, verdict, out))
+    return reports.report_replay(name, file, adapter, saved, verdict).also(*export(adapter, verdict, out))
 
 
 def live_saved(adapter: "type[Adapter]", saved: "SavedRun", live: "Live | None" = None) -> "TargetVerdict":

@@ -8,7 +8,15 @@ from collections import deque
 from msgspec import structs
 
 from umi_core.data import Data
-from umi_sim.explore.one_row import SMALL, EventBudget, OneRowWorld, at, check, come_home, steps
+from umi_sim.explore.one_row import (
+    SMALL,
+    EventBudget,
+    OneRowWorld,
+    check_stores,
+    check_way_back,
+    list_steps,
+    reach_phase,
+)
 from umi_sim.machines.limits import lower_limits
 from umi_sim.record.broken import Broken
 
@@ -25,8 +33,8 @@ def explore(
     budget: EventBudget = SMALL, phase: str = "legacy", *, stores_too: bool = True
 ) -> MigrationFindings:
     """Try all runs within the budget, from a phase on; `stores_too`: check rules about stores as well."""
-    with lower_limits({"hand_over_row_count_max": 1}):  # so that a key leaves behind its row
-        return explore_from(structs.replace(at(phase), left=budget), stores_too=stores_too)
+    with lower_limits({"hand_over_row_count_max": 1}):  # so that a key leaves after its row
+        return explore_from(structs.replace(reach_phase(phase), left=budget), stores_too=stores_too)
 
 
 def explore_from(start: OneRowWorld, *, stores_too: bool) -> MigrationFindings:
@@ -36,13 +44,13 @@ def explore_from(start: OneRowWorld, *, stores_too: bool) -> MigrationFindings:
         world = queue.popleft()
         try:
             if world.asked is None:
-                come_home(world)
-            for action, after in steps(world):
+                check_way_back(world)
+            for action, after in list_steps(world):
                 if after not in seen:
                     seen[after] = (world, action)
                     queue.append(after)
                     if stores_too:
-                        check(after, world)
+                        check_stores(after, world)
         except Broken as broken:
             return MigrationFindings(len(seen), path(seen, world), str(broken))
     return MigrationFindings(len(seen))

@@ -1,8 +1,8 @@
 """One row that moves between two stores: what may come next, whatever fails, and what must hold then.
 
-Law 1. What may happen next is told from the state alone: so all lives can be tried (umi_sim/explore), or a
-drawn one. Law 2. The judge knows neither phases nor stores: the last acknowledged value, and those that may
-have been written. That one judge does for all phases is the proof that clients notice none.
+Law 1. What may happen next follows from the state alone, so all runs can be tried (migration.py), or a drawn
+one. Law 2. The judge knows neither phases nor stores, but the last acknowledged value, and values that may
+have been written. One judge for all phases proves that clients notice none of them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,9 +33,9 @@ OF: Final = ("op", "blocks")  # the caller, and the kind of rows
 KEYED: Final = PutRow(*OF, ID, "keyed", request_key="k")
 ROW: Final[Key] = ("row", ID)
 HEAL_STEPS_MAX: Final = 60
-OF_LEGACY: Final = ("legacy", "dual_write")  # in which legacy has the truth
+LEGACY_PHASES: Final = ("legacy", "dual_write")  # in which legacy has the truth
 
-# In which a store gives the tables, page by page.
+# The order in which a store gives the tables, page by page.
 PAGE_ORDER: Final = ("row", "begun", "key", "outbox", "phase")
 
 Main = tuple[tuple[Key, Held], ...]
@@ -44,14 +44,14 @@ Main = tuple[tuple[Key, Held], ...]
 class ClientKnowledge(Data):
     """The knowledge of a client: the value now, values that may yet show, and whether its key is used.
 
-    `is_kept`: what it asked for under its key has been written where the truth is.
+    `is_written`: its write under its key has reached the store that has the truth.
     """
 
     value: str | None = None
     may_be: tuple[str | None, ...] = ()
     asked: MigrationRequest | None = None
     key: Literal["new", "in doubt", "used"] = "new"
-    is_kept: bool = False
+    is_written: bool = False
 
 
 class EventBudget(Data):
@@ -110,16 +110,16 @@ def apply_batch(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
 
 def write_to_store(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
     """Return the world after a write of the store that is asked; None if its expectations fail."""
-    after, store = written_by(world, ask), "legacy" if phase_of(world) in OF_LEGACY else "main"
+    after, store = apply_to_store(world, ask), "legacy" if phase_of(world) in LEGACY_PHASES else "main"
     known, is_of_key = world.known, (ROW, KEYED.content) in ask.writes and world.known.asked == KEYED
     if after is None or not is_of_key or ask.store != store:
         return after
     message = "what came again with its key is written again"
-    demand(not known.is_kept, rules.KEY_ONCE_ACROSS_PHASES, message, "", ask)
-    return structs.replace(after, known=structs.replace(known, is_kept=True))
+    demand(not known.is_written, rules.KEY_ONCE_ACROSS_PHASES, message, "", ask)
+    return structs.replace(after, known=structs.replace(known, is_written=True))
 
 
-def written_by(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
+def apply_to_store(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
     if ask.store == "main":
         return apply_batch(world, ask)
     ((_, value),) = ask.writes
@@ -141,14 +141,14 @@ def rows_of(world: OneRowWorld, ask: Ask) -> Main:
 Step = tuple[str, OneRowWorld]
 
 
-def steps(world: OneRowWorld) -> Iterator[Step]:
+def list_steps(world: OneRowWorld) -> Iterator[Step]:
     if world.late is not None:
         yield "the late batch arrives", structs.replace(apply_batch(world, world.late) or world, late=None)
     if world.asked is None:
-        yield from requests(world)
+        yield from list_requests(world)
     else:
-        yield from answers(world, world.asked)
-        yield from crashes(world, world.asked)
+        yield from list_answers(world, world.asked)
+        yield from list_crashes(world, world.asked)
 
 
 def spend_one(world: OneRowWorld, name: str) -> OneRowWorld:
@@ -157,7 +157,7 @@ def spend_one(world: OneRowWorld, name: str) -> OneRowWorld:
     return structs.replace(world, left=structs.replace(left, **{name: getattr(left, name) - 1}))
 
 
-def requests(world: OneRowWorld) -> Iterator[Step]:
+def list_requests(world: OneRowWorld) -> Iterator[Step]:
     left, number = world.left, world.left.writes
     if left.writes:
         value = f"v{number}"
@@ -188,39 +188,39 @@ def ask_machine(world: OneRowWorld, request: MigrationRequest) -> OneRowWorld:
     return take_output(structs.replace(world, known=known), machine_steps.begin(world.machine, request))
 
 
-def take_output(world: OneRowWorld, produced: machine.Came) -> OneRowWorld:
+def take_output(world: OneRowWorld, produced: machine.Stepped) -> OneRowWorld:
     """Put the next state of the machine into the world, with its question; judge its reply."""
     stepped, out = produced
     after = structs.replace(world, machine=stepped, asked=None)
     return judge_reply(after, out) if isinstance(out, MigrationReply) else structs.replace(after, asked=out)
 
 
-def answers(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
+def list_answers(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
     """Yield each answer that the store may give: the truth, or one of the failures that are left."""
     where = f"{ask.store} {'writes' if ask.writes else 'reads'}"
     after = write_to_store(world, ask) if ask.writes else world
     if not ask.writes:
-        yield where, hears(world, StoreResult("ok", rows_of(world, ask)))
-        yield from torn_reads(world, ask)
+        yield where, give_answer(world, StoreResult("ok", rows_of(world, ask)))
+        yield from list_torn_reads(world, ask)
     else:
-        yield where, hears(after or world, StoreResult("ok" if after else "failed"))
+        yield where, give_answer(after or world, StoreResult("ok" if after else "failed"))
     if not world.left.failures:
         return
     poorer = spend_one(world, "failures")
-    yield f"{where}: fails", hears(poorer, StoreResult("failed"))
+    yield f"{where}: fails", give_answer(poorer, StoreResult("failed"))
     if ask.writes:
-        yield f"{where}: no answer, and it is not done", hears(poorer, StoreResult("unknown"))
+        yield f"{where}: no answer, and it is not done", give_answer(poorer, StoreResult("unknown"))
         if after:
             yield (
                 f"{where}: no answer, and it is done",
-                hears(spend_one(after, "failures"), StoreResult("unknown")),
+                give_answer(spend_one(after, "failures"), StoreResult("unknown")),
             )
         if ask.store == "main" and world.late is None:
             late = structs.replace(poorer, late=ask)
-            yield f"{where}: no answer, and it is on its way", hears(late, StoreResult("unknown"))
+            yield f"{where}: no answer, and it is on its way", give_answer(late, StoreResult("unknown"))
 
 
-def torn_reads(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
+def list_torn_reads(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
     """Yield reads of main between two pages of which the late batch arrives, for each place of the cut."""
     after = apply_batch(world, world.late) if ask.store == "main" and world.late is not None else None
     if after is None or ask.only is not None or ask.given is not None:
@@ -230,29 +230,29 @@ def torn_reads(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
         rows = [it for it in rows_of(world, ask) if it[0][0] in first]
         rows += [it for it in rows_of(after, ask) if it[0][0] in second]
         text = f"main reads up to {first[-1]}, the late batch arrives, and it reads the rest"
-        yield text, hears(structs.replace(after, late=None), StoreResult("ok", tuple(rows)))
+        yield text, give_answer(structs.replace(after, late=None), StoreResult("ok", tuple(rows)))
 
 
-def hears(world: OneRowWorld, answer: StoreResult) -> OneRowWorld:
+def give_answer(world: OneRowWorld, answer: StoreResult) -> OneRowWorld:
     return take_output(world, machine_steps.handle_answer(world.machine, answer))
 
 
-def crashes(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
+def list_crashes(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
     """Yield a crash before the store has done it, after, and while it is on its way."""
     if not world.left.crashes:
         return
     poorer = spend_one(world, "crashes")
-    yield "crash", dead(poorer)
+    yield "crash", kill_process(poorer)
     after = write_to_store(poorer, ask) if ask.writes else None
     if after:
-        yield f"crash, {ask.store} has written", dead(after)
+        yield f"crash, {ask.store} has written", kill_process(after)
     # Only one late batch at a time: two would multiply the
     # states, and legacy loses what comes late (K11.3).
     if ask.writes and ask.store == "main" and world.late is None:
-        yield "crash, the batch is on its way", dead(structs.replace(poorer, late=ask))
+        yield "crash, the batch is on its way", kill_process(structs.replace(poorer, late=ask))
 
 
-def dead(world: OneRowWorld) -> OneRowWorld:
+def kill_process(world: OneRowWorld) -> OneRowWorld:
     known = world.known
     if isinstance(known.asked, PutRow | DropRow):
         known = add_doubt(known, known.asked)
@@ -277,16 +277,16 @@ def judge_reply(world: OneRowWorld, reply: MigrationReply) -> OneRowWorld:
         known = add_doubt(known, request)
     elif isinstance(request, ReadRow) and reply.kind == "done":
         assert reply.value is None or isinstance(reply.value, str)
-        known = read(known, reply.value)
+        known = take_read(known, reply.value)
     return structs.replace(world, known=known)
 
 
 def check_mirrored(world: OneRowWorld, request: PutRow | DropRow, reply: MigrationReply) -> None:
     """Check that main has a write that is done; one under a key may have been done before."""
     wanted, got = content_of(request), dict(world.main).get(ROW, machine.NONE).value
-    is_told = world.machine.phase != "dual_write" or request.request_key is not None or reply.degraded
+    is_excused = world.machine.phase != "dual_write" or request.request_key is not None or reply.degraded
     message = "a write is done, and main does not know"
-    demand(is_told or wanted == got, rules.MIRROR_TOLD, message, wanted, got)
+    demand(is_excused or wanted == got, rules.MIRROR_TOLD, message, wanted, got)
 
 
 def add_doubt(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowledge:
@@ -300,13 +300,13 @@ def add_doubt(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowle
 def add_write(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowledge:
     """Add a write; with one key it happens once: now, earlier, or when its outcome was in doubt."""
     if request.request_key is None:
-        return ClientKnowledge(content_of(request), key=known.key, is_kept=known.is_kept)
+        return ClientKnowledge(content_of(request), key=known.key, is_written=known.is_written)
     if known.key == "new":
-        return ClientKnowledge(content_of(request), key="used", is_kept=known.is_kept)
+        return ClientKnowledge(content_of(request), key="used", is_written=known.is_written)
     return structs.replace(add_doubt(known, request), key="used")
 
 
-def read(known: ClientKnowledge, value: str | None) -> ClientKnowledge:
+def take_read(known: ClientKnowledge, value: str | None) -> ClientKnowledge:
     """Take the value that a read shows, the last one or one that may have been written, for the value now."""
     is_known = value == known.value or value in known.may_be
     is_deleted = known.value is None and not is_known
@@ -316,10 +316,12 @@ def read(known: ClientKnowledge, value: str | None) -> ClientKnowledge:
         return known
     at = known.may_be.index(value)
     key = "used" if value == KEYED.content else known.key  # nothing else writes that
-    return ClientKnowledge(value, known.may_be[:at] + known.may_be[at + 1 :], key=key, is_kept=known.is_kept)
+    return ClientKnowledge(
+        value, known.may_be[:at] + known.may_be[at + 1 :], key=key, is_written=known.is_written
+    )
 
 
-def check(world: OneRowWorld, before: OneRowWorld) -> None:
+def check_stores(world: OneRowWorld, before: OneRowWorld) -> None:
     """Check what must hold of the stores between any two steps, and at each switch."""
     main, phase, was = dict(world.main), phase_of(world), phase_of(before)
     held = main.get(ROW, machine.NONE)
@@ -333,15 +335,15 @@ def check(world: OneRowWorld, before: OneRowWorld) -> None:
         demand(held.value == world.legacy, rules.OUTBOX_COMPLETE, message, held.value, world.legacy)
 
 
-def come_home(world: OneRowWorld) -> None:
-    """Check that the way back to legacy ends from here without failures, and loses nothing."""
+def check_way_back(world: OneRowWorld) -> None:
+    """Check that the way back to legacy ends from here if nothing fails, and loses nothing."""
     now = structs.replace(world, left=EventBudget(0, 0, 0, 0, 0), late=None)
     for _ in range(HEAL_STEPS_MAX):
         now = answer_truthfully(now)
         phase = phase_of(now)
         if phase in ENDS:
             break
-        now = ask_machine(now, way_home(now, phase))
+        now = ask_machine(now, choose_way_back(now, phase))
     demand(phase_of(now) in ENDS, rules.MIGRATION_COMPLETE, "the way back does not end")
     if phase_of(now) == "done":
         known = now.known
@@ -352,7 +354,7 @@ def come_home(world: OneRowWorld) -> None:
         answer_truthfully(ask_machine(now, ReadRow(*OF, ID)))
 
 
-def way_home(world: OneRowWorld, phase: str) -> MigrationRequest:
+def choose_way_back(world: OneRowWorld, phase: str) -> MigrationRequest:
     """Return the next thing to do: back to legacy, or from cleanup on to the end."""
     if phase in ("cleanup", "handing_over"):
         return AdvanceMigration(*OF) if world.legacy is None else Purge(*OF)
@@ -366,7 +368,7 @@ ENDS: Final = ("legacy", "done")
 # The first worlds.
 
 
-def at(phase: str) -> OneRowWorld:
+def reach_phase(phase: str) -> OneRowWorld:
     """Return a world with one row that has reached this phase without failures."""
     world = answer_truthfully(ask_machine(OneRowWorld(), PutRow(*OF, ID, "v0")))
     for to in ROADS[phase]:
@@ -389,5 +391,5 @@ def answer_truthfully(world: OneRowWorld) -> OneRowWorld:
     """Return the world after true answers to all questions."""
     now = world
     while now.asked is not None:
-        now = next(answers(now, now.asked))[1]
+        now = next(list_answers(now, now.asked))[1]
     return now

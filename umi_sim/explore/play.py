@@ -1,6 +1,6 @@
-"""Play: what each action does to a world. What was done is kept as items for a replay.
+"""Play: what each action does to a world. It is recorded as items for a replay.
 
-Law 1. An action means the same wherever it is offered: the n-th agent, request, event or way of a fault.
+Law 1. An action means the same wherever it is offered: the n-th agent, request, event or option of a fault.
 Law 2. What is played is the world's own code; the items it leaves make the same run when they are replayed.
 Law 3. Time never passes an event that is due: in a replay it would be delivered first.
 """
@@ -26,13 +26,13 @@ from umi_sim.world.agent import Agent, must_be_quiet
 from umi_sim.world.world import World
 
 STEPS_PER_ACTION_MAX: Final = 2_000
-FEW: Final = 4  # a draw of so many ways takes all of them; of more the first and the last
+FEW: Final = 4  # a draw of so many options takes all of them; of more the first and the last
 LANDING_MS: Final = (-1, 0, 1)
 MAY_HAVE_FAULTS: Final = ("request", "deliver", "wait")  # actions with which a fault may come
 
 
 class FaultChoice(Data):
-    """A fault at the n-th place of an action where one is possible, and which way each of its draws goes."""
+    """A fault at the n-th place of an action where one is possible, and the option of each of its draws."""
 
     kind: str
     place: int
@@ -45,7 +45,7 @@ class Action(Data):
     kind: str
     agent: str = ""
     number: int = 0
-    way: FaultChoice | None = None
+    fault: FaultChoice | None = None
 
 
 class NothingChanged(Exception):
@@ -61,41 +61,41 @@ class Untraced(Trace):
         """Drop the record."""
 
 
-class Hand:
-    """The source of an explored world: does what the action says, and keeps it as items."""
+class ActionSource:
+    """The source of an explored world: does what the action says, and records it as items."""
 
     def __init__(self) -> None:
         self.record: list[Item] = []
-        self.way: FaultChoice | None = None
+        self.choice: FaultChoice | None = None
         self.places: list[str] = []  # the verb of each place for a fault in this action
-        self.taken: list[tuple[int, int]] = []  # the draws of the fault: which way, of how many
+        self.taken: list[tuple[int, int]] = []  # the draws of the fault: which option, of how many
 
-    def begin(self, way: FaultChoice | None) -> None:
-        self.way, self.places, self.taken = way, [], []
+    def begin(self, choice: FaultChoice | None) -> None:
+        self.choice, self.places, self.taken = choice, [], []
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
         return ()
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
-        way, place = self.way, len(self.places)
+        choice, place = self.choice, len(self.places)
         self.places.append(verb)
-        if way is None or place != way.place or not KINDS[way.kind].is_at(verb):
+        if choice is None or place != choice.place or not KINDS[choice.kind].is_at(verb):
             return None
-        args = make_args(way.kind, self.draw)
+        args = make_args(choice.kind, self.draw)
         if args is None:
             raise NothingChanged
-        fault = Fault(self.next_id("f"), way.kind, event, args)
+        fault = Fault(self.next_id("f"), choice.kind, event, args)
         self.record.append(fault)
         return fault
 
     def draw(self, label: str, n: int) -> int:
-        """Return the chosen way, or the first beyond the choices so far. An agent that is down may wait."""
-        assert self.way is not None
+        """Return the chosen option, or the first beyond the choices so far. A stopped agent waits."""
+        assert self.choice is not None
         # n = 3: all of 0, 1, 2; n = 1000, such as a byte to turn: the first and the last alone
-        ways = (0,) if label.startswith("down_ms") else tuple(range(n)) if n <= FEW else (0, n - 1)
-        turn = self.way.turns[len(self.taken)] if len(self.taken) < len(self.way.turns) else 0
-        self.taken.append((turn, len(ways)))
-        return ways[turn]
+        options = (0,) if label.startswith("down_ms") else tuple(range(n)) if n <= FEW else (0, n - 1)
+        turn = self.choice.turns[len(self.taken)] if len(self.taken) < len(self.choice.turns) else 0
+        self.taken.append((turn, len(options)))
+        return options[turn]
 
     def choose(self, ready: Sequence[str]) -> int:
         return 0
@@ -119,7 +119,7 @@ class Explored(World):
 def first_world(config: RunConfig, registry: Registry) -> Explored:
     """Return the world in which every list begins: each agent has recovered, and nothing is under way."""
     inspector = Inspector(config)
-    world = Explored(config, Hand(), inspector, UmiTarget(config, registry))
+    world = Explored(config, ActionSource(), inspector, UmiTarget(config, registry))
     world.trace = Untraced()
     inspector.oracle.surroundings.world_ms = world.read_now
     world.begin()
@@ -129,8 +129,8 @@ def first_world(config: RunConfig, registry: Registry) -> Explored:
     return world
 
 
-def hand_of(world: Explored) -> Hand:
-    assert isinstance(world.source, Hand)
+def source_of(world: Explored) -> ActionSource:
+    assert isinstance(world.source, ActionSource)
     return world.source
 
 
@@ -142,8 +142,8 @@ def inspector_of(world: Explored) -> Inspector:
 # Which actions there are.
 
 
-def actions(world: Explored, action_set: ActionSet) -> Iterator[Action]:
-    """Yield every action that can be played here, without the ways of faults."""
+def list_actions(world: Explored, action_set: ActionSet) -> Iterator[Action]:
+    """Yield every action that can be played here, without faults."""
     for agent in world.agents.values():
         if agent.machine is None:
             continue
@@ -159,16 +159,16 @@ def actions(world: Explored, action_set: ActionSet) -> Iterator[Action]:
     if due_ms is not None:
         count = sum(1 for _ in world.ready(due_ms, world.is_busy()))
         yield from (Action("deliver", "", number) for number in range(count))
-    for wait_ms in waits(world, action_set):
+    for wait_ms in list_waits(world, action_set):
         if due_ms is None or world.now_ms + wait_ms <= due_ms:
             yield Action("wait", "", wait_ms)
 
 
-def waits(world: Explored, action_set: ActionSet) -> list[int]:
+def list_waits(world: Explored, action_set: ActionSet) -> list[int]:
     """Return how long time may pass: the given pauses, and landings beside every deadline."""
     found = dict.fromkeys(action_set.advance_ms)
     for agent in world.agents.values() if action_set.land else ():
-        for deadline_ms in deadlines(world, agent):
+        for deadline_ms in list_deadlines(world, agent):
             for off_ms in LANDING_MS:
                 at_ms = agent.clock.world_at(deadline_ms + off_ms, world.now_ms)
                 if at_ms is not None and at_ms > world.now_ms:
@@ -176,7 +176,7 @@ def waits(world: Explored, action_set: ActionSet) -> list[int]:
     return sorted(found)
 
 
-def deadlines(world: Explored, agent: Agent) -> list[int]:
+def list_deadlines(world: Explored, agent: Agent) -> list[int]:
     """Return instants that matter on the clock of this agent: of live entries, saved ones, and the memory."""
     oracle = inspector_of(world).oracle
     newest = [session.versions[session.must] for session in oracle.sessions.sessions.values()]
@@ -185,26 +185,26 @@ def deadlines(world: Explored, agent: Agent) -> list[int]:
     return [*oracle.expiries(agent.name), *at_rest, *([] if wanted is None else [wanted])]
 
 
-def ways(hand: Hand, action: Action, action_set: ActionSet) -> Iterator[Action]:
+def list_fault_choices(source: ActionSource, action: Action, action_set: ActionSet) -> Iterator[Action]:
     """Yield, for an action that was played, the same action with each fault at each possible place."""
-    for place, verb in enumerate(hand.places if action.kind in MAY_HAVE_FAULTS else ()):
+    for place, verb in enumerate(source.places if action.kind in MAY_HAVE_FAULTS else ()):
         for kind in action_set.faults:
             is_rest = action.kind == "request" and place == 0 and verb == "agent.event"
             if KINDS[kind].is_at(verb) and not is_rest:  # a crash at rest is an action of its own
-                yield structs.replace(action, way=FaultChoice(kind, place))
+                yield structs.replace(action, fault=FaultChoice(kind, place))
 
 
-def next_way(hand: Hand, action: Action) -> Action | None:
+def find_next_draws(source: ActionSource, action: Action) -> Action | None:
     """Return the next combination of draws of a fault that was played; None if all were tried."""
-    turns = list(hand.taken)
+    turns = list(source.taken)
     # Like an odometer: (0, 0), (0, 1), (1, 0), (1, 1). A last digit at its end goes, and the one before it
     # counts on; draws behind it are made anew and begin at 0.
     while turns and turns[-1][0] + 1 == turns[-1][1]:
         turns.pop()
-    if not turns or action.way is None:
+    if not turns or action.fault is None:
         return None
     following = (*(turn for turn, _ in turns[:-1]), turns[-1][0] + 1)
-    return structs.replace(action, way=structs.replace(action.way, turns=following))
+    return structs.replace(action, fault=structs.replace(action.fault, turns=following))
 
 
 # Playing one.
@@ -212,19 +212,19 @@ def next_way(hand: Hand, action: Action) -> Action | None:
 
 def play(world: Explored, action: Action, action_set: ActionSet) -> None:
     """Do what the action says. Raises NothingChanged, Broken, OutOfSteps, or whatever the memory raised."""
-    hand = hand_of(world)
-    hand.begin(action.way)
+    source = source_of(world)
+    source.begin(action.fault)
     match action.kind:
         case "request":
             name, args = action_set.requests[action.number]
             agent = world.agents[action.agent]
             issue(world, agent, name, fill_arguments(world, agent, args) or {})
         case "crash":
-            hand.begin(crash_way(world.agents[action.agent]))
+            source.begin(choose_crash(world.agents[action.agent]))
             issue(world, world.agents[action.agent], "len", {})
         case "jump":
             agent = world.agents[action.agent]
-            move = ClockMove(hand.next_id("c"), world.now_ms, agent.name, "jump", {"by_ms": action.number})
+            move = ClockMove(source.next_id("c"), world.now_ms, agent.name, "jump", {"by_ms": action.number})
             deliver(world, agent, move)
         case "deliver":
             deliver_ready(world, action.number)
@@ -236,23 +236,23 @@ def play(world: Explored, action: Action, action_set: ActionSet) -> None:
         must_be_quiet(world.agents.values())
 
 
-def crash_way(agent: Agent) -> FaultChoice:
+def choose_crash(agent: Agent) -> FaultChoice:
     """Return a crash, which happens before its request is delivered."""
     is_recovering = agent.machine is not None and agent.machine.is_recovering
     return FaultChoice((CrashAgain if is_recovering else AgentCrash).name, 0)
 
 
 def issue(world: Explored, agent: Agent, name: str, args: Args) -> None:
-    deliver(world, agent, Op(hand_of(world).next_id("o"), world.now_ms, agent.name, name, args))
+    deliver(world, agent, Op(source_of(world).next_id("o"), world.now_ms, agent.name, name, args))
 
 
 def deliver(world: Explored, agent: Agent, item: Op | ClockMove) -> None:
     """Deliver an item before all ready events; a deviation has a replay do the same."""
-    hand = hand_of(world)
-    hand.record.append(item)
+    source = source_of(world)
+    source.record.append(item)
     if world.next_due() == world.now_ms:
         first = next(world.ready(world.now_ms, world.is_busy()))[0]
-        hand.record.append(Deviation(hand.next_id("s"), item.id, first))
+        source.record.append(Deviation(source.next_id("s"), item.id, first))
     agent.pending.append(item)
     world.deliver_item(agent)
 
@@ -263,8 +263,8 @@ def deliver_ready(world: Explored, number: int) -> None:
     world.set_time(due_ms)
     ready = list(world.ready(due_ms, world.is_busy()))
     if number:
-        hand = hand_of(world)
-        hand.record.append(Deviation(hand.next_id("s"), ready[number][0], ready[0][0]))
+        source = source_of(world)
+        source.record.append(Deviation(source.next_id("s"), ready[number][0], ready[0][0]))
     ready[number][1]()
 
 

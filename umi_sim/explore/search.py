@@ -21,13 +21,13 @@ from umi_sim.explore.play import (
     Explored,
     NothingChanged,
     Untraced,
-    actions,
+    find_next_draws,
     first_world,
-    hand_of,
     inspector_of,
-    next_way,
+    list_actions,
+    list_fault_choices,
     play,
-    ways,
+    source_of,
 )
 from umi_sim.explore.state_fingerprint import Fingerprinter
 from umi_sim.kernel import fork
@@ -105,8 +105,8 @@ class Unrepeated(Exception):
 
 def repeat_list(config: RunConfig, end: Explored) -> Verdict:
     """Run the items of a failed list. One more request at its end keeps the world awake."""
-    items: list[Item] = list(hand_of(end).record)
-    last = Op(hand_of(end).next_id("o"), end.now_ms, end.lone.name, "len", {})
+    items: list[Item] = list(source_of(end).record)
+    last = Op(source_of(end).next_id("o"), end.now_ms, end.lone.name, "len", {})
     for record in (items, [*items, last]):
         verdict = runner.run(config, record)
         if verdict.failure is not None:
@@ -134,12 +134,12 @@ class StateSearch(Owner):
 
     def branches(self, world: Explored) -> Iterator[tuple[Action, Explored]]:
         """Yield every action that means something here, and the world after it. Raises ListFailed."""
-        for action in actions(world, self.action_set):
+        for action in list_actions(world, self.action_set):
             child = self.after(world, action)
             if child is None:
                 continue
             yield action, child
-            for with_fault in ways(hand_of(child), action, self.action_set):
+            for with_fault in list_fault_choices(source_of(child), action, self.action_set):
                 yield from self.all_ways(world, with_fault)
 
     def all_ways(self, world: Explored, with_fault: Action) -> Iterator[tuple[Action, Explored]]:
@@ -149,7 +149,7 @@ class StateSearch(Owner):
             child = fork.fork_graph(world)
             if self.play_action(child, action):
                 yield action, child
-            action = next_way(hand_of(child), action)
+            action = find_next_draws(source_of(child), action)
 
     def after(self, world: Explored, action: Action) -> Explored | None:
         child = fork.fork_graph(world)
@@ -184,7 +184,7 @@ class StateSearch(Owner):
 def finish(world: Explored) -> None:
     """Heal, drain, audit and restart, as at the end of any run."""
     world.is_awake = False
-    hand_of(world).begin(None)
+    source_of(world).begin(None)
     runner.Run(world.config, world, world.source, inspector_of(world)).run_phases()
 
 

@@ -177,7 +177,7 @@ class StateWriter:
             return self.text(value)
         rule = RULES.get(cls)
         if rule is None:
-            rule = RULES[cls] = rule_of(cls)
+            rule = RULES[cls] = make_rule(cls)
         return rule(self, value)
 
     def text(self, value: str) -> Plain:
@@ -219,7 +219,7 @@ class StateWriter:
         return self.put(value)
 
 
-def rule_of(cls: type) -> Rule:
+def make_rule(cls: type) -> Rule:
     """Return how values of a class are written, looked up once."""
     if issubclass(cls, CONSTANT) or cls is ValueOfRun:
         return lambda writer, value: None
@@ -230,7 +230,7 @@ def rule_of(cls: type) -> Rule:
     out = LEFT_OUT.get(cls.__name__, frozenset())
     if is_struct(cls):
         names = [name for name in cls.__struct_fields__ if name not in out]
-        write = fields_of(cls.__name__, names)
+        write = write_fields(cls.__name__, names)
         return mentioned_once(write) if cls.__hash__ is object.__hash__ else write
     if cls.__module__.partition(".")[0] in ("umi_core", "umi_sim"):
         return lambda writer, value: [
@@ -239,7 +239,7 @@ def rule_of(cls: type) -> Rule:
     raise TypeError(f"{cls.__module__}.{cls.__qualname__} cannot be compared: say how in {__name__}")
 
 
-def fields_of(tag: str, names: Sequence[str]) -> Rule:
+def write_fields(tag: str, names: Sequence[str]) -> Rule:
     return lambda writer, value: [tag, *[writer.field(it, getattr(value, it)) for it in names]]
 
 
@@ -254,31 +254,33 @@ def mentioned_once(write: Rule) -> Rule:
     return write_once
 
 
-def on_bytes(writer: StateWriter, value: bytes) -> Plain:
+def write_bytes(writer: StateWriter, value: bytes) -> Plain:
     return ["like", writer.like[value], writer.mention(value)] if value in writer.like else value
 
 
 # The working tier and what the oracle knows of it.
 
 
-def expiry(writer: StateWriter, expires_ms: int) -> Plain:
+def write_expiry(writer: StateWriter, expires_ms: int) -> Plain:
     """Write a deadline. No clock goes back, so it does not matter how long ago a deadline was."""
     is_over = not writer.is_exact and expires_ms < writer.reading_ms
     return "over" if is_over else writer.put(expires_ms)
 
 
-def entries(writer: StateWriter, given: Mapping[str, tuple[bytes, int]]) -> Plain:
-    return [[writer.put(key), writer.put(value), expiry(writer, ms)] for key, (value, ms) in given.items()]
+def write_entries(writer: StateWriter, given: Mapping[str, tuple[bytes, int]]) -> Plain:
+    return [
+        [writer.put(key), writer.put(value), write_expiry(writer, ms)] for key, (value, ms) in given.items()
+    ]
 
 
-def on_tier(writer: StateWriter, tier: WorkingTier) -> Plain:
+def write_tier(writer: StateWriter, tier: WorkingTier) -> Plain:
     is_far = not tier.entries and tier.due_ms - writer.reading_ms > FAR_MS  # nothing that comes is later
-    due = "far" if is_far else expiry(writer, tier.due_ms)
-    return [entries(writer, tier.entries), tier.used_bytes, tier.expired_count, due]
+    due = "far" if is_far else write_expiry(writer, tier.due_ms)
+    return [write_entries(writer, tier.entries), tier.used_bytes, tier.expired_count, due]
 
 
-def on_twin(writer: StateWriter, twin: WorkingTwin) -> Plain:
-    return [entries(writer, twin.entries), *describe_twin(writer, twin)]
+def write_twin(writer: StateWriter, twin: WorkingTwin) -> Plain:
+    return [write_entries(writer, twin.entries), *describe_twin(writer, twin)]
 
 
 def describe_twin(writer: StateWriter, twin: WorkingTwin) -> list[Plain]:
@@ -287,7 +289,7 @@ def describe_twin(writer: StateWriter, twin: WorkingTwin) -> list[Plain]:
     return [twin.expired, twin.version, *map(writer.put, fields), origins]
 
 
-def on_saved(writer: StateWriter, saved: SavedTwin) -> Plain:
+def write_saved(writer: StateWriter, saved: SavedTwin) -> Plain:
     """Write a save: at rest every time to live counts to the millisecond."""
     rows = [[writer.put(key), writer.put(value), ms - saved.saved_ms]
             for key, (value, ms) in saved.twin.entries.items()]  # fmt: skip
@@ -295,7 +297,7 @@ def on_saved(writer: StateWriter, saved: SavedTwin) -> Plain:
     return [writer.name_of(saved), *fields]
 
 
-def on_session(writer: StateWriter, known: Session) -> Plain:
+def write_session(writer: StateWriter, known: Session) -> Plain:
     """Write a session without versions that no open load can find."""
     oracle = inspector_of(writer.world).oracle
     musts = [save.must_at_issue.get(key, 0) for save in oracle.sessions.open for key in save.must_at_issue]
@@ -306,16 +308,20 @@ def on_session(writer: StateWriter, known: Session) -> Plain:
     return [known.must, versions, *map(writer.put, rest)]
 
 
-def on_open_save(writer: StateWriter, save: OpenSave) -> Plain:
+def write_open_save(writer: StateWriter, save: OpenSave) -> Plain:
     return [*map(writer.put, (save.must_at_issue, save.hand_to, save.candidates))]
 
 
-def on_session_row(writer: StateWriter, row: SessionRow) -> Plain:
+def write_session_row(writer: StateWriter, row: SessionRow) -> Plain:
     fields = [row.id, row.user, row.creator, row.saved_ms, row.saved_by]
-    return [*map(writer.put, fields), writer.field("members", row.members), snapshot(writer, row.snapshot)]
+    return [
+        *map(writer.put, fields),
+        writer.field("members", row.members),
+        write_snapshot(writer, row.snapshot),
+    ]
 
 
-def snapshot(writer: StateWriter, data: bytes) -> Plain:
+def write_snapshot(writer: StateWriter, data: bytes) -> Plain:
     """Return the rows in a snapshot, in an order that no name decides; a damaged one as it is."""
     outer = session.unpack_value(data)
     is_sealed = isinstance(outer, list) and len(outer) == 4 and isinstance(outer[2], bytes)
@@ -330,38 +336,40 @@ def snapshot(writer: StateWriter, data: bytes) -> Plain:
 # Storage.
 
 
-def on_storage(writer: StateWriter, storage: SimStorage) -> Plain:
+def write_storage(writer: StateWriter, storage: SimStorage) -> Plain:
     """Write rows without an order of their own, as storage gives them by kind and id."""
     pending = [[writer.number("ticket", it), writer.put(batch)] for it, batch in storage.pending.items()]
     rows = [
         [writer.put(where), row.version, writer.put(row.body)]
         for where, row in storage.rows.items()
-        if where.kind != "receipt" or is_kept(writer, where.id)
+        if where.kind != "receipt" or may_be_asked(writer, where.id)
     ]
     graves = [
         [writer.put(where), version]
         for where, version in storage.graves.items()
-        if where.kind != "receipt" or is_kept(writer, where.id)
+        if where.kind != "receipt" or may_be_asked(writer, where.id)
     ]
-    kept = [[writer.put(key), writer.put(it)] for key, it in storage.receipts.items() if is_kept(writer, key)]
-    return [pending, sorted(rows, key=pack), sorted(graves, key=pack), kept]
+    receipts = [
+        [writer.put(key), writer.put(it)] for key, it in storage.receipts.items() if may_be_asked(writer, key)
+    ]
+    return [pending, sorted(rows, key=pack), sorted(graves, key=pack), receipts]
 
 
-def is_kept(writer: StateWriter, key: str) -> bool:
+def may_be_asked(writer: StateWriter, key: str) -> bool:
     """Check whether any request may still ask for the receipt of this key."""
     return writer.fingerprinter.keeps_receipts or key in writer.mentions
 
 
-def on_kept(writer: StateWriter, kept: CommittedBatch) -> Plain:
-    return [writer.put(kept.versions), writer.put(kept.receipt), kept.at_ms - writer.now_ms]
+def write_committed(writer: StateWriter, batch: CommittedBatch) -> Plain:
+    return [writer.put(batch.versions), writer.put(batch.receipt), batch.at_ms - writer.now_ms]
 
 
-def on_flush(writer: StateWriter, flush: Flush) -> Plain:
+def write_flush(writer: StateWriter, flush: Flush) -> Plain:
     reported = flush.reported - writer.now_ms if isinstance(flush.reported, int) else flush.reported
     return [writer.number("ticket", flush.ticket), reported]
 
 
-def on_call(writer: StateWriter, call: Call) -> Plain:
+def write_call(writer: StateWriter, call: Call) -> Plain:
     is_expected = writer.world.agents[call.agent].incarnation == call.incarnation
     fields = [call.agent, call.op_id, call.workflow, call.step, call.effect]
     return [is_expected, call.sent_ms - writer.now_ms, *map(writer.put, fields)]
@@ -370,13 +378,16 @@ def on_call(writer: StateWriter, call: Call) -> Plain:
 # What the oracle numbers.
 
 
-def on_log(writer: StateWriter, log: BatchLog) -> Plain:
+def write_log(writer: StateWriter, log: BatchLog) -> Plain:
     """Return each row since the oldest request in flight was issued, and the batches that may still land."""
     calls = [message.call for _, _, message in writer.world.network.queue]
     going = dict.fromkeys((*log.flying, *(call.op_id for call in calls if call.op_id in log.ops)))
     oldest = min((it.position for it in log.flying.values()), default=log.position)
     fields = [
-        [writer.put(key), [[at - log.position, writer.put(value)] for at, value in since(entries, oldest)]]
+        [
+            writer.put(key),
+            [[at - log.position, writer.put(value)] for at, value in list_since(entries, oldest)],
+        ]
         for timeline in (log.facts, log.resources, log.categories, log.reflections)
         for key, entries in timeline.entries.items()
     ]
@@ -389,17 +400,17 @@ def on_log(writer: StateWriter, log: BatchLog) -> Plain:
         ]
         for key, it in log.by_key.items()
     ]
-    operations = [[writer.put(op_id), on_operation(writer, log, log.ops[op_id])] for op_id in going]
+    operations = [[writer.put(op_id), write_operation(writer, log, log.ops[op_id])] for op_id in going]
     return [*map(writer.put, (log.known, log.relations, log.said)), fields, keys, operations]
 
 
-def since(entries: list[tuple[int, Any]], oldest: int) -> list[tuple[int, Any]]:
+def list_since(entries: list[tuple[int, Any]], oldest: int) -> list[tuple[int, Any]]:
     """Return the last entry up to this position, and all later ones."""
     first = [(oldest, value) for at, value in entries if at <= oldest]
     return [*first[-1:], *(it for it in entries if it[0] > oldest)]
 
 
-def on_operation(writer: StateWriter, log: BatchLog, op: ArchiveOperation) -> Plain:
+def write_operation(writer: StateWriter, log: BatchLog, op: ArchiveOperation) -> Plain:
     asked = [
         [it.step, writer.put(it.effect), writer.put(it.answer), writer.put(it.at_ms)] for it in op.attempts
     ]
@@ -412,7 +423,7 @@ def on_operation(writer: StateWriter, log: BatchLog, op: ArchiveOperation) -> Pl
     return [writer.put(op.asked), op.position - log.position, op.is_unasked, op.is_refuted, times, asked]
 
 
-def on_core_model(writer: StateWriter, model: CoreModel) -> Plain:
+def write_core_model(writer: StateWriter, model: CoreModel) -> Plain:
     """Write the model with ranks for its instants, which count events: only their order matters."""
     registers = (*model.texts.values(), *model.importance.values())
     ats = sorted({at for it in registers for _, at in (*it.settled, *it.open.values())})
@@ -420,7 +431,7 @@ def on_core_model(writer: StateWriter, model: CoreModel) -> Plain:
     return [writer.put(model.texts), writer.put(model.importance), writer.put(model.fits_beside)]
 
 
-def on_register(writer: StateWriter, register: Register) -> Plain:
+def write_register(writer: StateWriter, register: Register) -> Plain:
     """Return the latest place of each value, with writes that will never be answered, and those in flight."""
     latest: dict[bytes, int] = {}
     lost: dict[bytes, int] = {}
@@ -436,7 +447,7 @@ def on_register(writer: StateWriter, register: Register) -> Plain:
     return [sorted(latest.items()), sorted(lost.items()), flying]
 
 
-def on_agent_model(writer: StateWriter, agent: AgentModel) -> Plain:
+def write_agent_model(writer: StateWriter, agent: AgentModel) -> Plain:
     working, saves, loads = agent.working, agent.sessions.saves, agent.sessions.loads
     fields = [working.twins, agent.core, agent.archive, agent.requests, saves, loads, working.counted]
     places = {twin.place: None for twin in working.twins}
@@ -444,25 +455,25 @@ def on_agent_model(writer: StateWriter, agent: AgentModel) -> Plain:
     return [*map(writer.put, fields), in_place, writer.field("seen_ms", agent.seen_ms)]
 
 
-def by_number(writer: StateWriter, operations: Mapping[int, object]) -> Plain:
+def write_operations(writer: StateWriter, operations: Mapping[int, object]) -> Plain:
     return [writer.put(each) for each in operations.values()]  # each tells its number
 
 
-def by_request(writer: StateWriter, waiting: Mapping[int, int] | None) -> Plain:
+def write_waiting(writer: StateWriter, waiting: Mapping[int, int] | None) -> Plain:
     pairs = waiting.items() if waiting is not None else ()
     return [[writer.number("request", it), writer.number("operation", number)] for it, number in pairs]
 
 
 KEYED: Final[dict[str, Rule]] = {
-    "operations": by_number,
-    "waiting": by_request,
+    "operations": write_operations,
+    "waiting": write_waiting,
 }
 RULES: Final[dict[type, Rule]] = {
-    bool: lambda writer, value: value, type(None): lambda writer, value: None, bytes: on_bytes,
-    WorkingTier: on_tier, WorkingTwin: on_twin, SavedTwin: on_saved, OpenSave: on_open_save,
-    Session: on_session, SessionRow: on_session_row, SimStorage: on_storage,
-    CommittedBatch: on_kept, Flush: on_flush, Call: on_call,
-    CoreModel: on_core_model, BatchLog: on_log, Register: on_register, AgentModel: on_agent_model,
+    bool: lambda writer, value: value, type(None): lambda writer, value: None, bytes: write_bytes,
+    WorkingTier: write_tier, WorkingTwin: write_twin, SavedTwin: write_saved, OpenSave: write_open_save,
+    Session: write_session, SessionRow: write_session_row, SimStorage: write_storage,
+    CommittedBatch: write_committed, Flush: write_flush, Call: write_call,
+    CoreModel: write_core_model, BatchLog: write_log, Register: write_register, AgentModel: write_agent_model,
     SessionsModel: lambda writer, known: writer.put(known.sessions),
-    RowVersions: lambda writer, told: [[writer.put(key), version] for key, version in told.pairs()],
+    RowVersions: lambda writer, rows: [[writer.put(key), version] for key, version in rows.pairs()],
 }  # fmt: skip

@@ -10,10 +10,10 @@ from umi_sim.programs.failure_files import list_kept, read_case, write_finding
 from umi_sim.programs.own_loop import run_on_asyncio
 from umi_sim.programs.perturbations import Perturbation
 from umi_sim.programs.program import Main, Program
+from umi_sim.programs.reports import list_causes, report_exploration
 from umi_sim.programs.rules import BrokenRule, judge
 from umi_sim.programs.search import DRAWN, FOLDER, SECONDS, Exploration, Phase
 from umi_sim.programs.simulation import ProgramOutcome, run_case
-from umi_sim.programs.telling import list_causes, report_exploration
 
 
 class Simulated(Data):

@@ -7,30 +7,30 @@ from umi_core.data import Data
 from umi_sim.formats.schema import text, whole
 
 EVENT_COUNT_MAX: Final = 400  # in a file
-WHO_CHARS_MAX: Final = 100
-WHAT_CHARS_MAX: Final = 300
-EventKind = Literal["step", "call", "strike", "life", "end"]
+SUBJECT_CHARS_MAX: Final = 100
+TEXT_CHARS_MAX: Final = 300
+EventKind = Literal["step", "call", "injection", "process", "end"]
 
 
 class ProgramEvent(Data):
-    """Something that happened: `who` did `what`, so many ms after the start.
+    """Something that happened `ms` after the start: what a task or a service did.
 
-    `step`: how many callbacks the event loop had run. `kind` is strike if a perturbation did it.
+    `step`: how many callbacks the event loop had run. `kind` is injection if a perturbation did it.
     """
 
     ms: Annotated[int, whole(0, 2**53)]
     step: Annotated[int, whole(0, 10**9)]
     kind: EventKind
-    who: Annotated[str, text(bytes_max=4 * WHO_CHARS_MAX)]
-    what: Annotated[str, text(bytes_max=4 * WHAT_CHARS_MAX)]
+    subject: Annotated[str, text(bytes_max=4 * SUBJECT_CHARS_MAX)]
+    text: Annotated[str, text(bytes_max=4 * TEXT_CHARS_MAX)]
 
     def __str__(self) -> str:
-        return f"{self.who} {self.what}".strip()
+        return f"{self.subject} {self.text}".strip()
 
 
 def choose_events(events: Sequence[ProgramEvent]) -> list[ProgramEvent]:
     """Return at most EVENT_COUNT_MAX of them: what was injected, and the last of the others."""
-    left = EVENT_COUNT_MAX - sum(each.kind == "strike" for each in events)
-    others = [at for at, each in enumerate(events) if each.kind != "strike"]
+    left = EVENT_COUNT_MAX - sum(each.kind == "injection" for each in events)
+    others = [at for at, each in enumerate(events) if each.kind != "injection"]
     first = others[-left] if len(others) > left else 0
-    return [each for at, each in enumerate(events) if at >= first or each.kind == "strike"]
+    return [each for at, each in enumerate(events) if at >= first or each.kind == "injection"]

@@ -17,15 +17,16 @@ from umi_sim.programs.failure_files import SavedCase
 from umi_sim.programs.own_loop import run_on_asyncio
 from umi_sim.programs.perturbations import CancelTask
 from umi_sim.programs.program import Program, takes_run
+from umi_sim.programs.reports import show_script
 from umi_sim.programs.rules import BrokenRule, judge
 from umi_sim.programs.services import BadProgram
 from umi_sim.programs.simulation import ProgramOutcome, run_case
-from umi_sim.programs.telling import show_script
 from umi_sim.record.saved_failures import write_whole
 
 PLAIN: Final = "asyncio's own loop, and no umi_sim"
 CALLED: Final = "umi_sim"
 TRIAL_SECONDS: Final = 60
+HUNG_SECONDS: Final = 10  # after which a script says that the program does not end
 WIDTH: Final = 100
 GIVEN: Final = ("main", "resume", "verify", "rules", "without")
 HEAD: Final = '''\
@@ -87,11 +88,11 @@ class Ready(collections.deque):
 
 
 def begin(coroutine):
-    """Run a coroutine until it ends, for ten seconds at most; return how it ended."""
+    """Run a coroutine until it ends, for {seconds} seconds at most; return how it ended."""
     task = loop.create_task(coroutine)
     tasks.append(task)
     task.add_done_callback(lambda _: loop.stop())
-    timer = loop.call_later(10, loop.stop)
+    timer = loop.call_later({seconds}, loop.stop)
     loop.run_forever()
     timer.cancel()
     if not task.done() or task.cancelled():
@@ -196,7 +197,7 @@ class ScriptedCase:
         how = f"raises {type(failed.error).__name__}(" if failed and failed.error else "is cancelled"
         body = LOOP.format(
             cancels=[each.step for each in self.outcome.perturbations if isinstance(each, CancelTask)],
-            main=self.show_begin("main"), others="".join(self.list_others()),
+            seconds=HUNG_SECONDS, main=self.show_begin("main"), others="".join(self.list_others()),
             still=STILL[self.broken.rule].format(what=failed.what if failed else "main", how=how),
         )  # fmt: skip
         parts = (RUN, "(run)", body), (FOLDER, "folder", source), (ACKNOWLEDGE, "acknowledge", source)

@@ -25,6 +25,7 @@ from umi_sim.record.saved_failures import (
 FORMAT: Final = "umi-program"
 COUNT_MAX: Final = 100
 EVENTS: Final = list_of(of_class(ProgramEvent), EVENT_COUNT_MAX)
+RENAMED: Final = {"who": "subject", "what": "text", "strike": "injection", "life": "process"}
 FAILURE: Final = table(dict.fromkeys(("rule", "message", "fingerprint"), TEXT))
 
 
@@ -89,5 +90,16 @@ def case_of(document: dict[str, Json]) -> SavedCase:
         at("seed", SEED.read, document.get("seed", "0")),
         tuple(at("perturbations", perturbations.read, document.get("perturbations", []))),
         failure.get("rule", ""), failure.get("message", ""), failure.get("fingerprint", ""),
-        read_trace(document), at("events", EVENTS.read, document.get("events", [])),
+        read_trace(document), at("events", EVENTS.read, renew_events(document.get("events", []))),
     )  # fmt: skip
+
+
+def renew_events(events: Json) -> Json:
+    """Return events by today's names: earlier files have `who`, `what`, and the kinds strike and life."""
+
+    def renew(name: str, value: Json) -> tuple[str, Json]:
+        return RENAMED.get(name, name), RENAMED.get(str(value), value) if name == "kind" else value
+
+    if not isinstance(events, list):
+        return events
+    return [dict(renew(*it) for it in each.items()) if isinstance(each, dict) else each for each in events]

@@ -12,14 +12,14 @@ from umi_sim.pages.lives import PageRun, PageStep
 from umi_sim.pages.page_data import About, page_data
 from umi_sim.programs.events import ProgramEvent
 from umi_sim.programs.failure_files import SavedCase
+from umi_sim.programs.reports import show_replay
 from umi_sim.programs.rules import find_promise
-from umi_sim.programs.telling import show_replay
 from umi_sim.record.saved_failures import name_subject
 
 LANES: Final = ("main", "other tasks", "services", "perturbations")
 MAIN, TASKS, SERVICES, PERTURBATIONS = range(4)
 LOOKS: Final = {  # of an event of each kind
-    "step": "wake", "end": "reply", "call": "question", "strike": "fault", "life": "life",
+    "step": "wake", "end": "reply", "call": "question", "injection": "fault", "process": "life",
 }  # fmt: skip
 UNSEEN: Final = "What a program keeps is its own: known is where its tasks wait, and what they call."
 
@@ -53,6 +53,6 @@ def lane_of(event: ProgramEvent) -> int:
     match event.kind:
         case "call":
             return SERVICES
-        case "strike" | "life":
+        case "injection" | "process":
             return PERTURBATIONS
-    return TASKS if event.who.startswith("task ") else MAIN
+    return TASKS if event.subject.startswith("task ") else MAIN

@@ -69,7 +69,7 @@ class ProgramRun:
         self.has_died = False
         self.is_quiet = False  # main has ended: nothing fails any more
         self.effects: list[Perturbation] = []  # what was applied
-        self.watch: Callable[[EventKind, str, str], None] = lambda kind, who, what: None
+        self.watch: Callable[[EventKind, str, str], None] = lambda kind, subject, text: None
         self.begin_process()
 
     def begin_process(self) -> None:
@@ -82,22 +82,22 @@ class ProgramRun:
 
     def acknowledge(self, key: Any, value: Any = True) -> None:
         """Tell the outside world that something is done: from now on it must survive."""
-        self.must_live()
+        self.check_alive()
         self.acknowledged[key] = deepcopy(value)
         self.watch("call", "", f"acknowledged: {key!r}")
 
-    def must_live(self) -> None:
+    def check_alive(self) -> None:
         """Raises Killed in what still runs of a process that has died."""
         if self.has_died:
             raise Killed
 
     def begin_call(self, name: str, *, has_stream: bool = False) -> str:
         """Count a call of a service; return how it fails, or "" if it does not."""
-        self.must_live()
+        self.check_alive()
         self.calls[name] += 1
         self.ways[name] = STORE_WAYS if name == STORE else STREAM_WAYS if has_stream else CALL_WAYS
         fails = None if self.is_quiet else self.fails.get((name, self.calls[name]))
-        self.watch("strike" if fails else "call", "", str(fails or f"call {self.calls[name]} of {name}"))
+        self.watch("injection" if fails else "call", "", str(fails or f"call {self.calls[name]} of {name}"))
         if fails is None:
             return ""
         self.effects.append(fails)
@@ -118,19 +118,19 @@ class DurableStore:
         return deepcopy(self.run.rows.get(key, default))
 
     def put_now(self, key: Any, value: Any) -> None:
-        self.must_live()
+        self.check_alive()
         self.run.rows[key] = deepcopy(value)
 
     def delete_now(self, key: Any) -> None:
-        self.must_live()
+        self.check_alive()
         self.run.rows.pop(key, None)
 
     def list_keys_now(self) -> list[Any]:
         return list(self.run.rows)
 
-    def must_live(self) -> None:
+    def check_alive(self) -> None:
         """Raises Killed where this is the connection of a process that has died."""
-        self.run.must_live()
+        self.run.check_alive()
         if self.run.store is not self:
             raise Killed
 

@@ -200,7 +200,7 @@ async def before_call(
     await asyncio.sleep(latency_ms / 1000)
     if how in UNAPPLIED:
         raise fail(how)
-    run.must_live()
+    run.check_alive()
 
 
 async def after_call(

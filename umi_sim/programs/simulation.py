@@ -27,7 +27,7 @@ import msgspec
 
 from umi_core.data import Data
 from umi_sim.kernel.wording import cut
-from umi_sim.programs.events import WHAT_CHARS_MAX, WHO_CHARS_MAX, EventKind, ProgramEvent
+from umi_sim.programs.events import SUBJECT_CHARS_MAX, TEXT_CHARS_MAX, EventKind, ProgramEvent
 from umi_sim.programs.perturbations import (
     CancelTask,
     DelayCallback,
@@ -147,7 +147,7 @@ def run_case(
     with silence_dead(), world_of(PlainProcess, seed) as world:
         simulation = Simulation(program, perturbations, seed, world, is_watched)
         try:
-            return simulation.live()
+            return simulation.run_all()
         finally:
             simulation.discard_tasks()
 
@@ -238,14 +238,14 @@ class Simulation:
         if len(self.sites) > 1:
             raise BadProgram("at most one FailSite or KillAtSite in a case")
 
-    # Lives.
+    # Processes.
 
-    def live(self) -> ProgramOutcome:
+    def run_all(self) -> ProgramOutcome:
         running.append(self.run)
         try:
             with computing_at_most(COMPUTING_SECONDS_MAX), self.install_hooks():
-                self.live_main()
-                self.live_on()
+                self.run_main()
+                self.run_rest()
         finally:
             self.run.has_died = True  # whatever is ended from here on has no effect
             running.pop()
@@ -256,7 +256,7 @@ class Simulation:
                 raise BadProgram(f"{self.program.name}: {ending.error}, which a simulation does not have")
         return self.make_outcome()
 
-    def live_main(self) -> None:
+    def run_main(self) -> None:
         site = self.sites[0] if self.sites else None
         action = self.die if isinstance(site, KillAtSite) else fail
         self.world.sites.arm(
@@ -281,7 +281,7 @@ class Simulation:
         self.loop.pick = lambda n: 0
         self.cancels, self.kills, self.delays = [], {}, {}
 
-    def live_on(self) -> None:
+    def run_rest(self) -> None:
         self.step_count, self.spans = len(self.runs), self.list_spans()
         self.leaked = self.list_leaked() if self.endings[-1].how != "hung" else ()
         for each in self.leaked:
@@ -308,7 +308,7 @@ class Simulation:
         self.left = None
         self.loop.abandon()
         self.run.begin_process()
-        self.run.watch("life", "", "a new process begins on what the last one left")
+        self.run.watch("process", "", "a new process begins on what the last one left")
 
     def die(self, error: Exception) -> None:
         self.left = self.world.copy_folder()
@@ -401,9 +401,9 @@ class Simulation:
         else:
             self.note_event("step", name, f"waits at {find_place(task)}")
 
-    def note_event(self, kind: EventKind, who: str, what: str) -> None:
+    def note_event(self, kind: EventKind, subject: str, text: str) -> None:
         ms = self.world.clock.now_ms - self.start_ms
-        shown = cut(hide_addresses(who), WHO_CHARS_MAX), cut(hide_addresses(what), WHAT_CHARS_MAX)
+        shown = cut(hide_addresses(subject), SUBJECT_CHARS_MAX), cut(hide_addresses(text), TEXT_CHARS_MAX)
         self.events.append(ProgramEvent(ms, len(self.runs), kind, *shown))
 
     def disturb(self, step: int) -> None:
@@ -432,7 +432,7 @@ class Simulation:
     def apply(self, effect: Perturbation, place: str = "") -> None:
         self.places[len(self.run.effects)] = place
         self.run.effects.append(effect)
-        self.run.watch("strike", "", f"{effect}; {place}" if place else str(effect))
+        self.run.watch("injection", "", f"{effect}; {place}" if place else str(effect))
 
     def make_outcome(self) -> ProgramOutcome:
         if self.endings[-1].how == "hung":

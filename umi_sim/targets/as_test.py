@@ -42,7 +42,7 @@ def failure_of(adapter: "type[Adapter]", seconds: int, folder: Path) -> str:
     """
     from umi_sim.kernel.report import laid_out
     from umi_sim.kernel.wording import plural
-    from umi_sim.targets import seed_files, telling
+    from umi_sim.targets import reports, seed_files
     from umi_sim.targets.declarations import check_judged
     from umi_sim.targets.hunt import hunt
 
@@ -52,18 +52,18 @@ def failure_of(adapter: "type[Adapter]", seconds: int, folder: Path) -> str:
     if earlier.other_count:
         print(f"{folder}: {plural(earlier.other_count, 'file')} of other adapters not run")
     for file in earlier.fixed:
-        print(f"{telling.PASSES_NOW} {file}")  # the plugin of pytest shows it after a pass, too
+        print(f"{reports.PASSES_NOW} {file}")  # the plugin of pytest shows it after a pass, too
     for file, saved, verdict in earlier.failing[:1]:
-        report = telling.of_replay(name, file, adapter, saved, verdict)
-        return "\n".join(["", *laid_out(report.also(*telling.rows_of(earlier, name, [file])))])
+        report = reports.report_replay(name, file, adapter, saved, verdict)
+        return "\n".join(["", *laid_out(report.also(*reports.list_earlier(earlier, name, [file])))])
     if earlier.unreadable:
         return "\n".join(["", *earlier.unreadable])
     found = hunt(adapter, seconds=seconds)
     if found.small is None and found.not_recurring:
-        return "\n".join(["", *laid_out(telling.of_hunt(name, found, ""))])
+        return "\n".join(["", *laid_out(reports.report_hunt(name, found, ""))])
     if found.small is None:
-        if limit := telling.warn_unexplored(found.jobs):
+        if limit := reports.warn_unexplored(found.jobs):
             warnings.warn(f"{name}: {limit}", RacesNotExplored, stacklevel=2)
         return ""
     path = seed_files.write(adapter, name, found.small, folder)
-    return "\n".join(["", *laid_out(telling.of_hunt(name, found, path.as_posix()))])
+    return "\n".join(["", *laid_out(reports.report_hunt(name, found, path.as_posix()))])

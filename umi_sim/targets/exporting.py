@@ -25,7 +25,7 @@ from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import TargetVerdict
 from umi_sim.targets.promises import RULES
-from umi_sim.targets.telling import as_taken, text_of
+from umi_sim.targets.reports import as_taken, text_of
 
 MARK: Final = "Written by `umi-sim target --export`"
 SCRIPT: Final = '''\

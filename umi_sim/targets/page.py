@@ -16,8 +16,8 @@ from umi_sim.record.saved_failures import name_subject
 from umi_sim.targets import life
 from umi_sim.targets.checker import NOT_ASKED
 from umi_sim.targets.promises import RULES
+from umi_sim.targets.reports import warn_unexplored
 from umi_sim.targets.seed_files import SavedRun
-from umi_sim.targets.telling import warn_unexplored
 
 LANES: Final = ("clients", "store", "files", "clock")
 CLIENTS, STORE = range(2)

@@ -53,12 +53,13 @@ def _here(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "own_agent", raising=False)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr("umi_sim.programs.exporting.HUNG_SECONDS", 1)
     monkeypatch.setattr("umi_sim.programs.own_loop.SECONDS_MAX", 0.5)
     monkeypatch.setattr("umi_sim.programs.own_loop.SETTLING_SECONDS", 0.02)
 
 
-def event(what: str, kind: str = "step", step: int = 1) -> dict[str, Any]:
-    return {"ms": 7, "step": step, "kind": kind, "who": "main", "what": what}
+def event(text: str, kind: str = "step", step: int = 1) -> dict[str, Any]:
+    return {"ms": 7, "step": step, "kind": kind, "subject": "main", "text": text}
 
 
 def written(**changes: Any) -> str:
@@ -66,7 +67,7 @@ def written(**changes: Any) -> str:
         "format": "umi-program", "program": "own_agent:hanging", "seed": "0",
         "perturbations": [{"kind": "cancel", "step": 2}],
         "failure": {"rule": "ends", "message": "resume hung"},
-        "events": [event("waits"), event("is cancelled", "strike"), event("hung", "end", 3)], **changes,
+        "events": [event("waits"), event("is cancelled", "injection"), event("hung", "end", 3)], **changes,
     }  # fmt: skip
     Path(FILE).write_text(json.dumps(document))
     return FILE
@@ -93,13 +94,23 @@ def test_a_file_alone_tells_what_happened() -> None:
         "                7 ms  step 3      main hung",
     ]  # fmt: skip
     many = [event("waits", step=number) for number in range(50)]
-    output = umi("show", written(events=[*many, event("is cancelled", "strike"), *many])).stdout
+    output = umi("show", written(events=[*many, event("is cancelled", "injection"), *many])).stdout
     shown = [line for line in output.splitlines() if " ms  " in line]
     assert ("is cancelled" in shown[3], len(shown)) == (True, 30)
     assert output.splitlines()[-1].endswith("and 71 events more: --all shows them")
     assert umi("show", FILE, "--all").stdout.count("main waits") == 100
     assert umi("check", FILE).stdout == f"OK {FILE}: case of a program, 1 perturbation\n"
     assert "own_agent" not in sys.modules
+
+
+def test_a_file_of_an_earlier_version_calls_its_events_by_other_names() -> None:
+    first = {"ms": 7, "step": 1, "kind": "strike", "who": "", "what": "main is cancelled"}
+    then = {"ms": 8, "step": 2, "kind": "life", "who": "", "what": "a new process begins"}
+    output = umi("show", written(events=[first, then])).stdout
+    assert output.splitlines()[-2:] == [
+        "  events        7 ms  step 1    ! main is cancelled",
+        "                8 ms  step 2      a new process begins",
+    ]
 
 
 def page_of(file: str) -> dict[str, Any]:
@@ -111,8 +122,9 @@ def page_of(file: str) -> dict[str, Any]:
 
 def test_a_page_shows_events_in_their_lanes() -> None:
     data = page_of(written(events=[
-        event("waits"), event("call 1 of model", "call"), {**event("returned", "end"), "who": "task 3 (x)"},
-        event("is cancelled", "strike"),
+        event("waits"), event("call 1 of model", "call"),
+        {**event("returned", "end"), "subject": "task 3 (x)"},
+        event("is cancelled", "injection"),
     ]))  # fmt: skip
     lanes = [(data["lanes"][step[5][0][0]], step[5][0][2]) for step in data["steps"]]
     assert lanes == [
@@ -167,7 +179,7 @@ def test_what_a_command_cannot_do_is_one_line(args: list[str], message: str) -> 
         ({"events": [event("waits")] * (EVENT_COUNT_MAX + 1)}, "events: expected at most 400 entries"),
         ({"events": [{**event("waits"), "kind": "exec"}]}, 'events[0].kind: unknown'),
         ({"events": [{**event("waits"), "ms": -1}]}, "events[0].ms: expected a whole number from 0"),
-        ({"events": [{**event("waits"), "what": "x" * 2_000}]}, "events[0].what: expected text"),
+        ({"events": [{**event("waits"), "text": "x" * 2_000}]}, "events[0].text: expected text"),
         ({"seed": "-1"}, 'seed: expected a seed in digits, got "-1"'),
         ({"perturbations": [{"kind": "kill", "step": 1}] * 101}, "perturbations: expected at most 100"),
     ],
@@ -178,7 +190,7 @@ def test_each_field_is_checked(change: dict[str, Any], message: str) -> None:
 
 def test_of_many_events_the_last_stay_and_all_that_struck() -> None:
     many = [ProgramEvent(0, number, "step", "main", "waits") for number in range(EVENT_COUNT_MAX)]
-    injected = ProgramEvent(0, 1, "strike", "", "main is cancelled")
+    injected = ProgramEvent(0, 1, "injection", "", "main is cancelled")
     kept = choose_events([injected, *many, *many])
     assert (len(kept), kept[0], kept[1:]) == (EVENT_COUNT_MAX, injected, many[1:])
     assert choose_events([*many[:3]]) == many[:3]
@@ -189,9 +201,10 @@ def test_of_many_events_the_last_stay_and_all_that_struck() -> None:
 
 def test_what_happened_is_kept_in_order() -> None:
     events = json.loads(umi("show", found("hanging"), "--json").stdout)["events"]
-    assert [(each["step"], each["kind"], each["who"], each["what"].split(" at ")[0]) for each in events] == [
+    shown = [(it["step"], it["kind"], it["subject"], it["text"].split(" at ")[0]) for it in events]
+    assert shown == [
         (0, "call", "", "call 1 of weather"), (1, "step", "main", "waits"),
-        (1, "strike", "", "main is cancelled before step 2; main is"), (3, "end", "main", "cancelled"),
+        (1, "injection", "", "main is cancelled before step 2; main is"), (3, "end", "main", "cancelled"),
         (4, "step", "resume", "waits"),
         (4, "end", "", "resume hung: Stuck: waits for something that never happens"),
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
 from umi_sim.targets.promises import ANOMALIES
-from umi_sim.targets.telling import of_hunt
+from umi_sim.targets.reports import report_hunt
 
 
 def op(name: str, **args: object) -> ContractOp:
@@ -107,7 +107,7 @@ def test_a_value_that_is_gone_has_no_name_since_it_may_be_lost() -> None:
 
 
 def test_a_report_has_the_name() -> None:
-    report = of_hunt("mine:Mine", hunt(InFile, range(60)), "")
+    report = report_hunt("mine:Mine", hunt(InFile, range(60)), "")
     assert report.value is not None
     assert report.value()["anomaly"] == "lost update"
     assert "anomaly  lost update: of concurrent changes, one left no trace" in "\n".join(laid_out(report))

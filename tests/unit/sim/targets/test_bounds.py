@@ -11,7 +11,7 @@ from umi_sim.targets.checker import Checker, Got
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
-from umi_sim.targets.telling import of_hunt
+from umi_sim.targets.reports import report_hunt
 from umi_sim.targets.values import MISSING
 
 CORRECT = (
@@ -61,7 +61,7 @@ def test_a_bound_that_is_not_declared_is_named(store: type[Adapter], message: st
     assert found.small is not None
     assert found.small.broken is not None
     assert (found.small.broken.rule, found.small.broken.anomaly) == ("answer", "undeclared bound")
-    report = of_hunt("mine:Mine", found, "FILE")
+    report = report_hunt("mine:Mine", found, "FILE")
     assert message in " ".join(str(report).split())
     assert message in found.small.broken.hint
 

@@ -26,7 +26,7 @@ from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import NOT_RECURRING_COUNT_MAX, hunt, recurs
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
-from umi_sim.targets.telling import of_hunt
+from umi_sim.targets.reports import report_hunt
 
 SOURCES: dict[str, Callable[[], object]] = {
     "random": random.random,
@@ -152,7 +152,7 @@ def test_a_failure_that_does_not_recur_is_reported_and_not_saved(
     found = hunt(store, range(90))
     assert (found.run_count, found.findings) == (90, [])
     assert found.not_recurring
-    report = of_hunt("mine:Mine", found, "")
+    report = report_hunt("mine:Mine", found, "")
     assert report.head.startswith("FAIL mine:Mine ")
     assert LIMIT in report.head
     assert report.exit_code == 1

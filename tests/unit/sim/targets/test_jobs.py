@@ -36,7 +36,7 @@ from umi_sim.targets.hunt import Hunt, hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.loop import PATIENCE
-from umi_sim.targets.telling import lines_of
+from umi_sim.targets.reports import list_calls
 
 INCR, GET = ContractOp("incr", {"key": "a", "by": 1}), ContractOp("get", {"key": "a"})
 BOTH = INCR, INCR
@@ -62,7 +62,7 @@ def test_a_job_that_reads_changes_and_writes_loses_an_update(store: type[Adapter
     (item,) = (each for each in small.items if each.kind == "at_once")
     assert (len(item.ops), len(item.pauses)) == (2, 1)
     assert re.search(
-        r" \(paused at counters_in_jobs.py:\d+\)$", "\n".join(lines_of(store, small)), re.MULTILINE
+        r" \(paused at counters_in_jobs.py:\d+\)$", "\n".join(list_calls(store, small)), re.MULTILINE
     )
     script = tmp_path / "show.py"
     script.write_text(script_of(store, small))
@@ -141,7 +141,7 @@ def test_a_result_that_comes_late_shows_what_a_cache_keeps_of_it() -> None:
     assert small is not None
     [late] = [it for it in small.items if it.pauses]
     assert (late.pauses, len(small.items)) == ((-1,), 2)
-    assert "at once, the result of job 1 coming late: get(" in "\n".join(lines_of(CachesReads, small))
+    assert "at once, the result of job 1 coming late: get(" in "\n".join(list_calls(CachesReads, small))
     assert run(CachesReads, small.items, small.seed).broken == small.broken
     assert hunt(LocksReads, range(60)).small is None
 

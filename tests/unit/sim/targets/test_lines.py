@@ -19,9 +19,9 @@ from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import JobCounts, TargetVerdict, run
+from umi_sim.targets.reports import list_calls, report_all, report_earlier, report_hunt, report_replay
 from umi_sim.targets.seed_files import Earlier, document_of
 from umi_sim.targets.shrinking import shrink
-from umi_sim.targets.telling import lines_of, of_all, of_earlier, of_hunt, of_replay
 
 
 class Seconds(Kv):
@@ -51,7 +51,7 @@ PUT, GET = op("put", key="a", value=1, ttl=1_500), op("get", key="a")
 
 
 def list_lines(store: type[Adapter], items: Sequence[Item]) -> list[str]:
-    return [*lines_of(store, run(store, items))]
+    return [*list_calls(store, run(store, items))]
 
 
 def test_a_time_is_printed_as_the_method_got_it_and_an_error_that_means_missing_as_well() -> None:
@@ -116,7 +116,7 @@ def report(store: type[Adapter]) -> str:
     store = type("Mine", (store,), {"put": Deletes.put})
     found = hunt(store, range(3))
     assert found.first is None
-    return " ".join(" ".join(laid_out(of_hunt("mine:Mine", found, ""))).split())
+    return " ".join(" ".join(laid_out(report_hunt("mine:Mine", found, ""))).split())
 
 
 def test_what_a_run_cannot_see_is_reported() -> None:
@@ -161,8 +161,8 @@ def test_the_first_line_says_that_races_within_jobs_were_not_explored(
     """1,064 runs passed of a store that loses a third of its messages: "every promise kept"."""
     found = hunt(store, range(20))
     job_count = sum(op.name == "put" for seed in range(20) for op in asked_by(store, seed, found.moments))
-    reports = of_hunt("mine:Mine", found, ""), of_all("mine:Mine", found, [])
-    for report in reports:
+    shown = report_hunt("mine:Mine", found, ""), report_all("mine:Mine", found, [])
+    for report in shown:
         limit = LIMIT.search(report.head)
         assert limit is not None
         assert int(limit[1]) == found.jobs.whole_count > 0
@@ -171,9 +171,9 @@ def test_the_first_line_says_that_races_within_jobs_were_not_explored(
         fields = report.value()
         assert fields["jobs"] == job_count
         assert LIMIT.search(fields["not_explored"][0])
-    assert "line_by_line = True" in "\n".join(laid_out(reports[0]))
+    assert "line_by_line = True" in "\n".join(laid_out(shown[0]))
     plain = hunt(type("Plain", (Seconds,), {"put": Deletes.put}), range(3))
-    assert "every promise kept" in of_hunt("mine:Mine", plain, "").head
+    assert "every promise kept" in report_hunt("mine:Mine", plain, "").head
     assert plain.jobs == JobCounts()
 
 
@@ -192,8 +192,8 @@ def test_a_replay_a_page_and_a_test_say_it_too(tmp_path: Path) -> None:
     limit = "1 job ran whole while others waited, and races within them were not explored"
     facts = page.data_of(file.name, saved)["facts"]
     assert facts == [["jobs", limit]]
-    assert limit in of_replay("mine:Mine", file.name, LosesInJobs, saved, verdict).head
-    assert limit in of_earlier("mine:Mine", "found", Earlier(((file.name, saved, verdict),))).head
+    assert limit in report_replay("mine:Mine", file.name, LosesInJobs, saved, verdict).head
+    assert limit in report_earlier("mine:Mine", "found", Earlier(((file.name, saved, verdict),))).head
     with pytest.warns(RacesNotExplored, match=r"test_lines:LosesInJobs: \d+ jobs ran whole"):
         assert failure_of(LosesInJobs, 1, tmp_path) == ""
     plain = type("Plain", (Seconds,), {"put": Deletes.put})

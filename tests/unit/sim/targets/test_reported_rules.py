@@ -5,7 +5,7 @@ import pytest
 from tests import counters_in_jobs, kv_store
 from tests.memory_rows import AppliesWhatFails, NeverAgain
 from umi_sim.kernel.report import laid_out
-from umi_sim.targets import MISSING, telling
+from umi_sim.targets import MISSING, reports
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.hunt import Hunt, hunt
@@ -106,7 +106,7 @@ def test_what_was_inferred_is_reported_on_a_pass() -> None:
         found = hunt(store, range(40))
         assert found.first is None
         assert ("boundary", boundary) in found.inferred
-        shown = "\n".join(laid_out(telling.of_hunt("mine:Mine", found, "")))
+        shown = "\n".join(laid_out(reports.report_hunt("mine:Mine", found, "")))
         assert f"boundary = '{boundary}'" in shown
         declared = type("Declared", (store,), {"boundary": boundary, "delete_reports": "existed"})
         assert hunt(declared, range(20)).inferred == ()

@@ -1,4 +1,4 @@
-"""What a hunt or a replay came to, as a report."""
+"""Reports about targets: the verdict first, then how to repeat it, then the cause."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,31 +20,31 @@ from umi_sim.targets.shrinking import fingerprint_of
 from umi_sim.targets.world import fitting
 
 
-def of_hunt(name: str, found: Hunt, saved: str) -> Report:
+def report_hunt(name: str, found: Hunt, saved: str) -> Report:
     counted = f"{plural(found.run_count, 'run')}, {plural(found.op_count, 'operation')}"
     value = partial(as_json, found, name, saved)
     if found.small is None and found.not_recurring:
-        return of_not_recurring(name, found, value)
+        return report_not_recurring(name, found, value)
     if found.small is None or found.first is None:
         kept = warn_unexplored(found.jobs) or "every promise kept"
         rows = [*report_reached(found), *report_inferred(found), *report_known(found)]
         return Report(f"PASS {name}: {counted}, {kept}", rows, value)
     before, after = len(found.first.items), len(found.small.items)
     rows = [
-        whole("repeat", repeat(name, saved)),
+        whole("repeat", repeat_command(name, saved)),
         row("shrunk", f"{plural(before, 'item')} to {after}; found after {counted}"),
     ]
     if found.first.broken and found.small.broken and found.first.broken.rule != found.small.broken.rule:
         known = f"found as {found.first.broken.rule}; without any restart or fault it is"
         rows.append(row("", f"{known} {found.small.broken.rule}"))
-    again = repeat(name, saved)
+    again = repeat_command(name, saved)
     rows += [
         BLANK,
-        *cause(found.adapter, found.small),
+        *list_cause(found.adapter, found.small),
         *report_needed(found.findings[0].needed),
-        *jobs(found.jobs),
-        *also(found),
-        *threads(found),
+        *list_jobs(found.jobs),
+        *list_not_kept(found),
+        *list_threads(found),
         *report_inferred(found),
         *report_known(found),
         BLANK,
@@ -52,40 +52,41 @@ def of_hunt(name: str, found: Hunt, saved: str) -> Report:
         ReportRow("", (f"{again} --export show.py", "# as a script")),
         ReportRow("", (again, "# exit 0: it fails still, as recorded; 1: no longer")),
     ]
-    return Report(head(name, found.small), rows, value, 1)
+    return Report(headline(name, found.small), rows, value, 1)
 
 
-def of_not_recurring(name: str, found: Hunt, value: Callable[[], Any]) -> Report:
+def report_not_recurring(name: str, found: Hunt, value: Callable[[], Any]) -> Report:
     """A promise was broken, and the same items, run again, broke none: there is nothing to keep."""
     verdict = found.not_recurring[0]
     rows = [
         row("saved", "nothing, since a replay would pass"),
-        row("met", f"{times(found)} in {plural(found.run_count, 'run')}"),
-        BLANK, *cause(found.adapter, verdict), *jobs(found.jobs), *threads(found), *report_known(found),
+        row("met", f"{count_failures(found)} in {plural(found.run_count, 'run')}"),
+        BLANK, *list_cause(found.adapter, verdict),
+        *list_jobs(found.jobs), *list_threads(found), *report_known(found),
     ]  # fmt: skip
-    return Report(f"{head(name, verdict)} {not_recurring(verdict)}", rows, value, 1)
+    return Report(f"{headline(name, verdict)} {not_recurring(verdict)}", rows, value, 1)
 
 
-def also(found: Hunt) -> Iterator[ReportRow]:
+def list_not_kept(found: Hunt) -> Iterator[ReportRow]:
     """Broken promises that were not kept."""
     if found.not_recurring:
-        yield row("besides", f"{times(found)} {not_recurring(found.not_recurring[0])}")
+        yield row("besides", f"{count_failures(found)} {not_recurring(found.not_recurring[0])}")
 
 
-def times(found: Hunt) -> str:
+def count_failures(found: Hunt) -> str:
     return plural(len(found.not_recurring), "failure")
 
 
-def repeat(name: str, file: str) -> str:
+def repeat_command(name: str, file: str) -> str:
     return f"umi-sim target {name} --replay {file}"
 
 
-def head(name: str, verdict: TargetVerdict) -> str:
+def headline(name: str, verdict: TargetVerdict) -> str:
     assert verdict.broken is not None
     return f"FAIL {name} {verdict.broken.rule}: {verdict.broken.op}"
 
 
-def cause(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[ReportRow]:
+def list_cause(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[ReportRow]:
     """Yield the broken promise, what came instead, and how it came about."""
     found = verdict.broken
     assert found is not None
@@ -99,7 +100,7 @@ def cause(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[ReportRow]
         yield row("perhaps", found.hint)
     if found.frame:
         yield row("raised in", found.frame)
-    yield from under("items", (row("", each, hang=2) for each in lines_of(adapter, verdict)))
+    yield from under("items", (row("", each, hang=2) for each in list_calls(adapter, verdict)))
 
 
 def report_needed(needed: Sequence[tuple[Item, str, str]]) -> Iterator[ReportRow]:
@@ -130,7 +131,7 @@ def report_reached(found: Hunt) -> Iterator[ReportRow]:
         yield row("", f"no pause within plain Python: {LINES}")
     if not adapter.copies and adapter.values == "json":
         yield row("", "no caller that changes its lists and objects later: copies = True asks for one")
-    yield from threads(found)
+    yield from list_threads(found)
     if not adapter.fails:
         yield row("", "no failures: fails = () asks for none")
     if not adapter.durable:
@@ -140,12 +141,12 @@ def report_reached(found: Hunt) -> Iterator[ReportRow]:
 LINES: Final = "line_by_line = True lets jobs pause at each line of your code"
 
 
-def jobs(counts: JobCounts) -> Iterator[ReportRow]:
+def list_jobs(counts: JobCounts) -> Iterator[ReportRow]:
     if warning := warn_unexplored(counts):
         yield row("jobs", warning)
 
 
-def threads(found: Hunt) -> Iterator[ReportRow]:
+def list_threads(found: Hunt) -> Iterator[ReportRow]:
     if found.threads:
         message = " and ".join(f"`{name}`" for name in found.threads)
         yield row(
@@ -204,7 +205,7 @@ def jobs_as_json(counts: JobCounts) -> dict[str, Any]:
     return {"jobs": counts.count, "pauses": counts.pause_count, "not_explored": [warning] if warning else []}
 
 
-def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
+def report_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
     """Tell every kind of failure, each with its file; the one that was met most comes first."""
     counted = f"{plural(found.run_count, 'run')}, {plural(found.op_count, 'operation')}"
     pairs = sorted(zip(found.findings, files, strict=True), key=lambda pair: -pair[0].count)
@@ -215,8 +216,8 @@ def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
             assert broken is not None
             yield f"{broken.rule}: {broken.op}, met in {plural(each.count, 'run')}, shrunk to {length}"
             yield row("", broken.message)
-            yield whole("", repeat(name, file))
-        yield from also(found)
+            yield whole("", repeat_command(name, file))
+        yield from list_not_kept(found)
         yield from report_known(found)
 
     def value() -> dict[str, Any]:
@@ -231,11 +232,11 @@ def of_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
     return Report(f"FAIL {name}: {message}", [*lines()], value, 1)
 
 
-def of_earlier(name: str, folder: str, earlier: Earlier) -> Report:
+def report_earlier(name: str, folder: str, earlier: Earlier) -> Report:
     """Report kept failures that were run again. Exit 1: one fails. 2: none does, and a file is unreadable."""
     failing, count = earlier.failing, plural(len(earlier.runs), "file")
     counts = sum((now.jobs for _, _, now in earlier.runs), NO_JOBS)
-    rows: list[Line] = [*rows_of(earlier, name)]
+    rows: list[Line] = [*list_earlier(earlier, name)]
     if earlier.other_count:
         rows.append(f"{plural(earlier.other_count, 'file')} of other adapters not run")
 
@@ -256,7 +257,7 @@ def of_earlier(name: str, folder: str, earlier: Earlier) -> Report:
 PASSES_NOW: Final = "passes now, and is run each time:"
 
 
-def rows_of(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iterator[ReportRow]:
+def list_earlier(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iterator[ReportRow]:
     """Yield what became of kept files that fail, pass now, or cannot be read.
 
     `known`: files of failures that are reported already.
@@ -265,12 +266,12 @@ def rows_of(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iterator[
         if file in known or now.broken is None:
             continue
         yield row("kept", f"{now.broken.rule}: {now.broken.message}")
-        yield whole("", repeat(name, file))
+        yield whole("", repeat_command(name, file))
     yield from (row("kept", PASSES_NOW, file) for file in earlier.fixed)
     yield from (whole("unreadable", each) for each in earlier.unreadable)
 
 
-def of_saved(file: str, saved: SavedRun) -> Report:
+def report_saved(file: str, saved: SavedRun) -> Report:
     """Show a run as its file records it; the store is not run."""
     name = name_subject(saved.target, "MODULE:CLASS")
     lines = [f"{step.item}  ->  {step.told}" for step in saved.steps]
@@ -286,16 +287,16 @@ def of_saved(file: str, saved: SavedRun) -> Report:
 
     edited = [] if saved.trace else [row("edited", "the file was edited: its answers prove nothing")]
     rows = [
-        whole("repeat", repeat(name, file)), *edited, BLANK,
+        whole("repeat", repeat_command(name, file)), *edited, BLANK,
         *(row(label, content) for label, content in facts.items()),
-        *under("items", (row("", each, hang=2) for each in lines)), *jobs(saved.jobs),
+        *under("items", (row("", each, hang=2) for each in lines)), *list_jobs(saved.jobs),
     ]  # fmt: skip
     if not saved.rule:
         return Report(f"PASS {name}: expected to pass, {plural(len(lines), 'item')}", rows, value)
     return Report(f"FAIL {name} {saved.rule}: {saved.op}", rows, value)
 
 
-def of_replay(
+def report_replay(
     name: str, file: str, adapter: type[Adapter], saved: SavedRun, verdict: TargetVerdict
 ) -> Report:
     """Exit 0: as recorded. 1: no failure, or another one. 4: the same failure by another way."""
@@ -322,15 +323,21 @@ def of_replay(
         row("differs", f"{text_of(adapter, new.item)}  ->  {new.told}, recorded: {old.told}")
         for old, new in changed[:1]
     ]
-    rows = [whole("repeat", repeat(name, file)), row("replay", same), *rows, BLANK, *cause(adapter, verdict)]
-    return Report(head(name, verdict), rows, value, code)
+    rows = [
+        whole("repeat", repeat_command(name, file)),
+        row("replay", same),
+        *rows,
+        BLANK,
+        *list_cause(adapter, verdict),
+    ]
+    return Report(headline(name, verdict), rows, value, code)
 
 
 # What happened to a store, for people: what its methods got, and what came of them. The trace of a run and
 # its seed file speak as the contract does.
 
 
-def lines_of(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[str]:
+def list_calls(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[str]:
     """One for each item."""
     for step in verdict.steps:
         is_finished = bool(step.gots) and step.replies == tuple(map(str, step.gots))  # else cut off

@@ -171,7 +171,7 @@ def report_saved(file: str, saved: "SavedCase", *, all_events: bool = False) -> 
     case, events = [str(each) for each in saved.perturbations], [*saved.events]
     shown = events if all_events else choose_shown(events)
     lines = [
-        f"{each.ms:>6} ms  step {each.step:<4} {'!' if each.kind == 'strike' else ' '} {each}"
+        f"{each.ms:>6} ms  step {each.step:<4} {'!' if each.kind == 'injection' else ' '} {each}"
         for each in shown
     ]
     if len(shown) < len(events):
@@ -193,7 +193,7 @@ def report_saved(file: str, saved: "SavedCase", *, all_events: bool = False) -> 
 
 def choose_shown(events: Sequence[ProgramEvent]) -> list[ProgramEvent]:
     """Return those from shortly before the first perturbation on, at most EVENTS_SHOWN."""
-    first = next((at for at, each in enumerate(events) if each.kind == "strike"), 0)
+    first = next((at for at, each in enumerate(events) if each.kind == "injection"), 0)
     return [*events[max(0, first - EVENTS_BEFORE) :][:EVENTS_SHOWN]]
 
 
