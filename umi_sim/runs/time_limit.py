@@ -1,13 +1,59 @@
-"""A limit for what is run in this process: seconds of computing, after which it is interrupted anywhere."""
+"""A limit for what is run in this process: seconds of computing, after which it is interrupted anywhere.
+
+A timer ticks while the outermost `ticking` or `computing_at_most` lasts. A run of a store sets a limit for
+each call of it, and a timer for each call would take a sixth of the time of the run.
+"""
 
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
+
+from umi_core.data import Owner
+
+TICK_SECONDS: Final = 1 / 50
+PATIENCE_TICKS: Final = 50  # a block that catches the interruption is interrupted again after a second
 
 
 class OutOfTime(BaseException):
     """The computing time is used up. It is raised anywhere, and no `except Exception` catches it."""
+
+
+class Ticks(Owner):
+    """Ticks of computing time so far. `ends`: of each open block, the outermost first, its last tick."""
+
+    is_on: bool = False
+    count: int = 0
+    ends: list[int] = []
+
+
+TICKS: Final = Ticks()
+
+
+def tick(*_: object) -> None:
+    TICKS.count += 1
+    if TICKS.ends and TICKS.count > min(TICKS.ends):
+        TICKS.ends[:] = [max(end, TICKS.count + PATIENCE_TICKS) for end in TICKS.ends]
+        raise OutOfTime
+
+
+@contextmanager
+def ticking() -> Iterator[None]:
+    """Let the timer tick until the outermost block ends; in the main thread only."""
+    if TICKS.is_on or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGVTALRM, tick)
+    signal.setitimer(signal.ITIMER_VIRTUAL, TICK_SECONDS, TICK_SECONDS)
+    TICKS.is_on = True
+    try:
+        yield
+    finally:
+        TICKS.is_on = False
+        TICKS.ends.clear()
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 @contextmanager
@@ -16,14 +62,10 @@ def computing_at_most(seconds: float) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def ring(*_: object) -> None:
-        raise OutOfTime
-
-    before = signal.signal(signal.SIGVTALRM, ring)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+    with ticking():
+        depth = len(TICKS.ends)
+        TICKS.ends.append(TICKS.count + max(1, round(seconds / TICK_SECONDS)))
+        try:
+            yield
+        finally:
+            del TICKS.ends[depth:]  # also what an inner block left that was interrupted while it ended

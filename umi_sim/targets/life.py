@@ -16,7 +16,7 @@ from msgspec import structs
 from umi_core.data import Data
 from umi_sim.kernel.child_process import ProcessBroken
 from umi_sim.kernel.wording import show_value
-from umi_sim.runs.time_limit import OutOfTime, computing_at_most
+from umi_sim.runs.time_limit import OutOfTime, computing_at_most, ticking
 from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
 from umi_sim.targets.checker import NOT_ASKED, BrokenContract, Checker, Got, TooMany
 from umi_sim.targets.items import ContractOp, Item, join_shown
@@ -108,7 +108,7 @@ def run(
     """
     left, known, jobs = tuple(items), list[KnownMet](), NO_JOBS
     while True:
-        with world_of(adapter, seed) as world:
+        with ticking(), world_of(adapter, seed) as world:
             life = TargetRun(adapter, world, seconds)
             try:
                 verdict = life.live(left)

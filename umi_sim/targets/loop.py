@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -518,6 +518,15 @@ def shutting_down(loop: Loop, real: Any) -> Any:
     return shutdown
 
 
+@cache
+def find_aiosqlite() -> Any:
+    """Return the connections of aiosqlite, which many stores import as late as they connect; or None."""
+    try:
+        return import_module("aiosqlite.core").Connection
+    except ImportError:
+        return None
+
+
 @contextmanager
 def install(loop: Loop) -> Iterator[None]:
     """Until the block ends, jobs of executors, aiosqlite and anyio are those of this loop."""
@@ -531,8 +540,7 @@ def substitutes(loop: Loop) -> Iterator[tuple[Any, str, Any]]:
     for kind in (ThreadPoolExecutor, ProcessPoolExecutor):
         yield kind, "submit", submitting(loop, kind.submit)
         yield kind, "shutdown", shutting_down(loop, kind.shutdown)
-    with suppress(ImportError):
-        connection = import_module("aiosqlite.core").Connection  # many import it as late as they connect
+    if connection := find_aiosqlite():
         real = connection.__init__
 
         def begin(self: Any, *args: Any, **kwargs: Any) -> None:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
+from time import process_time
 from typing import Any, Final
 
 import pytest
@@ -17,7 +18,7 @@ from msgspec import structs
 from tests.unit.sim.commands import refused, umi
 from umi_sim.record import saved_failures
 from umi_sim.runs import corpus
-from umi_sim.runs.time_limit import OutOfTime, computing_at_most
+from umi_sim.runs.time_limit import OutOfTime, computing_at_most, ticking
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import conductor, failure_files, gate, journal, work
 from umi_sim.sweep.plan import SweepPlan, source_of
@@ -244,6 +245,42 @@ def test_a_computation_that_takes_too_long_is_stopped_whatever_it_catches() -> N
 
     with pytest.raises(OutOfTime), computing_at_most(0.2):
         catches_all()
+
+
+def compute_for(seconds: float) -> None:
+    until_s = process_time() + seconds
+    while process_time() < until_s:
+        pass
+
+
+def test_a_limit_within_a_limit_ends_with_its_block_and_the_outer_one_still_counts() -> None:
+    def compute_in_parts() -> None:
+        with computing_at_most(0.2):
+            compute_for(0.1)
+        compute_for(0.2)  # the inner limit is over
+        with computing_at_most(10):
+            compute_for(2)
+
+    with ticking():
+        with pytest.raises(OutOfTime), computing_at_most(0.4):
+            compute_in_parts()
+        compute_for(0.3)  # no limit any more
+
+
+def test_a_computation_that_catches_its_interruption_is_interrupted_again() -> None:
+    times = [process_time()]
+
+    def catch_all() -> None:
+        try:
+            compute_for(5)
+        except BaseException:
+            times.append(process_time())
+            compute_for(5)
+
+    with pytest.raises(OutOfTime), computing_at_most(0.1):
+        catch_all()
+    assert times[1] - times[0] < 1
+    assert process_time() - times[1] < 3
 
 
 def test_an_earlier_failure_that_has_no_end_any_more_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
