@@ -5,7 +5,7 @@ What Hypothesis draws (test_replies.py) is longer, and of most rules it seldom m
 
 import json
 from collections.abc import Iterable, Sequence
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import Final
 
 from tests.properties.readings import check_read
@@ -75,11 +75,18 @@ SAID: Final = (
 )  # fmt: skip
 
 
+# Alike but for a number, or for what is denied.
+EXACT: Final = (
+    "I love 7 teas.", "I love 17 teas.", "I never love 7 teas.", "I don't love 007 teas.", "I love teas.",
+)  # fmt: skip
+
+
 def test_a_sentence_is_covered_by_its_own_words_in_their_order() -> None:
-    for first, second, between in product(SAID, SAID, (" ", "", "\n")):
+    pairs = chain.from_iterable(product([it], it, it, (" ", "", "\n")) for it in (SAID, EXACT))
+    for some, first, second, between in pairs:
         text = first + between + second
         assert list(find_sentences(text)) == sentences(text), text
-        for known in subsets(SAID):
+        for known in subsets(some):
             assert list(extraction.find_uncovered(text, known)) == list_uncovered(text, known), (text, known)
 
 

@@ -15,6 +15,7 @@ from umi_core.characters import LATER
 from umi_core.data import Data
 from umi_core.language.tables import (
     ABBREVIATIONS,
+    DENIALS,
     DENSE_SCRIPTS,
     FLAG_HALVES,
     FOLDED_CHARACTERS,
@@ -44,7 +45,9 @@ ALONE: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3
 KEPT: Final = 8_192  # a text is looked through far more often than it changes
 SHOWN_CHARS: Final = 72  # of a value in a message
 
+LETTER: Final = re.compile("[0-9A-Za-z]")
 Clause = tuple[str, ...]  # the terms of a clause that say something
+Told = tuple[Clause, frozenset[str]]  # and what must be told exactly: its numbers, and that it denies
 
 
 def is_text(value: object) -> bool:
@@ -326,24 +329,27 @@ def list_uncovered(text: str, texts: Sequence[str]) -> list[str]:
     """List the sentences with a clause of which too little is covered."""
     known = [clause for each in texts for sentence in sentences(each) for clause in list_clauses(sentence)]
     stated = [(clause, sentence) for sentence in sentences(text) for clause in list_clauses(sentence)]
-    distinct = {clause: runs_of(clause) for clause, _ in stated}
+    distinct = {terms: runs_of(terms) for (terms, _), _ in stated}
     once = {run for run, count in Counter(chain.from_iterable(distinct.values())).items() if count == 1}
-    lost = {
-        clause for clause, runs in distinct.items() if not is_covered(clause, once.intersection(runs), known)
-    }
+    own = {terms: once.intersection(runs) for terms, runs in distinct.items()}
+    lost = {clause for clause, _ in stated if not is_covered(clause, own[clause[0]], known)}
     first = dict(reversed(stated))
     return drop_repeated(
         [sentence for clause, sentence in stated if clause in lost and first[clause] == sentence]
     )
 
 
-def is_covered(clause: Clause, own: set[str], known: Sequence[Clause]) -> bool:
+def is_covered(clause: Told, own: set[str], known: Sequence[Told]) -> bool:
     """Return True if the known statements tell enough of `own`, the runs that only this clause has."""
-    mine = runs_of(clause)
-    near = [it for it in known if 3 * len(runs_of(it) & mine) >= len(runs_of(it))]
+    mine = runs_of(clause[0])
     if own:
-        return 3 * len(own.intersection(chain.from_iterable(map(runs_of, near)))) >= len(own)
-    return any(holds_in_order(it, clause) for it in known)
+        near = [it for it in known if 3 * len(runs_of(it[0]) & mine) >= len(runs_of(it[0]))]
+        told = own.intersection(run for terms, _ in near for run in runs_of(terms))
+    else:
+        near = [it for it in known if holds_in_order(it[0], clause[0])]
+        told = own
+    is_exact = all(any(part in exact for _, exact in near) for part in clause[1])
+    return bool(near) and 3 * len(told) >= len(own) and is_exact
 
 
 def holds_in_order(statement: Clause, clause: Clause) -> bool:
@@ -356,7 +362,7 @@ def holds_in_order(statement: Clause, clause: Clause) -> bool:
     return True
 
 
-def list_clauses(sentence: str) -> list[Clause]:
+def list_clauses(sentence: str) -> list[Told]:
     """List what the clauses of a sentence say, those left out that say nothing."""
     words = re.split(r"(\s+)", sentence)
     inner = [";" if it.lower() in BUTS else it for it in words[1:-1]]
@@ -367,7 +373,7 @@ def list_clauses(sentence: str) -> list[Clause]:
 BUTS: Final = ("but", "aber", "mais", "pero", "però", "mas", "maar", "ale", "но")
 
 
-def list_parts(sentence: str) -> list[Clause]:
+def list_parts(sentence: str) -> list[Told]:
     found, last = [""], ""
     for number, char in enumerate(sentence):
         follows = sentence[number:].lstrip()[:1]
@@ -376,7 +382,17 @@ def list_parts(sentence: str) -> list[Clause]:
         last = last if char.isspace() else char
         if is_end and not sentence[number + 1 : number + 2].isspace():
             found.append("")
-    return [terms for clause in found if (terms := list_telling_terms(clause))]
+    return [(terms, list_exact(clause)) for clause in found if (terms := list_telling_terms(clause))]
+
+
+def list_exact(clause: str) -> frozenset[str]:
+    """List the numbers of a clause, each as it would be without zeros before it, and a minus if it denies."""
+    marked = "".join(char if char in digits else " " for char in clause).split()
+    numbers = {number.lstrip("0") or "0" for number in marked}
+    is_denied = any(word in DENIALS for word in words(clause))
+    ends = (clause[at : at + 4].replace("’", "'") for at in range(len(clause)))
+    is_denied |= any(it[:3] in ("n't", "N'T", "n'T", "N't") and not LETTER.match(it[3:]) for it in ends)
+    return frozenset(numbers | {"-"} if is_denied else numbers)
 
 
 @lru_cache(maxsize=KEPT)

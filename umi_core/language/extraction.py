@@ -30,7 +30,7 @@ from umi_core.language.replies import (
     list_under,
 )
 from umi_core.language.sentences import sentences
-from umi_core.language.tables import IDLE, NAME_PRONOUNS, TYPE_ALIASES
+from umi_core.language.tables import DENIALS, IDLE, NAME_PRONOUNS, TYPE_ALIASES
 from umi_core.language.tagged import restore_characters
 from umi_core.language.terms import classify, split_folded
 from umi_core.language.words import auto_name, clean_name, content, words
@@ -54,25 +54,38 @@ from umi_core.values import ENTITY_TYPES
 #
 # Law 1. What is told in the words of other sentences covers no sentence, in any language.
 # Law 2. A sentence without a telling term says nothing that is worth keeping.
-# Law 3. Pure: texts in, texts out.
+# Law 3. Similar is not enough for numbers and denials: "Ann weighs 86 kg" does not cover "Ann weighs 68 kg",
+# nor does "Ann eats meat" cover "Ann does not eat meat".
+# Law 4. Pure: texts in, texts out.
 
 
 # Thai and Lao write a blank, and no stop; behind a semicolon or a word for "but" another claim begins.
 BUT: Final = "but|aber|mais|pero|però|mas|maar|ale|но"
 CLAUSE_END: Final = rf"(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])|[;；]|(?i:(?<=\s)(?:{BUT})(?=\s))"
+NUMBER: Final = re.compile("[0-9]+")
+SHORT_NOT: Final = re.compile("[nN]['’][tT](?![0-9A-Za-z])")  # the end of don't
 RUN_CHARS: Final = 3
 SHARE: Final = 3  # a third of one thing in another one is enough
 
 Terms = tuple[str, ...]
 Traces = frozenset[str]
+Exact = frozenset[str]
+Clause = tuple[Terms, Exact]
 
 
-def clauses(text: str) -> Iterator[tuple[Terms, str]]:
-    """Yield the telling terms of each clause of a text that has any, with its sentence."""
+def clauses(text: str) -> Iterator[tuple[Clause, str]]:
+    """Yield the telling terms and exact parts of each clause of a text that has any, with its sentence."""
     for sentence in sentences(text):
         for clause in re.split(CLAUSE_END, sentence):
             if terms := telling(clause):
-                yield terms, sentence
+                yield (terms, exact_parts(clause)), sentence
+
+
+def exact_parts(clause: str) -> Exact:
+    """Return the numbers of a clause, without leading zeros, and "not" if it denies something."""
+    numbers = frozenset(it[0].lstrip("0") or "0" for it in NUMBER.finditer(clause))
+    denies = SHORT_NOT.search(clause) or not DENIALS.isdisjoint(words(clause))
+    return numbers | {"not"} if denies else numbers
 
 
 def telling(text: str) -> Terms:
@@ -94,31 +107,36 @@ def split_runs(text: str) -> Iterator[str]:
 
 def find_uncovered(text: str, covering: Iterable[str]) -> tuple[str, ...]:
     """Return the sentences of a text with a clause that is not told, each once."""
-    stated: dict[Terms, str] = {}
-    for terms, sentence in clauses(text):
-        stated.setdefault(terms, sentence)
-    traces = {terms: traces_of(terms) for terms in stated}
+    stated: dict[Clause, str] = {}
+    for clause, sentence in clauses(text):
+        stated.setdefault(clause, sentence)
+    traces = {terms: traces_of(terms) for terms, _ in stated}
     counts = Counter(chain.from_iterable(traces.values()))
-    covered = {terms: traces_of(terms) for each in covering for terms, _ in clauses(each)}
-    telling_of: dict[str, list[Traces]] = {}  # what has a trace: most statements share none with a clause
-    for found in covered.values():
+    statements = {clause: traces_of(clause[0]) for each in covering for clause, _ in clauses(each)}
+    with_trace: dict[str, list[Clause]] = {}  # most statements share no trace with a clause
+    for statement, found in statements.items():
         for trace in found:
-            telling_of.setdefault(trace, []).append(found)
+            with_trace.setdefault(trace, []).append(statement)
+
+    def find_telling(some: Traces, mine: Traces) -> set[Clause]:
+        """Return the statements that tell of the clause with the traces `mine`, and share one of `some`."""
+        shared = dict.fromkeys(statement for it in some for statement in with_trace.get(it, ()))
+        # What tells of something else covers nothing, though each of many statements shares a trace.
+        return {it for it in shared if SHARE * len(statements[it] & mine) >= len(statements[it])}
+
     lost = list[str]()
-    for terms, mine in traces.items():
-        own = frozenset(it for it in mine if counts[it] == 1)
-        near = {found for it in own for found in telling_of.get(it, ())}
-        # "Ann likes Bob. Bob likes Ann.": the same words, so their order says which of them is told.
-        is_told = is_covered(own, mine, near) if own else any(is_within(terms, it) for it in covered)
-        lost += [] if is_told else [stated[terms]]
+    for (terms, exact), sentence in stated.items():
+        mine = traces[terms]
+        if own := frozenset(it for it in mine if counts[it] == 1):
+            known = frozenset[str]().union(*(statements[it] for it in find_telling(own, mine)))
+            is_told = SHARE * len(own & known) >= len(own)
+            near = find_telling(mine, mine) if is_told and exact else set()
+        else:  # "Ann likes Bob. Bob likes Ann.": the same words, so their order says which of them is told
+            near = {it for it in statements if is_within(terms, it[0])}
+            is_told = bool(near)
+        is_exact = all(any(part in told for _, told in near) for part in exact)
+        lost += [] if is_told and is_exact else [sentence]
     return tuple(unique(lost).values())
-
-
-def is_covered(own: Traces, mine: Traces, near: Iterable[Traces]) -> bool:
-    """Check whether statements tell a clause; `own`: its traces that no other clause of its text has."""
-    # What tells of something else covers nothing, though of many statements each has a run of letters in it.
-    known = {it for found in near if SHARE * len(found & mine) >= len(found) for it in found}
-    return SHARE * len(own & known) >= len(own)
 
 
 CONFIDENCE_PPM: Final = 500_000  # of what comes without one

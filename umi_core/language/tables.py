@@ -75,6 +75,17 @@ IDLE: Final = NAME_PRONOUNS | frozenset(
     right sorry sure thank thanks that there these this those too very welcome well yeah yes""".split()
 )
 
+DENIALS: Final = frozenset(  # of twenty languages; what is denied is a statement of its own
+    """not no never none nobody nothing neither nor cannot without dont doesnt didnt isnt arent wasnt
+    cant wont couldnt wouldnt shouldnt hasnt havent nicht nichts nie niemals niemand kein keine keinen
+    keinem keiner keines ohne weder niet niets nooit geen zonder ne n pas jamais rien aucun aucune
+    sans ni nunca jamás nada nadie ningún ninguno ninguna sin tampoco non mai niente nulla nessuno
+    nessuna senza né não nem ninguém nenhum nenhuma sem inte ingen inget inga aldrig ikke aldri ei
+    nigdy nic nikt bez не нет нету никогда ничего никто нельзя без ні немає değil yok hayır नहीं मत না
+    নেই لا ليس ليست لم لن نیست לא אין δεν μην όχι 안 못 않 不 没 沒 無 无 未 không chẳng tidak
+    bukan""".split()
+)
+
 # Words that may come and go with a phrase of that language. Those of English are stop words already.
 LIGHT_WORDS: Final = {
     "en": frozenset[str](),

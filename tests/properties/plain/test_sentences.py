@@ -12,6 +12,7 @@ from umi_core.language import extraction
 from umi_core.language.sentences import sentences as find_sentences
 from umi_core.language.tables import (
     ABBREVIATIONS,
+    DENIALS,
     FULL_STOPS,
     IDLE,
     NAME_PRONOUNS,
@@ -54,6 +55,10 @@ def test_abbreviations_are_those_of_the_lists() -> None:
     assert sorted(SHORT_FORMS) == words("memory", "short_forms")
     assert sorted(ORDINAL_WORDS) == words("memory", "ordinal_words")
     assert sorted(STATE_WORDS) == words("memory", "state_words")
+
+
+def test_denials_are_those_of_the_list() -> None:
+    assert sorted(DENIALS) == sorted(words("memory", "denials"))
 
 
 def test_idle_words_are_those_of_the_list() -> None:
