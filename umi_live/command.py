@@ -44,7 +44,7 @@ from umi_live.fact_order import list_end_times
 from umi_live.files import create_file
 from umi_live.memory import ENTITY_PREFIX, LiveMemory, open_memory, read_changes
 from umi_live.readable import FORMS, is_list_of_facts
-from umi_live.schema import describe_error
+from umi_live.schema import MEMORY, describe_error
 from umi_live.services import ServiceFailed
 from umi_live.store import Store, open_storage
 from umi_live.transfer import export_lines, find_head, split_lines
@@ -83,10 +83,37 @@ class MemoryOptions(Data):
         """Print a line, or with --json the `row` as an object of JSON."""
         click.echo(json.dumps(row, ensure_ascii=False) if self.as_json else line)
 
-    async def read(self, use: Use) -> None:
-        """Call `use` with the memory open for reading, which may be open elsewhere, or write-protected."""
+    async def read(self, use: Use, *, must_have: bool = False) -> None:
+        """Call `use` with the memory open for reading, which may be open elsewhere, or write-protected.
+
+        `must_have`: raise LiveError if the file has nothing of this user and agent, else only say so.
+        """
         contents.check_there(self.db)
-        await self.work(use, read_only=True)
+
+        async def read_memory(memory: LiveMemory) -> None:
+            if not await has_memory(memory):
+                message = f"{self.db}: has nothing of user {self.user!r} and agent {self.agent!r}"
+                if must_have:
+                    raise LiveError(message)
+                click.echo(f"umi-live: {message}", err=True)
+            await use(memory)
+
+        await self.work(read_memory, read_only=True)
+
+    async def copy(self, use: Use) -> None:
+        """Call `use` with the memory open for reading, of which the file must have something."""
+        await self.read(use, must_have=True)
+
+    async def write(self, use: Use) -> None:
+        """Call `use` with the memory open, which outlives the command."""
+        if self.db == MEMORY:
+            raise LiveError(f"{MEMORY} is gone when the command ends; name a file with --db")
+        await self.work(use)
+
+    async def change(self, use: Use) -> None:
+        """Call `use` with the memory open, which must be there."""
+        contents.check_there(self.db)
+        await self.work(use)
 
     async def work(self, use: Use, *, read_only: bool = False) -> None:
         """Call `use` with the memory open, once its model and its embedder have answered a probe."""
@@ -118,6 +145,13 @@ class MemoryOptions(Data):
 
 
 Work = Callable[[MemoryOptions, Use], Coroutine[Any, Any, None]]
+
+
+async def has_memory(memory: LiveMemory) -> bool:
+    """Return whether the file has anything of the user and agent of an open memory."""
+    assert memory.store is not None
+    scopes = await memory.store.call(contents.list_scopes, memory.store.storage, memory.scope.user)
+    return memory.scope in scopes
 
 
 def read_key(path: str | None) -> bytes | None:
@@ -259,7 +293,8 @@ on_shown: Final = taking(*OPTIONS, *FILE_OPTIONS, JSON_OPTION)
 on_file: Final = taking(OPTIONS[0], *FILE_OPTIONS)  # `--db` is the first option
 reading: Final = taking(*OPTIONS, *FILE_OPTIONS, work=MemoryOptions.read)
 reading_shown: Final = taking(*OPTIONS, *FILE_OPTIONS, JSON_OPTION, work=MemoryOptions.read)
-writing_shown: Final = taking(*OPTIONS, *FILE_OPTIONS, JSON_OPTION, work=MemoryOptions.work)
+writing_shown: Final = taking(*OPTIONS, *FILE_OPTIONS, JSON_OPTION, work=MemoryOptions.write)
+changing_shown: Final = taking(*OPTIONS, *FILE_OPTIONS, JSON_OPTION, work=MemoryOptions.change)
 
 
 @click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
@@ -334,6 +369,8 @@ async def recall(
 @click.argument("agents", nargs=-1)
 async def share(target: MemoryOptions, memory: LiveMemory, agents: tuple[str, ...], none: bool) -> None:
     """Let AGENTS, and no others, search this archive, and list them. Without AGENTS: list them only."""
+    if none and agents:
+        raise LiveError(f"--none shares with no agent, and {agents[0]!r} is named; leave one out")
     for agent in await memory.share(agents if agents or none else None):
         target.show(agent, {"agent": agent})
 
@@ -369,7 +406,7 @@ def memorize(target: MemoryOptions, file: TextIO, uri: str | None, memory_types:
         target.show(line, {"change": memorized.value.change, "id": resource, "fact_count": count})
         show_degraded(memorized.degraded)
 
-    asyncio.run(target.work(use))
+    asyncio.run(target.write(use))
 
 
 def topics_of(paths: tuple[str, ...]) -> str:
@@ -399,8 +436,11 @@ async def topics(target: MemoryOptions, memory: LiveMemory, path: str | None) ->
 @click.argument("name")
 async def facts(target: MemoryOptions, memory: LiveMemory, name: str) -> None:
     """Show the current facts about a name with their ids, the oldest first. Nothing is written."""
-    for fact in await memory.facts(name):
+    found = await memory.facts(name)
+    for fact in found:
         show_fact(target, fact)
+    if not found:
+        click.echo(f"umi-live: no current fact is about {name!r}", err=True)
 
 
 @cli.command()
@@ -412,6 +452,8 @@ async def history(target: MemoryOptions, memory: LiveMemory, name: str) -> None:
     A fact that was true twice has two lines. Nothing is written.
     """
     rows = await memory.history(name)
+    if not rows:
+        click.echo(f"umi-live: no fact is about {name!r}", err=True)
     ends_ms = list_end_times(rows)
     for row in rows:
         end, more = "", dict[str, object]()
@@ -443,7 +485,7 @@ async def stats(target: MemoryOptions, memory: LiveMemory) -> None:
 
 
 @cli.command()
-@writing_shown
+@changing_shown
 @click.argument("key")
 async def forget(target: MemoryOptions, memory: LiveMemory, key: str) -> None:
     """Remove a fact by its id, or by an `ent_` id all facts about that entity, ended ones too.
@@ -468,7 +510,7 @@ async def blocks(target: MemoryOptions, memory: LiveMemory) -> None:
 
 
 @cli.command()
-@reading
+@taking(*OPTIONS, *FILE_OPTIONS, work=MemoryOptions.copy)
 @click.option(
     "--out",
     type=click.Path(dir_okay=False),
@@ -479,7 +521,10 @@ async def blocks(target: MemoryOptions, memory: LiveMemory) -> None:
     help="rows: all, for `import`; the others: a part, for other programs and people.",
 )  # fmt: skip
 async def export(target: MemoryOptions, memory: LiveMemory, out: str | None, form: str) -> None:
-    """Write everything that the memory holds, one row per line; or only its messages or facts."""
+    """Write everything that the memory holds, one row per line; or only its messages or facts.
+
+    The status is 2 if the file has no memory of this user and agent.
+    """
     assert memory.store is not None
     storage = memory.store.storage
     if form == ROWS:
@@ -629,7 +674,7 @@ def import_file(target: MemoryOptions, file: BinaryIO, program: str | None, quie
 
             done = await import_chats(memory, documents, report)
 
-    asyncio.run(target.work(use))
+    asyncio.run(target.write(use))
     show_degraded(tuple(Degraded(*key, count) for key, count in done.degraded.items()))
     messages, chats = count_of(message_count, "message"), count_of(len(found.chats), "conversation")
     lines = [f"{found.format}: {messages} in {chats}, {count_of(done.fact_count, 'new fact')}"]
@@ -706,6 +751,8 @@ def delete_user(target: MemoryOptions) -> None:
     contents.check_there(target.db)
     key = read_key(target.seal_key_file)
     count = asyncio.run(contents.delete_user(target.db, target.user, key, target.seal_anchor))
+    if not count:
+        raise LiveError(f"{target.db}: has nothing of user {target.user!r}")
     click.echo(f"{count} rows of user {target.user!r} are gone")
 
 

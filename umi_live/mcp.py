@@ -13,10 +13,12 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
+from pydantic import ValidationError
 
 from umi_core.data import Data
 from umi_core.messages.results import Hit
 from umi_core.rows import Ended, Entity, fact_of
+from umi_core.text import show_value
 from umi_core.values import BLOCK_KINDS
 from umi_live.deadlines import Seconds, limit_time
 from umi_live.errors import LiveError, TimedOut, own_version
@@ -76,9 +78,30 @@ def make_server(
     return MCPServer("umi", instructions=INSTRUCTIONS, version=own_version(), tools=offered)
 
 
+class StrictTool(Tool):
+    """A tool that names each wrong argument in a sentence for the model that is to correct it."""
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+        try:
+            self.fn_metadata.validate_arguments(arguments)
+        except ValidationError as error:
+            raise ToolError("; ".join(map(describe_mistake, error.errors()))) from error
+        return await super().run(arguments, context, convert_result)
+
+
+def describe_mistake(mistake: Any) -> str:
+    """Return what is wrong with an argument: `limit: 'a' is not allowed: input should be a valid integer`."""
+    name, message = ".".join(map(str, mistake["loc"])), mistake["msg"][:1].lower() + mistake["msg"][1:]
+    if mistake["type"] == "missing":
+        return f"{name}: is missing"
+    if mistake["type"] == "extra_forbidden":
+        return f"{name}: is no argument of this tool"
+    return f"{name}: {show_value(mistake['input'])} is not allowed: {message}"
+
+
 def make_strict_tool(function: Callable[..., Awaitable[Any]], hints: ToolAnnotations) -> Tool:
     """Return a tool that refuses unknown arguments, which the library would ignore."""
-    made = Tool.from_function(function, annotations=hints)
+    made = StrictTool.from_function(function, annotations=hints)
     arguments = made.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)

@@ -94,7 +94,8 @@ def test_what_was_remembered_is_recalled(shell: Shell) -> None:
     )
     status, out, err = shell("recall", "--db", "agent.db", "what does Ann like?")
     assert (status, out.split("  ")[-1], err) == (0, "Ann: Ann likes tea.\n", "")
-    assert shell("recall", "--db", "agent.db", "--user", "bob", "what does Ann like?") == (0, "", "")
+    nothing = "umi-live: agent.db: has nothing of user 'bob' and agent 'agent'\n"
+    assert shell("recall", "--db", "agent.db", "--user", "bob", "what does Ann like?") == (0, "", nothing)
     shell("remember", "--db", "agent.db", "Did you get a dog? Yes, a beagle called Rex.")
     shown = shell("recall", "--db", "agent.db", "dog")[1]
     assert shown.split("\n")[1:] == ["       then: Yes, a beagle called Rex.", ""]
@@ -185,7 +186,7 @@ def test_what_ended_is_shown_and_in_the_history(shell: Shell) -> None:
         ann = memory.entity_id_of("Ann")
     assert shell("history", "--db", "agent.db", ann)[1].splitlines() == lines
     assert shell("forget", "--db", "agent.db", ann) == (0, "forgotten  2\n", "")
-    assert shell("history", "--db", "agent.db", "Ann") == (0, "", "")
+    assert shell("history", "--db", "agent.db", "Ann") == (0, "", "umi-live: no fact is about 'Ann'\n")
     assert "no fact about this entity" in shell.refused("forget", "--db", "agent.db", ann)
 
 
@@ -218,7 +219,12 @@ def test_an_export_is_imported_and_a_user_deleted(shell: Shell) -> None:
         assert f"--{name}: the export is that of {name} " in message
     assert shell("import", "--db", "c.db", "--user", "ann", "ann.jsonl")[0] == 0
     assert shell("delete-user", "--db", "b.db", "ann")[1].endswith("rows of user 'ann' are gone\n")
-    assert shell("recall", "--db", "b.db", "--user", "ann", "tea") == (0, "", "")
+    status, out, err = shell("recall", "--db", "b.db", "--user", "ann", "tea")
+    assert (status, out, err) == (0, "", "umi-live: b.db: has nothing of user 'ann' and agent 'agent'\n")
+    assert "b.db: has nothing of user 'ann'" in shell.refused("delete-user", "--db", "b.db", "ann")
+    assert "has nothing of user 'an' and" in shell.refused("export", "--db", "a.db", "--user", "an")
+    copied = ("export", "--db", "a.db", "--user", "an", "--out", "x.jsonl")
+    assert "has nothing of user 'an' and" in shell.refused(*copied)
 
 
 @pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r"])
@@ -252,6 +258,29 @@ def test_a_time_behind_the_last_year_is_shown(shell: Shell) -> None:
         status, out, err = shell(command, "--db", "a.db", "Ann")
         assert (status, "  9999-12-31  Ann: Ann likes tea." in out, err) == (0, True, "")
         assert shell(command, "--db", "a.db", "--json", "Ann")[0] == 0
+
+
+def test_a_name_without_facts_is_named(shell: Shell) -> None:
+    shell("remember", "--db", "a.db", "Ann likes tea.")
+    assert shell("facts", "--db", "a.db", "Zed") == (0, "", "umi-live: no current fact is about 'Zed'\n")
+    assert shell("history", "--db", "a.db", "Zed") == (0, "", "umi-live: no fact is about 'Zed'\n")
+
+
+def test_what_would_be_stored_nowhere_is_refused(shell: Shell, folder: Path) -> None:
+    (folder / "note.txt").write_text("Ann likes tea.")
+    for words in (("remember", "Ann likes tea."), ("memorize", "note.txt")):
+        assert "name a file with --db" in shell.refused(words[0], "--db", ":memory:", words[1])
+
+
+def test_a_command_that_changes_a_memory_makes_none(shell: Shell) -> None:
+    for key in ("ent_1", "fct_1"):
+        assert "is not there, or empty" in shell.refused("forget", "--db", "typo.db", key)
+
+
+def test_to_share_with_no_agent_and_with_one_is_refused(shell: Shell) -> None:
+    shell("remember", "--db", "a.db", "Ann likes tea.")
+    message = shell.refused("share", "--db", "a.db", "--none", "writer")
+    assert "--none shares with no agent, and 'writer' is named" in message
 
 
 def test_a_user_of_no_file_is_not_deleted_from_it(folder: Path) -> None:

@@ -71,7 +71,12 @@ def test_an_argument_that_a_tool_does_not_know_is_refused(tmp_path: Path) -> Non
             for name, given in (("recall", {"query": "gin"}), ("remember", {"text": "Bob likes gin."})):
                 wrong = await client.call_tool(name, {**given, "where": [["type", "eq", "topic"]]})
                 assert wrong.is_error
-                assert "where\n  Extra inputs are not permitted" in str(wrong.content[0].text)  # type: ignore[union-attr]
+                assert wrong.content[0].text == "where: is no argument of this tool"  # type: ignore[union-attr]
+            wrong = await client.call_tool("recall", {"limit": "many"})
+            assert wrong.content[0].text == (  # type: ignore[union-attr]
+                "query: is missing; limit: many is not allowed: input should be a valid integer, "
+                "unable to parse string as an integer"
+            )
             assert await memory.count() == 1
 
     asyncio.run(live())
