@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from umi_sim.sweep.progress import Progress
     from umi_sim.sweep.totals import SweepOutcome, Totals
 
-PINNED: Final = range(10)  # with the fresh ones: five minutes on two cores for all scenarios
-FRESH_COUNT: Final = 15
+PINNED: Final = range(6)  # with the fresh ones: three minutes on two cores for all scenarios
+FRESH_COUNT: Final = 9
 COUNT_MAX: Final = 1_000_000
 MINUTES_MAX: Final = 10_080
 SHARD_MAX: Final = 10_000
@@ -222,8 +222,8 @@ def sweep(
 ) -> "SweepOutcome":
     """Run many seeds of many scenarios; one seed file for each different failure.
 
-    Without --seeds, --count and --minutes: a look before a change lands, about five minutes on two cores. Of
-    each scenario seeds 0 to 9, and 15 fresh ones for each commit. Ctrl-C ends it with what is known by then.
+    Without --seeds, --count and --minutes: a look before a change lands, about three minutes on two cores. Of
+    each scenario seeds 0 to 5, and 9 fresh ones for each commit. Ctrl-C ends it with what is known by then.
 
     \b
     umi-sim sweep
