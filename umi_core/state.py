@@ -126,8 +126,8 @@ class Operation(Mutable):
     those around the attempt. `pages`: the rows of a read so far, out of `page_count` pages. `claims`: what it
     works on alone, each with the turn that it got for it. `reads`: what its next commit is planned from.
     `landed_before`: commits of this memory that had landed when its plan began; `yield_count`: plans that
-    gave way to one of those. `degraded`: what its plan lacks, each as `row:what`, and what others lacked
-    that may have won.
+    gave way to one of those. `degraded`: degradations of its plan, each as `row:what`, and of other
+    plans that may have won.
     """
 
     tag = 91
@@ -161,7 +161,7 @@ class Operation(Mutable):
         return self.plan_count + self.yield_count
 
     @property
-    def lacks(self) -> tuple[Degraded, ...]:
+    def degradations(self) -> tuple[Degraded, ...]:
         """Return what the present plan of this operation goes without."""
         return tuple(it for it in self.degraded if isinstance(it, Degraded))
 

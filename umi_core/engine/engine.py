@@ -134,9 +134,9 @@ class Engine(Owner):
         self, operation: Operation, row: Step, name: str, reason: str, count: int = 1
     ) -> None:
         """Add `count` to what the plan lacks by this row, and to the counters."""
-        lack = Degraded(f"{row.id}:{name}", reason, count)
-        operation.degraded = (*operation.doubts, *sum_degradations((*operation.lacks, lack)))
-        self.state.count(f"degraded {name_in_reply(lack.name)}", count)
+        degradation = Degraded(f"{row.id}:{name}", reason, count)
+        operation.degraded = (*operation.doubts, *sum_degradations((*operation.degradations, degradation)))
+        self.state.count(f"degraded {name_in_reply(degradation.name)}", count)
 
     def record_after_notes(
         self, operation: Operation, row: Step, notes: Iterable[HookNote], reason: str
@@ -149,12 +149,12 @@ class Engine(Owner):
         return len(fallbacks)
 
 
-def sum_degradations(lacks: Iterable[Degraded]) -> tuple[Degraded, ...]:
+def sum_degradations(degradations: Iterable[Degraded]) -> tuple[Degraded, ...]:
     """Add up the counts of equal names and reasons, each where its last one stands."""
     counts: dict[tuple[str, str], int] = {}
-    for lack in lacks:
-        key = lack.name, lack.reason
-        counts[key] = counts.pop(key, 0) + lack.count
+    for degradation in degradations:
+        key = degradation.name, degradation.reason
+        counts[key] = counts.pop(key, 0) + degradation.count
     return tuple(Degraded(*key, count) for key, count in counts.items())
 
 
@@ -657,11 +657,11 @@ def replan(engine: Engine, operation: Operation, target: str, digest: bytes) -> 
         operation.facts.pop(name, None)
     # Degradations are named `row:what`, so those of the rows that run again are told by their first part.
     dropped = [row.id for row in again]
-    lacks = tuple(it for it in operation.lacks if it.name.partition(":")[0] not in dropped)
+    degradations = tuple(it for it in operation.degradations if it.name.partition(":")[0] not in dropped)
     doubts = operation.doubts
     if operation.may_have_happened:
-        doubts += (PlanInDoubt(digest, operation.lacks),)
-    operation.degraded = (*doubts, *lacks)
+        doubts += (PlanInDoubt(digest, operation.degradations),)
+    operation.degraded = (*doubts, *degradations)
     operation.reads = tuple(it for it in operation.reads if it.step < start)
     operation.row, operation.unit, operation.learned = start, 0, ()
 
@@ -677,7 +677,7 @@ def settle_doubt(operation: Operation, asked: Asked, answer: Committed) -> None:
     won = answer.receipt.plan_digest if isinstance(answer.receipt, Receipt) else b""
     # The receipt names another plan than this one: the reply tells of that plan, and of what it went without.
     earlier = [it.degraded for it in operation.doubts if it.digest == won != digest_of(asked)]
-    operation.degraded = earlier[0] if earlier else operation.lacks
+    operation.degraded = earlier[0] if earlier else operation.degradations
 
 
 def give_up(engine: Engine, operation: Operation, row: Step, kind: str, reason: str) -> None:
@@ -727,8 +727,8 @@ def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
     state = engine.state
     del state.operations[operation.number]
     if isinstance(outcome, Done):
-        lacks = sum_degradations(structs.replace(it, name=name_in_reply(it.name)) for it in operation.lacks)
-        outcome = Done(outcome.value, lacks)
+        named = (structs.replace(it, name=name_in_reply(it.name)) for it in operation.degradations)
+        outcome = Done(outcome.value, sum_degradations(named))
     state.count(f"{operation.workflow} {type(outcome).__name__.lower()}")
     # A delete_agent that timed out may have closed the agent: only recovery can tell.
     engine.is_switched |= operation.workflow in ALONE and operation.may_have_happened

@@ -295,8 +295,8 @@ def convert_row(row: Row) -> tuple[Key, Held]:
 
 def outcome_of(reply: machine.MigrationReply, track: Track) -> Outcome:
     if reply.kind == "done":
-        lacks = (Degraded(reply.degraded, "unavailable"),) if reply.degraded else ()
-        return Done(reply.value, lacks)
+        degradations = (Degraded(reply.degraded, "unavailable"),) if reply.degraded else ()
+        return Done(reply.value, degradations)
     if reply.kind == "unknown":
         return Unknown()
     if reply.kind == "reused":

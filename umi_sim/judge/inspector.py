@@ -23,8 +23,8 @@ from umi_sim.judge.equivalences import create_recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
 from umi_sim.judge.invariants.asked import ServiceQuestions
 from umi_sim.judge.invariants.core_shown import CoreShown
+from umi_sim.judge.invariants.degradation_reasons import DegradationReasons
 from umi_sim.judge.invariants.divisions import Divisions
-from umi_sim.judge.invariants.lacks import Lacks
 from umi_sim.judge.invariants.store import check_leaving, check_opening
 from umi_sim.judge.invariants.two_stores import TwoStores
 from umi_sim.judge.invariants.upkeep import UpkeepSchedule, check_upkeep
@@ -78,7 +78,7 @@ OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
         lambda config: WrittenRows(),
         lambda config: ServiceQuestions(),
         # With revisions, interceptors answer some questions, and the inspector does not see their answers.
-        lambda config: Lacks(Config.of(config.memory), is_sole=not config.revise_every),
+        lambda config: DegradationReasons(Config.of(config.memory), is_sole=not config.revise_every),
         lambda config: CoreShown(),
     ),
     "migrator": (lambda config: TwoStores(), lambda config: WrittenRows()),

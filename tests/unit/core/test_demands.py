@@ -115,7 +115,7 @@ def test_what_is_missing_is_reported_with_its_reason_and_counted() -> None:
     question = pair.pending.pop(0)
     pair.step(Embedded(question.request_id, ((0,) * 64, (1,) * 64)))
     operation = only(pair)
-    degraded, operation.degraded = operation.lacks, ()
+    degraded, operation.degraded = operation.degradations, ()
     assert caught(pair.judge) == "degradation-named"
     operation.degraded = (structs.replace(degraded[0], reason="not_whole"),)
     assert caught(pair.judge) == "degradation-named"

@@ -52,7 +52,7 @@ class World:
         assert isinstance(outcome.value, Evolved)
         return outcome.value
 
-    def lacks(self) -> list[tuple[str, str, int]]:
+    def degradations(self) -> list[tuple[str, str, int]]:
         """What the last reply says that it had to do without."""
         outcome = self.pair.replies[self.count].outcome
         assert isinstance(outcome, Done)
@@ -157,7 +157,7 @@ def test_without_a_model_the_keywords_are_the_name() -> None:
     world = World()
     world.memorize(*TEAS)
     assert sizes(world.evolve(AskModel)) == [("drinks_tea_black", 2)]
-    assert world.lacks() == [("name:keywords", "unavailable", 1)]
+    assert world.degradations() == [("name:keywords", "unavailable", 1)]
     other = World()
     other.memorize(*TEAS)
     other.names = "3."
@@ -188,7 +188,7 @@ def test_of_very_many_members_the_first_are_divided(monkeypatch: pytest.MonkeyPa
     world.memorize("drinks white tea", "drinks cold tea")
     monkeypatch.setattr(categories, "EVOLVE_MEMBER_COUNT_MAX", 3)
     assert sizes(world.evolve()) == [("hot_drinks", 4)]
-    assert world.lacks() == [("contents:partial", "too_many", 1)]
+    assert world.degradations() == [("contents:partial", "too_many", 1)]
     monkeypatch.setattr(categories, "EVOLVE_MEMBER_COUNT_MAX", 0)
     assert world.evolve().unassigned_count == 4
 
@@ -198,7 +198,7 @@ def test_of_long_vectors_fewer_are_divided(monkeypatch: pytest.MonkeyPatch) -> N
     world.memorize(*TEAS, "drinks white tea")
     monkeypatch.setattr(categories, "EVOLVE_COMPONENT_COUNT_MAX", 3 * GROUPED.embedding_dims - 1)
     assert sizes(world.evolve()) == [("hot_drinks", 2)]
-    assert world.lacks() == [("contents:partial", "too_many", 1)]
+    assert world.degradations() == [("contents:partial", "too_many", 1)]
 
 
 def test_a_vector_of_another_length_is_none() -> None:
@@ -209,7 +209,7 @@ def test_a_vector_of_another_length_is_none() -> None:
     where = Address(SCOPE, "vector", key)
     rows[where] = structs.replace(rows[where], body=Vector(key, 1, (1, 2, 3)))
     assert sizes(world.evolve()) == [("hot_drinks", 2)]
-    assert world.lacks() == [("contents:partial", "no_vector", 1)]
+    assert world.degradations() == [("contents:partial", "no_vector", 1)]
 
 
 def test_members_without_a_vector_are_reported() -> None:
@@ -217,7 +217,7 @@ def test_members_without_a_vector_are_reported() -> None:
     world.memorize(*TEAS)
     world.memorize("drinks cold tea", absent=(Embed,))
     assert sizes(world.evolve()) == [("hot_drinks", 2)]
-    assert world.lacks() == [("contents:partial", "no_vector", 1)]
+    assert world.degradations() == [("contents:partial", "no_vector", 1)]
 
 
 def test_a_category_that_is_not_there_or_empty_has_no_groups() -> None:

@@ -8,7 +8,7 @@ upkeep.py      which work is scheduled
 written.py     what is in a row that is committed, also as bytes
 asked.py       what a memory asks of its services
 core_shown.py  what reads of core show
-lacks.py       why a reply is degraded, and how often
+degradation_reasons.py  why a reply is degraded, and how often
 readings.py    replies of models, read by the parsers of the memory
 two_stores.py  rows that move between two stores
 """

@@ -52,8 +52,8 @@ NEVER_MS: Final = -1  # before any use
 Question = tuple[tuple[str, ...], tuple[str, ...]]  # keywords and contents
 Key = tuple[str, str]  # kind and id of a row
 Bodies = dict[Key, Body | None]
-Lack = tuple[str, str, int]  # name, reason and count; of "name:keywords" the name alone
-ExpectedReply = tuple[Evolved, tuple[Lack, ...]]  # a reply, and its degradations
+NamedDegradation = tuple[str, str, int]  # name, reason and count; of "name:keywords" the name alone
+ExpectedReply = tuple[Evolved, tuple[NamedDegradation, ...]]  # a reply, and its degradations
 DigestInput = tuple[dict[str, int], list[str], int]  # versions of vectors, ids in use, number of members
 
 PARTIAL: Final = "contents:partial"
@@ -219,10 +219,10 @@ class Divisions(Observer):
         value = outcome.value
         if value.change == "unchanged":
             expected = [self.expect_unchanged(plan or PlanInputs(), scope)]
-        lacks = dict(expected).get(value)
-        demand(lacks is not None, RULE, f"the groups in the reply to {op_id}", expected, value)
+        degradations = dict(expected).get(value)
+        demand(degradations is not None, RULE, f"the groups in the reply to {op_id}", expected, value)
         names, message = [it.name for it in outcome.degraded], f"the degradations of {op_id}"
-        missing = [name for name, _, _ in lacks or () if name not in names]
+        missing = [name for name, _, _ in degradations or () if name not in names]
         demand(not missing, rules.DEGRADATION_NAMED, message, missing, names)
         reported = [(it.name, it.reason, it.count) for it in outcome.degraded if it.name == PARTIAL]
         # two commits may come to equal replies, and lack different members: the reply may have either list
@@ -402,9 +402,9 @@ def expect_reply(reading: CategoryContents, rows: Bodies, change: str, config: C
     seen = reading.list_seen_ids()
     bare_count, left_count = len({*seen} - {*with_vector}), len(reading.members) - len(seen)
     counts = {"damaged": reading.lost_count, "no_vector": bare_count, "too_many": left_count}
-    lacks = [(PARTIAL, reason, count) for reason, count in counts.items() if count]
-    lacks += [("name:keywords", "", 0)] * is_unnamed
-    return Evolved(change, sizes, homes[None]), tuple(lacks)
+    degradations = [(PARTIAL, reason, count) for reason, count in counts.items() if count]
+    degradations += [("name:keywords", "", 0)] * is_unnamed
+    return Evolved(change, sizes, homes[None]), tuple(degradations)
 
 
 def rows_before(reading: CategoryContents) -> Bodies:

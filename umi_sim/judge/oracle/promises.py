@@ -466,9 +466,12 @@ class Promises(OracleModel):
             return
         rule, where, end = rules.DEGRADATION_NAMED, "in a world without faults", type(outcome).__name__
         demand(not isinstance(outcome, Failed | Unknown), rule, f"{ending.op_id} ended as {end} {where}")
-        for lack in outcome.degraded if isinstance(outcome, Done) else ():
-            is_right = lack.name in OF_THE_TEXT or (lack.name, lack.reason) == ("extract:partial", "too_many")
-            demand(is_right, rule, f"{ending.op_id} is degraded ({lack.name}) {where}")
+        for degradation in outcome.degraded if isinstance(outcome, Done) else ():
+            is_right = degradation.name in OF_THE_TEXT or (degradation.name, degradation.reason) == (
+                "extract:partial",
+                "too_many",
+            )
+            demand(is_right, rule, f"{ending.op_id} is degraded ({degradation.name}) {where}")
 
     def must_be_whole(self, ending: Ending) -> None:
         """Demand that requests succeed in a healed world; lost rows are reported as damaged."""

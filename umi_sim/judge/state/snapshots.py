@@ -33,15 +33,18 @@ class OperationSnapshot(NamedTuple):
 def snapshot_operation(operation: Operation) -> OperationSnapshot:
     it = operation
     pinned, place = (it.workflow, it.revision, it.hooks), (it.row, it.unit, it.plan_number)
-    facts, reported_counts = dict(it.facts), (count_lacks(it.lacks) if it.degraded else 0, len(it.notes))
+    facts, reported_counts = (
+        dict(it.facts),
+        (count_degradations(it.degradations) if it.degraded else 0, len(it.notes)),
+    )
     return OperationSnapshot(
         pinned, place, it.attempt, it.waiting, it.due_ms, it.asked, facts.get("request"), facts,
         reported_counts, it.calls, (it.yield_count, it.landed_before), it.op_id is not None,
     )  # fmt: skip
 
 
-def count_lacks(lacks: Iterable[Degraded]) -> int:
-    return sum(lack.count for lack in lacks)
+def count_degradations(degradations: Iterable[Degraded]) -> int:
+    return sum(degradation.count for degradation in degradations)
 
 
 class StateSnapshot(Owner):

@@ -60,7 +60,7 @@ from umi_sim.judge.state.snapshots import (
     OperationSnapshot,
     StateSnapshot,
     StepInput,
-    count_lacks,
+    count_degradations,
     find_operation,
     is_late,
     snapshot_operation,
@@ -154,20 +154,32 @@ def check_reported(before: StateSnapshot, given: StepInput, state: State, replie
     has_any = any(operation.degraded or operation.notes for operation in state.operations.values())
     if state.counters == before.counters and not has_any:
         return  # every end of an operation is counted
-    lack_count, note_count = count_since(before.counters, state.counters)
-    lacks = sum(count_lacks(reply.outcome.degraded) for reply in replies if isinstance(reply.outcome, Done))
+    degradation_count, note_count = count_since(before.counters, state.counters)
+    degradations = sum(
+        count_degradations(reply.outcome.degraded) for reply in replies if isinstance(reply.outcome, Done)
+    )
     notes = sum(len(reply.hooks) for reply in replies)
     ended = [snapshot for number, snapshot in before.snapshots.items() if number not in state.operations]
     for operation in state.operations.values():
         snapshot = before.snapshots.get(operation.number)
         # two degradations before the step, three now: this step has added one
-        lacks += count_lacks(operation.lacks) - (snapshot.reported_counts[0] if snapshot else 0)
+        degradations += count_degradations(operation.degradations) - (
+            snapshot.reported_counts[0] if snapshot else 0
+        )
         notes += len(operation.notes) - (snapshot.reported_counts[1] if snapshot else 0)
-    lacks -= sum(snapshot.reported_counts[0] for snapshot in ended)
+    degradations -= sum(snapshot.reported_counts[0] for snapshot in ended)
     notes -= sum(snapshot.reported_counts[1] for snapshot in ended)
-    holds = lacks == lack_count or (lacks < lack_count and may_have_been_dropped(before, state, replies))
+    holds = degradations == degradation_count or (
+        degradations < degradation_count and may_have_been_dropped(before, state, replies)
+    )
     is_of_another = given.answered is not None and find_winner(given.answered.asked, given.value) is not None
-    demand(holds or is_of_another, rules.DEGRADATION_NAMED, "degradations in the counters", lacks, lack_count)
+    demand(
+        holds or is_of_another,
+        rules.DEGRADATION_NAMED,
+        "degradations in the counters",
+        degradations,
+        degradation_count,
+    )
     is_reported = notes == note_count or (notes < note_count and has_background_work(before, state))
     demand(is_reported, rules.HOOK_ORDER, "notes of interceptors in the replies", note_count, notes)
 
@@ -208,14 +220,14 @@ def list_replaced(was: Tiers, now: Tiers) -> list[str]:
 
 def count_since(was: Mapping[str, int], now: Mapping[str, int]) -> tuple[int, int]:
     """Return how much the counters of degradations and of interceptors grew; no counter ever goes."""
-    lacks = notes = 0
+    degradations = notes = 0
     for name, count in now.items():
         added = count - was.get(name, 0)
         if added and name.startswith("degraded "):
-            lacks += added
+            degradations += added
         elif added and name.startswith("hook "):
             notes += added
-    return lacks, notes
+    return degradations, notes
 
 
 # Commits, and core as storage has it.

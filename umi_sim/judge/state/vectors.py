@@ -76,7 +76,9 @@ def check_learnt(texts_count: int, answer: Embedded, operation: Operation | None
     got = operation.facts.get("shelf_vectors") or operation.facts["vectors"]
     demand(got == expected, RULE, f"vectors that {operation.workflow} learnt", expected, got)
     if (reason := find_missing(answer.vectors, texts_count, dims)[0]) != "":
-        reasons = [lack.reason for lack in operation.lacks if lack.name.startswith(STEP)]
+        reasons = [
+            degradation.reason for degradation in operation.degradations if degradation.name.startswith(STEP)
+        ]
         demand(reason in reasons, rules.DEGRADATION_NAMED, "the reason for a missing vector", reason, reasons)
 
 

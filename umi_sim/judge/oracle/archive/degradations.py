@@ -2,7 +2,7 @@
 
 A remember whose model was away stores the text as notes, and its reply has `extract:notes`. That name without
 a cause is wrong, and so are notes without that name. Reasons and counts are judged by
-umi_sim/judge/invariants/lacks.py.
+umi_sim/judge/invariants/degradation_reasons.py.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -117,9 +117,9 @@ class Degradations(ArchivePart):
         read = READERS[it.step](op.request, it.text, self.context.config)
         return read.reason if isinstance(read, USELESS) else ""
 
-    def judge_names(self, lacks: Sequence[Degraded]) -> None:
+    def judge_names(self, degradations: Sequence[Degraded]) -> None:
         """Demand names of the specification."""
-        strange = [it.name for it in lacks if it.name not in NAMES]
+        strange = [it.name for it in degradations if it.name not in NAMES]
         self.demand(not strange, rules.DEGRADATION_NAMED, "unknown degradations", NAMES, strange)
 
     def judge_extraction(self, names: list[str], batch: Batch) -> None:
@@ -131,12 +131,14 @@ class Degradations(ArchivePart):
         is_fair = ("extract:uncovered" in names) == is_less
         self.demand(is_fair, rules.SENTENCE_NEVER_LOST, "extract:uncovered", is_less, names)
 
-    def judge(self, op: ArchiveOperation, lacks: Sequence[Degraded], batch: Batch | None, count: int) -> None:
+    def judge(
+        self, op: ArchiveOperation, degradations: Sequence[Degraded], batch: Batch | None, count: int
+    ) -> None:
         """Demand that a reply names what failed, and nothing else; `count` vectors were needed."""
-        names = [it.name for it in lacks]
+        names = [it.name for it in degradations]
         for name, is_due in self.list_names_due(op, batch, count):
             self.demand((name in names) == is_due, rules.DEGRADATION_NAMED, name, is_due, names)
-        for it in (it for it in lacks if it.name in PLAIN):
+        for it in (it for it in degradations if it.name in PLAIN):
             tried = [one for one in (*op.past, *op.attempts) if it.name.startswith(f"{one.step}:")]
             reasons = [self.tell_reason(op, one) for one in tried]
             # After a second plan, or with several questions, it
@@ -146,7 +148,7 @@ class Degradations(ArchivePart):
             self.demand(it.reason in allowed, rules.DEGRADATION_NAMED, message, allowed, it.reason)
         for name, beyond in count_beyond_limits(op, batch):
             expected = [Degraded(name, "too_many", beyond)] if beyond > 0 else []
-            got = [it for it in lacks if it.name == name]
+            got = [it for it in degradations if it.name == name]
             self.demand(
                 got == expected, rules.DEGRADATION_NAMED, f"the reason and count of {name}", expected, got
             )

@@ -323,7 +323,7 @@ class ArchiveModel(OracleModel):
             demand(holder is not None and not holder.op.is_like(op), rules.ONCE_ONLY, message)
         # How many requests are in flight Promises knows, and whether the agent is closed Closing.
         elif isinstance(outcome, Refused) and not (isinstance(error, errors.TooBusy) or is_no_agent(outcome)):
-            expected = op.error or self.find_lack(op, error)
+            expected = op.error or self.find_absence(op, error)
             is_unknown = isinstance(op.request, EndSession) and isinstance(error, errors.SessionNotFound)
             is_right = is_same(expected, error) or (op.error is None and is_unknown)  # SessionModel judges it
             rule = rules.SHARED_AS_GRANTED if isinstance(error, errors.NotShared) else rules.REFERENCE_AGREES
@@ -334,7 +334,7 @@ class ArchiveModel(OracleModel):
             batch is None or not batch.applied, rules.REFERENCE_AGREES, message, {}, batch and batch.applied
         )
 
-    def find_lack(self, op: ArchiveOperation, error: errors.Error) -> errors.Error | None:
+    def find_absence(self, op: ArchiveOperation, error: errors.Error) -> errors.Error | None:
         """Return the error for a request that names no current fact, or a category that is neither listed nor
         stored, or an archive that is not shared."""
         match op.request:
@@ -358,14 +358,14 @@ class ArchiveModel(OracleModel):
         message = "the reply to a malformed request"
         demand(op.error is None, rules.REFERENCE_AGREES, message, op.error, outcome)
         demand(is_read, rules.REFERENCE_AGREES, "the reply about a record", RecordAdded.__name__, value)
-        lacks = [item for item in outcome.degraded if not item.name.endswith(BY_USHER)]
-        self.degradations.judge_names(lacks)
+        degradations = [item for item in outcome.degraded if not item.name.endswith(BY_USHER)]
+        self.degradations.judge_names(degradations)
         if op.error is not None or not is_read:
             return
         if isinstance(value, RecordAdded):
             value = structs.replace(value.facts, repeated=value.repeated)
         value = value.facts if isinstance(value, SessionLoaded) else value
-        names, batch, count = [it.name for it in lacks], None, 0
+        names, batch, count = [it.name for it in degradations], None, 0
         match request:
             case Recall():
                 self.searches.judge_recall(op, value, names)
@@ -391,7 +391,7 @@ class ArchiveModel(OracleModel):
         if isinstance(request, WRITING) and value is not None:
             self.writes.judge(op, value, batch)
         if not is_repeated:
-            self.degradations.judge(op, lacks, batch, count)
+            self.degradations.judge(op, degradations, batch, count)
 
     def find_fit(self, query: str, content: str, record: str) -> tuple[int, int]:
         """Return how well a record fits the query of the last search, at least and at most.

@@ -696,8 +696,8 @@ class Searches(ArchivePart):
         self.demand(is_within, rules.HITS_WITHIN_LIMITS, message, expected.hits, value.hits)
         # Narrow rules come first, so that a wrong hit is not reported as a wrong reply.
         self.compare(value, expected)
-        lacks = [step for step in path.steps if step not in asked]
-        self.demand(not lacks, rules.STOP_MEANS_STOP, "steps that a retrieve has not asked", lacks, asked)
+        missing = [step for step in path.steps if step not in asked]
+        self.demand(not missing, rules.STOP_MEANS_STOP, "steps that a retrieve has not asked", missing, asked)
         for what, wanted, got in path.wrong:
             self.demand(False, rules.REFERENCE_AGREES, what, wanted, got)
         is_lost = any(not self.degradations.is_of_use(op, it) for it in op.plan.tried("resolve")[-1:])

@@ -1,4 +1,4 @@
-"""Lacks: why a reply is degraded, and how often, follows from the answers to its operation.
+"""Degradation reasons: why a reply is degraded, and how often, follows from the answers to its operation.
 
 The caller decides by it. A text that no model read because the model was away is worth sending again later; a
 text about which the model said nothing of use is not.
@@ -40,7 +40,7 @@ DIVIDED: Final = "evolve_category"  # missing members are judged by invariants/d
 Reason = tuple[str, int]
 
 
-class Lacks(Observer):
+class DegradationReasons(Observer):
     """Compares degradations with the answers to their operation.
 
     `is_sole`: only the services answer, no interceptor. `answers`, `speakers`: by operation.
@@ -63,28 +63,30 @@ class Lacks(Observer):
         answers = self.answers.pop(op_id, [])
         # A repeated reply is the one of an earlier request, whose answers are not kept.
         if self.is_sole and isinstance(outcome, Done) and not getattr(outcome.value, "repeated", False):
-            for lack in outcome.degraded:
-                if lack.name in NAMES:  # not those of interceptors and added workflows
-                    self.check(op_id, lack, answers)
+            for degradation in outcome.degraded:
+                if degradation.name in NAMES:  # not those of interceptors and added workflows
+                    self.check(op_id, degradation, answers)
 
-    def check(self, op_id: str, lack: Degraded, answers: list[tuple[Call, Answer]]) -> None:
-        step = lack.name.partition(":")[0]
+    def check(self, op_id: str, degradation: Degraded, answers: list[tuple[Call, Answer]]) -> None:
+        step = degradation.name.partition(":")[0]
         # `read:...` may be of any step; all other names begin with theirs
         own = [it for it in answers if step in (ROWS, it[0].step)]
         is_divided = step == "contents" and any(call.workflow == DIVIDED for call, _ in answers)
         is_elsewhere = is_divided or step == OF_NO_ANSWER
         # A time-out leaves no answer behind, and the task of an added step is unknown here.
         models = [call.effect for call, _ in own if isinstance(call.effect, AskModel)]
-        if lack.reason == LATE or is_elsewhere or any(it.task not in PARSERS for it in models):
+        if degradation.reason == LATE or is_elsewhere or any(it.task not in PARSERS for it in models):
             return
         found = [it for call, answer in own for it in self.list_reasons(step, call, answer) if it[1] > 0]
-        counts = [count for reason, count in found if reason == lack.reason]
-        rule, message = rules.DEGRADATION_NAMED, f"the reason for {lack.name} in the reply to {op_id}"
-        demand(counts, rule, message, list(dict(found)), lack.reason)
+        counts = [count for reason, count in found if reason == degradation.reason]
+        rule, message = rules.DEGRADATION_NAMED, f"the reason for {degradation.name} in the reply to {op_id}"
+        demand(counts, rule, message, list(dict(found)), degradation.reason)
         # two answers with 2 and 1 of them: 1 to 3, as the plan that used one of them may have been dropped
-        is_true = lack.count == counts[0] if len(counts) == 1 else 1 <= lack.count <= sum(counts)
-        message = f"the count of {lack.name} ({lack.reason}) in the reply to {op_id}"
-        demand(is_true, rule, message, counts, lack.count)
+        is_true = (
+            degradation.count == counts[0] if len(counts) == 1 else 1 <= degradation.count <= sum(counts)
+        )
+        message = f"the count of {degradation.name} ({degradation.reason}) in the reply to {op_id}"
+        demand(is_true, rule, message, counts, degradation.count)
 
     def list_reasons(self, step: str, call: Call, answer: Answer) -> Iterator[Reason]:
         """Yield the reasons in this answer, each with its count."""

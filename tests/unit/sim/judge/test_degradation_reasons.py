@@ -24,7 +24,7 @@ from umi_core.messages.effects import (
 from umi_core.messages.requests import Remember
 from umi_core.messages.results import Forgotten
 from umi_core.rows import Address, Entity, Row
-from umi_sim.judge.invariants.lacks import Lacks
+from umi_sim.judge.invariants.degradation_reasons import DegradationReasons
 from umi_sim.record.broken import Broken
 from umi_sim.services.calls import Call
 
@@ -44,11 +44,11 @@ def look(
     name: str, reason: str, count: int, *calls: tuple[Asked, Answer], workflow: str = "remember"
 ) -> None:
     """A reply that names this, after these answers to its step."""
-    lacks, step = Lacks(CONFIG, is_sole=True), name.partition(":")[0]
-    lacks.observe_request("a", "o1", Remember("o1", "I like tea. Ann came.", speaker="Bo"))
+    degradations, step = DegradationReasons(CONFIG, is_sole=True), name.partition(":")[0]
+    degradations.observe_request("a", "o1", Remember("o1", "I like tea. Ann came.", speaker="Bo"))
     for effect, answer in calls:
-        lacks.observe_answer(Call("e1", "a", 1, "o1", workflow, step, effect, 0), answer, SCOPE)
-    lacks.observe_reply("a", SCOPE, "o1", Done(None, (Degraded(name, reason, count),)))
+        degradations.observe_answer(Call("e1", "a", 1, "o1", workflow, step, effect, 0), answer, SCOPE)
+    degradations.observe_reply("a", SCOPE, "o1", Done(None, (Degraded(name, reason, count),)))
 
 
 def make_reply(value: object) -> ModelReplied:
@@ -145,17 +145,19 @@ def test_of_a_session_at_most_what_was_read_is_left_out() -> None:
 
 def test_what_a_division_lacks_is_judged_elsewhere() -> None:
     """A life of `categories` was a false alarm: no member could be read, so no more was asked."""
-    lacks = Lacks(CONFIG, is_sole=True)
-    lacks.observe_answer(Call("e1", "a", 1, "o1", "evolve_category", "members", MEMBERS, 0), ALL, SCOPE)
-    lacks.observe_reply("a", SCOPE, "o1", Done(None, (Degraded("contents:partial", "damaged", 3),)))
+    degradations = DegradationReasons(CONFIG, is_sole=True)
+    degradations.observe_answer(
+        Call("e1", "a", 1, "o1", "evolve_category", "members", MEMBERS, 0), ALL, SCOPE
+    )
+    degradations.observe_reply("a", SCOPE, "o1", Done(None, (Degraded("contents:partial", "damaged", 3),)))
 
 
 def test_custom_interceptors_and_steps_are_not_judged_and_a_repeated_reply_is_as_it_was() -> None:
     look("extract:hook:usher", "refused", 1)
     look("approve:by_table", "no_json", 7)
     look("extract:notes", "because", 7, (AskModel("approve", "?"), make_reply("no")))
-    silent = Lacks(CONFIG, is_sole=False)
+    silent = DegradationReasons(CONFIG, is_sole=False)
     silent.observe_reply("a", SCOPE, "o1", Done(None, (Degraded("extract:notes", "empty"),)))
-    again = Lacks(CONFIG, is_sole=True)
+    again = DegradationReasons(CONFIG, is_sole=True)
     value = Forgotten(existed=False, repeated=True)
     again.observe_reply("a", SCOPE, "o1", Done(value, (Degraded("extract:notes", "empty"),)))
