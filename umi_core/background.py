@@ -81,7 +81,8 @@ def begin_rebalance(state: State, name: str) -> tuple[str, Mapping[str, object]]
 
 
 def begin_evolution(state: State, name: str) -> tuple[str, Mapping[str, object]]:
-    state.tiers.dues = {**state.tiers.dues, name: state.seen_ms + state.config.evolution_interval_ms}
+    next_ms = state.seen_ms + state.config.evolution_interval_ms
+    state.tiers.divisions = {**state.tiers.divisions, name: next_ms}
     return "evolve_category", REQUEST(EvolveCategory("", name))
 
 
@@ -105,7 +106,7 @@ JOBS: Final = (
         "rebalance", ("rebalance",), "ready", rebalance_due, begin_rebalance, counts_requested=True
     ),
     BackgroundJob(
-        "evolve_category", ("evolve_category",), "ready", lambda state: earliest(state.tiers.dues),
+        "evolve_category", ("evolve_category",), "ready", lambda state: earliest(state.tiers.divisions),
         begin_evolution, counts_requested=True,
     ),
     BackgroundJob("upkeep", UPKEEPING, "ready", lambda state: earliest(state.tiers.upkeep), begin_upkeep),

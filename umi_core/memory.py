@@ -31,7 +31,7 @@ from umi_core.saved_state import check_fitting, check_saved
 from umi_core.state import Operation, Phase, State
 from umi_core.text import show_value
 from umi_core.tiers import working
-from umi_core.tiers.dues import PURGE
+from umi_core.tiers.schedule import PURGE
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import REQUEST, REQUEST_KEY
@@ -74,7 +74,7 @@ class Memory:
         state = self.state
         if now_ms > state.seen_ms:
             state.seen_ms = min(now_ms, NOW_MS_MAX)
-        is_due = state.tiers.access.is_due or state.tiers.dues or state.tiers.upkeep
+        is_due = state.tiers.access.is_due or state.tiers.divisions or state.tiers.upkeep
         is_idle = not state.operations and not is_due and state.phase != "new"
         if is_idle and requests.is_working(value):  # the same as below, only sooner
             self.marks = ()
@@ -116,12 +116,12 @@ class Memory:
         state = self.state
         if state.phase == "new":
             return 0
-        is_due = state.tiers.access.is_due or state.tiers.dues or state.tiers.upkeep
+        is_due = state.tiers.access.is_due or state.tiers.divisions or state.tiers.upkeep
         if not state.operations and not is_due:
             return None
-        dues = [op.due_ms for op in state.operations.values() if op.due_ms is not None]
-        dues += [due[0] for job in JOBS if (due := job.next_due(state)) is not None]
-        return min(dues, default=None)
+        due_times = [op.due_ms for op in state.operations.values() if op.due_ms is not None]
+        due_times += [due[0] for job in JOBS if (due := job.next_due(state)) is not None]
+        return min(due_times, default=None)
 
     # Requests.
 

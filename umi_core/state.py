@@ -34,9 +34,9 @@ Phase = Literal["new", "recovering", "ready", "unfit", "closed", "deposed"]
 class Tiers(Mutable):
     """All that an operation can learn into. Rows get a shallow copy and put new values into it.
 
-    `dues`: by the name of a category, when its members are to be divided anew. `upkeep`: by the id of a row,
-    when what it lacks is to be done; of a closed agent when the purge goes on. `retired`: ids of the stored
-    categories that the settings do not list.
+    `divisions`: by the name of a category, when its members are to be divided anew. `upkeep`: by the id of
+    a row, when what it lacks is to be done; of a closed agent when the purge goes on. `retired`: ids of the
+    stored categories that the settings do not list.
     """
 
     tag = 90
@@ -46,14 +46,14 @@ class Tiers(Mutable):
     access: AccessTable = msgspec.field(default_factory=AccessTable)
     decisions: tuple[RoutingDecision, ...] = ()
     rewrites: RewriteCache = msgspec.field(default_factory=RewriteCache)
-    dues: Mapping[str, Moment] = {}
+    divisions: Mapping[str, Moment] = {}
     upkeep: Mapping[str, Moment] = {}
     retired: Texts = ()
 
     # Shallow, since tiers are values. The working tier alone is one object in both.
     def copy(self) -> "Tiers":
         return Tiers(
-            self.core, self.working, self.session, self.access, self.decisions, self.rewrites, self.dues,
+            self.core, self.working, self.session, self.access, self.decisions, self.rewrites, self.divisions,
             self.upkeep, self.retired,
         )  # fmt: skip
 
@@ -125,7 +125,7 @@ class Operation(Mutable):
     caller. `entered`: interceptors whose `before` has passed, outermost first, those around the row before
     those around the attempt. `pages`: the rows of a read so far, out of `page_count` pages. `claims`: what it
     works on alone, each with the turn that it got for it. `reads`: what its next commit is planned from.
-    `landed_before`: commits of this memory that had landed when its plan began; `yield_count`: plans that
+    `committed_before`: commits of this memory that had landed when its plan began; `yield_count`: plans that
     gave way to one of those. `degraded`: degradations of its plan, each as `row:what`, and of other
     plans that may have won.
     """
@@ -144,7 +144,7 @@ class Operation(Mutable):
     attempt: Count = 0
     plan_count: VersionNumber = 1
     yield_count: Count = 0
-    landed_before: Count = 0
+    committed_before: Count = 0
     claims: tuple[tuple[Count, str], ...] = ()
     may_have_happened: bool = False
     pages: tuple[Row, ...] = ()
@@ -195,7 +195,7 @@ class State(Mutable):
     """Everything a memory is. `epoch` 0: not recovered yet. `queue`: requests that wait for recovery, or for
     one that runs alone.
 
-    `turn_count`: how many turns operations got; `landed_count`: how many commits have landed.
+    `turn_count`: how many turns operations got; `committed_count`: how many commits have landed.
     """
 
     tag = 92
@@ -210,7 +210,7 @@ class State(Mutable):
     request_count: Count = 0
     # Counters only grow: each gives numbers by which a later thing is told from an earlier one.
     turn_count: Count = 0
-    landed_count: Count = 0
+    committed_count: Count = 0
     queue: tuple[WorkflowRequest | CoreRead, ...] = ()
     counters: dict[str, int] = {}
 

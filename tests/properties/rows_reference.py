@@ -311,8 +311,8 @@ DECISION: Final[Mapping[str, Fits]] = {
 STATE_FIELDS: Final[Mapping[str, Fits]] = {
     "seen_ms": MOMENT, "phase": word("ready", "unfit", "closed", "deposed"), "epoch": number(1),
     "operation_count": COUNT, "request_count": number(0, REQUEST_COUNT_MAX), "turn_count": COUNT,
-    "landed_count": COUNT, "counters": table(I64),
-    "tiers.decisions": each(is_decision), "tiers.dues": table(MOMENT), "tiers.upkeep": table(MOMENT),
+    "committed_count": COUNT, "counters": table(I64),
+    "tiers.decisions": each(is_decision), "tiers.divisions": table(MOMENT), "tiers.upkeep": table(MOMENT),
     "tiers.core.blocks": are_blocks, "tiers.core.guard_version": COUNT,
     "tiers.working.used_bytes": number(0, 0), "tiers.working.expired_count": COUNT,
     "tiers.session.session_id": or_none(is_ascii_id), "tiers.session.started_ms": or_none(I64),

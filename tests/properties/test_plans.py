@@ -39,7 +39,7 @@ from umi_core.rows import (
     Resource,
     Row,
 )
-from umi_core.tiers import dues
+from umi_core.tiers import schedule
 from umi_core.values import CATEGORIES, EVOLUTION_KINDS, Scope
 from umi_core.workflows import BUILT_IN, WORKFLOWS, linking, listing
 from umi_sim.judge.plain.scores import again_ms, division_ms
@@ -117,10 +117,10 @@ def test_a_schedule_learns_and_forgets(
     known: dict[str, int], new: dict[str, int | None], is_late: bool
 ) -> None:
     wanted = sorted(reference.merged(known, new, is_late=is_late).items())
-    assert wanted == list(dues.merge_dues(known, new, is_late=is_late).items())
+    assert wanted == list(schedule.merge_schedule(known, new, is_late=is_late).items())
     for name in IDS:
         rest = {key: at_ms for key, at_ms in known.items() if key != name}
-        assert rest == dues.without(known, name)
+        assert rest == schedule.without(known, name)
 
 
 def upkeep(draw: Draw) -> tuple[Body | None, Config]:
@@ -140,16 +140,16 @@ def upkeep(draw: Draw) -> tuple[Body | None, Config]:
     )  # fmt: skip
 
 
-test_upkeep_is_scheduled = agree(dues.upkeep_ms, reference.upkeep_ms, upkeep)
+test_upkeep_is_scheduled = agree(schedule.upkeep_ms, reference.upkeep_ms, upkeep)
 
 
 @law(upkeep)
 def test_what_failed_is_tried_again_after_as_long_as_it_waited(body: Any, config: Config) -> None:
     if isinstance(body, Category):
-        assert division_ms(body, config) == dues.due_ms(body, config)
-    if dues.upkeep_ms(body, config) is not None:
+        assert division_ms(body, config) == schedule.due_ms(body, config)
+    if schedule.upkeep_ms(body, config) is not None:
         for now_ms in (0, 5, 60_001, 60_009, 86_400_000, 86_400_009, 2**50):
-            assert again_ms(body, now_ms, config) == dues.again_ms(body, now_ms, config)
+            assert again_ms(body, now_ms, config) == schedule.again_ms(body, now_ms, config)
 
 
 # Repairs of vectors.

@@ -120,7 +120,7 @@ class Engine(Owner):
             state.seen_ms, state.scope, state.config, state.epoch, operation.number,
             operation.op_id is None, operation.plan_number,
             operation.may_have_happened and operation.plan_number > 1,
-            state.landed_count - operation.landed_before, row.options, state.tiers, [],
+            state.committed_count - operation.committed_before, row.options, state.tiers, [],
         )  # fmt: skip
 
     # What is reported of an operation.
@@ -184,7 +184,7 @@ def begin(engine: Engine, workflow: str, op_id: OpId | None, given: dict[str, ob
     revision = engine.registry.latest(workflow)
     operation = Operation(state.operation_count, op_id, workflow, revision, hooks, given)
     # What lands from here on may make the first plan stale without another process: see `may_yield`.
-    operation.landed_before = state.landed_count
+    operation.committed_before = state.committed_count
     state.operations[operation.number] = operation
     table = engine.table_of(operation)
     if wrong := tuple(name for name, fact in table.knows.items() if not fact.holds(given.get(name))):
@@ -323,7 +323,7 @@ def settle(engine: Engine, operation: Operation, answer: Answer) -> None:
     if isinstance(answer, Committed):
         operation.may_have_happened = True
         settle_doubt(operation, waiting.asked, answer)
-        engine.state.landed_count += 1
+        engine.state.committed_count += 1
         # The next commit of this operation is planned from what this one wrote, not from earlier reads.
         operation.reads = tuple(RowRead(operation.row, *it, is_named=True) for it in answer.versions)
     engine.mark(operation, row, answer.kind if isinstance(answer, EffectFailed) else "ok")
@@ -782,7 +782,7 @@ def may_yield(engine: Engine, operation: Operation) -> bool:
     """Return whether a commit of this memory came first; then the conflict is not held against the plan."""
     # plan A   read core 4 ................ commit expecting 4: a conflict, but with B of this memory
     # plan B     read core 4   commit: 5                              A plans again, and no plan is counted
-    return engine.state.landed_count > operation.landed_before and operation.yield_count < OP_COUNT_MAX
+    return engine.state.committed_count > operation.committed_before and operation.yield_count < OP_COUNT_MAX
 
 
 def count_plan(engine: Engine, operation: Operation, is_own: bool) -> None:
@@ -791,7 +791,7 @@ def count_plan(engine: Engine, operation: Operation, is_own: bool) -> None:
         operation.yield_count += 1
     else:
         operation.plan_count += 1
-    operation.landed_before = engine.state.landed_count
+    operation.committed_before = engine.state.committed_count
 
 
 # Interceptors around rows, and around the attempts within.

@@ -100,7 +100,7 @@ class View(Owner):
     is_unasked: bool  # no caller waits for the reply: upkeep has begun it
     plan_count: int
     in_doubt: bool  # an earlier plan of this operation may have happened
-    landed_since: int  # commits of this memory, since this plan began; its own is one of them once it landed
+    committed_since: int  # commits of this memory since this plan began; its own is one of them at last
     options: Mapping[str, object]
     tiers: Tiers
     marks: list[str]

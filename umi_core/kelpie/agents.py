@@ -35,7 +35,7 @@ from umi_core.limits import PURGE_ROW_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Read, Write
 from umi_core.rows import BODIES, Epoch, Grant, Row, bodies_of
-from umi_core.tiers import dues
+from umi_core.tiers import schedule
 from umi_core.workflows.commits import (
     LOST,
     PLAN,
@@ -116,7 +116,7 @@ def ask_page(facts: Facts, view: View) -> Read:
 def take_page(facts: Facts, answer: ReadDone, view: View) -> Learned:
     """Take a page of rows, damaged ones too; an empty page means that all is done."""
     if not answer.rows and answer.cursor is None:
-        view.tiers.upkeep = dues.without(view.tiers.upkeep, dues.PURGE)
+        view.tiers.upkeep = schedule.without(view.tiers.upkeep, schedule.PURGE)
     writes = tuple(Write(row.address, None) for row in answer.rows)
     return Learned(PLAN(Plan(view.now_ms, writes, value=AgentSwitched("purged", view.now_ms))))
 
@@ -125,7 +125,7 @@ def take_purged(facts: Facts, answer: Committed | None, view: View) -> Taken:
     """Make the next page due at once: there may be one."""
     taken = take_commit(facts, answer, view)
     if answer is not None:
-        view.tiers.upkeep = {dues.PURGE: view.now_ms}
+        view.tiers.upkeep = {schedule.PURGE: view.now_ms}
     return taken
 
 

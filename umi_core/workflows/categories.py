@@ -53,7 +53,7 @@ from umi_core.policies.clustering import Bounds, Cluster, KnownGroup, Vectors, i
 from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.rows import Category, Entity, Membership, Row, Subcategory, Vector, bodies_of, body_as
 from umi_core.text import norm
-from umi_core.tiers import dues
+from umi_core.tiers import schedule
 from umi_core.values import Scope
 from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, put
 from umi_core.workflows.drafting import statement_of
@@ -265,8 +265,8 @@ def take_due_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
     """Take the category; if it is missing or unchanged, another operation divided it, and it is not due."""
     learned = take_home(facts, answer, view)
     category = next(iter(bodies_of(answer.rows, Category)), None)
-    if category is None or dues.due_ms(category, view.config) is None:
-        view.tiers.dues = dues.without(view.tiers.dues, facts[REQUEST].category)
+    if category is None or schedule.due_ms(category, view.config) is None:
+        view.tiers.divisions = schedule.without(view.tiers.divisions, facts[REQUEST].category)
     return learned
 
 

@@ -42,7 +42,7 @@ from umi_core.messages.results import (
 )
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Head, Receipt, Row
-from umi_core.tiers import dues
+from umi_core.tiers import schedule
 from umi_core.tiers.archive import AccessTable, Versions, is_passed
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import record_remember
@@ -206,7 +206,7 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
         # The version comes from storage: the tier counts as newer only under a higher one.
         version = dict(answer.versions)[address(view.scope, "core")]
         adopt(view, structs.replace(plan.core, guard_version=version))
-    learn_plan(plan, answer.versions, view, is_late=view.landed_since > 1)
+    learn_plan(plan, answer.versions, view, is_late=view.committed_since > 1)
     value = first_value(receipt, view) if isinstance(receipt, Receipt) else plan.value
     return Learned(STORED(with_text(value, plan.value)) | LOST(False))
 
@@ -247,7 +247,7 @@ def take_keyed_commit(facts: Facts, answer: Committed | None, view: View) -> Tak
 
 
 def learn_plan(plan: Plan, versions: Versions, view: View, *, is_late: bool) -> None:
-    """Update access, dues, sessions and decisions by the plan; `versions`: those of the rows stored now.
+    """Update access, schedule, sessions and decisions by the plan; `versions`: those of the rows stored now.
 
     `is_late`: another commit was answered since, and may have been planned later. If none was, these versions
     are the newest, though storage has lost rows and counts from a lower one again.
@@ -266,11 +266,11 @@ def learn_plan(plan: Plan, versions: Versions, view: View, *, is_late: bool) -> 
     access = access.record_writes(plan.writes, versions, newest)
     access = access.request_scan() if has_passed else access
     tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())
-    tiers.dues = dues.update_dues(
-        tiers.dues, (write.body for write in plan.writes), view.config, is_late=is_late
+    tiers.divisions = schedule.update_divisions(
+        tiers.divisions, (write.body for write in plan.writes), view.config, is_late=is_late
     )  # fmt: skip
-    kept_up = ((it.address.id, it.body) for it in plan.writes if it.address.kind in dues.KEPT_UP)
-    tiers.upkeep = dues.update_upkeep(tiers.upkeep, kept_up, view.config, is_late=is_late)
+    kept_up = ((it.address.id, it.body) for it in plan.writes if it.address.kind in schedule.KEPT_UP)
+    tiers.upkeep = schedule.update_upkeep(tiers.upkeep, kept_up, view.config, is_late=is_late)
     if plan.decisions is not None:
         tiers.decisions = plan.decisions
     if plan.spoken is not None:

@@ -23,7 +23,7 @@ from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Read, Write
 from umi_core.rows import AccessRecord, Epoch, Row, bodies_of, body_as
 from umi_core.state import Tiers
-from umi_core.tiers import dues
+from umi_core.tiers import schedule
 from umi_core.tiers.archive import AccessTable, as_records, surplus
 from umi_core.tiers.core import fit
 from umi_core.values import Scope
@@ -107,15 +107,15 @@ def take_access(facts: Facts, answer: ReadDone, view: View) -> Learned:
     table = AccessTable(as_records(records), is_due=True, ran_ms=view.now_ms).scan_at(*facts[HEAD])
     # A limit that was lowered since, or a lost deletion, may leave more records than there may be.
     view.tiers.access = table.without(surplus(table.records, entity_ids(view.tiers.core)))
-    view.tiers.dues = dues.update_dues({}, (row.body for row in answer.rows), view.config)
+    view.tiers.divisions = schedule.update_divisions({}, (row.body for row in answer.rows), view.config)
     view.tiers.upkeep = update_upkeep({}, answer.rows, view)
     view.tiers.retired = retired_of(answer.rows, view)
     return Learned(LOADED(len(records)))
 
 
-def update_upkeep(upkeep: dues.Dues, rows: tuple[Row, ...], view: View) -> dues.Dues:
+def update_upkeep(upkeep: schedule.Schedule, rows: tuple[Row, ...], view: View) -> schedule.Schedule:
     """Return what is left to do, with these rows taken into account."""
-    return dues.update_upkeep(upkeep, ((row.address.id, row.body) for row in rows), view.config)
+    return schedule.update_upkeep(upkeep, ((row.address.id, row.body) for row in rows), view.config)
 
 
 def ask_pending(facts: Facts, view: View) -> Read | None:

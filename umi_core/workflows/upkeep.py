@@ -15,7 +15,7 @@ from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Done, Read
 from umi_core.messages.requests import EndSession, Memorize, Summarise
 from umi_core.rows import Category, Reflection, Resource
-from umi_core.tiers import dues
+from umi_core.tiers import schedule
 from umi_core.workflows.commits import address
 from umi_core.workflows.memorize import left_to_read
 
@@ -25,18 +25,18 @@ ROW_ID: Final = Fact("row_id", str)
 
 def ask_row(facts: Facts, view: View) -> Read:
     """Read the row of this id: at most one of these kinds has it."""
-    return Read(ByIds(tuple(address(view.scope, kind, facts[ROW_ID]) for kind in dues.KEPT_UP)))
+    return Read(ByIds(tuple(address(view.scope, kind, facts[ROW_ID]) for kind in schedule.KEPT_UP)))
 
 
 def take_row(facts: Facts, answer: ReadDone, view: View) -> Learned:
     # The ids of the three kinds have different prefixes, so at most one row has this id.
     row = next(iter(answer.rows), None)
     row_id, upkeep, config = facts[ROW_ID], view.tiers.upkeep, view.config
-    if row is None or dues.upkeep_ms(row.body, config) is None:
-        view.tiers.upkeep = dues.without(upkeep, row_id)
+    if row is None or schedule.upkeep_ms(row.body, config) is None:
+        view.tiers.upkeep = schedule.without(upkeep, row_id)
         return Learned(OUTCOME(Done(None)))
     if row_id in upkeep:  # unless a commit has told meanwhile that nothing is left
-        again_ms = dues.again_ms(row.body, view.now_ms, config)
+        again_ms = schedule.again_ms(row.body, view.now_ms, config)
         view.tiers.upkeep = {**upkeep, row_id: max(upkeep[row_id], again_ms)}
     return Learned(OUTCOME(Done(work_of(row.body))))
 

@@ -348,7 +348,7 @@ WIRE_SAYS_THE_SAME: Final = Rule(
     "wire-says-the-same", "KEL-17", "HTTP changes no request and no reply", TEST, NONE
 )
 RESTART_KEEPS_DUES: Final = Rule(
-    "restart-keeps-dues", "I-RESTART", "a restart keeps replies and dues", INSIDE, CHEAP
+    "restart-keeps-dues", "I-RESTART", "a restart keeps replies and the schedule", INSIDE, CHEAP
 )
 CLUSTER_MEMBERS: Final = Rule("cluster-members", "I-CLUSTER", "clusters hold their members", INSIDE, FULL)
 READ_SCOPE: Final = Rule("read-scope", "I-READ-SCOPE", "rows shown are of the scope", ORACLE, CHEAP)

@@ -171,10 +171,10 @@ class World(Owner):
 
     def next_due(self, is_awake: bool | None = None) -> int | None:
         """Return the time of the next event; None when only idle agents are left."""
-        dues, is_awake = [self.network.next_due()], self.is_busy() if is_awake is None else is_awake
+        due_times, is_awake = [self.network.next_due()], self.is_busy() if is_awake is None else is_awake
         for agent in self.incarnations:
-            dues += self.wake_at(agent, is_awake), self.item_at(agent)
-        return min((due_ms for due_ms in dues if due_ms is not None), default=None)
+            due_times += self.wake_at(agent, is_awake), self.item_at(agent)
+        return min((due_ms for due_ms in due_times if due_ms is not None), default=None)
 
     def ready(self, due_ms: int, is_awake: bool) -> Iterator[Ready]:
         """Yield everything due now, oldest first, each with what delivers it."""
@@ -431,8 +431,8 @@ class World(Owner):
         others = (self.item_at(other) for other in self.incarnations if other is not agent)
         # This agent's own alarm counts, too: a landing must not skip its wake-up.
         wakes = (self.wake_at(other, True) for other in self.incarnations)
-        dues = [due_ms for due_ms in (self.network.next_due(), *others, *wakes) if due_ms is not None]
-        return max(0, min(dues) - self.now_ms) if dues else READING_MS_MAX
+        due_times = [due_ms for due_ms in (self.network.next_due(), *others, *wakes) if due_ms is not None]
+        return max(0, min(due_times) - self.now_ms) if due_times else READING_MS_MAX
 
     # Phases.
 

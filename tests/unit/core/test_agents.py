@@ -110,7 +110,7 @@ def test_no_tier_outlives_an_agent() -> None:
     assert switched(pair.ask(api.DeleteAgent("d"))) == "closed"
     assert switched(purged(pair).ask(api.OpenAgent("o"))) == "opened"
     with pytest.raises(Broken, match="tiers of a closed agent"):
-        check_emptied(Tiers(), Tiers(dues={"facts": 1}))
+        check_emptied(Tiers(), Tiers(divisions={"facts": 1}))
 
 
 def test_rows_left_by_a_purge_have_no_text_of_a_turn() -> None:

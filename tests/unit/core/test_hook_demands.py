@@ -105,7 +105,7 @@ def test_a_plan_gives_way_to_what_has_landed_since_it_began() -> None:
     state, before = pair.memory.state, before_step(pair.memory.state)
     operation.yield_count += 1
     assert broken(lambda: check_step(before, Wake(), state)) == "backoff"
-    state.landed_count += 1
+    state.committed_count += 1
     check_step(before, Wake(), state)
 
 

@@ -10,7 +10,7 @@ from umi_core.messages.effects import AskModel, Done, Embed, Read
 from umi_core.messages.requests import CreateSession, EndSession, ForgetResource, Memorize, Summarise
 from umi_core.messages.results import SessionCreated
 from umi_core.rows import Category, Reflection, Resource
-from umi_core.tiers.dues import update_dues, update_upkeep, upkeep_ms
+from umi_core.tiers.schedule import update_divisions, update_upkeep, upkeep_ms
 
 HOUR_MS = 3_600_000
 KEPT = structs.replace(QUIET, upkeep_interval_ms=HOUR_MS, auto_evolution=False)
@@ -225,8 +225,8 @@ def test_a_late_answer_schedules_something_and_takes_nothing_back() -> None:
     assert update_upkeep({FACTS: 7}, [(FACTS, done)], KEPT, is_late=True) == {FACTS: 7}
     assert update_upkeep({FACTS: 7}, [(FACTS, dirty)], KEPT, is_late=True) == {FACTS: 7}
     assert update_upkeep({}, [(FACTS, dirty)], KEPT, is_late=True) == {FACTS: HOUR_MS}
-    assert update_dues({"facts": 7}, [done], config, is_late=True) == {"facts": 7}
-    assert update_dues({"facts": 7}, [done], config) == {}
+    assert update_divisions({"facts": 7}, [done], config, is_late=True) == {"facts": 7}
+    assert update_divisions({"facts": 7}, [done], config) == {}
 
 
 def test_a_vector_that_could_not_be_made_is_made_later_and_nothing_else_is_read() -> None:

@@ -70,10 +70,10 @@ def step_twin(memory: Memory, inputs: Sequence[tuple[int, Value]]) -> tuple[Memo
 
 def compare_jumps(life: RecordedLife) -> int:
     """Run E-JUMP: one jump of the clock, or stops in between."""
-    return at_moments(life, has_dues, jump)
+    return at_moments(life, has_scheduled_work, jump)
 
 
-def has_dues(number: int, step: RecordedStep, memory: Memory) -> bool:
+def has_scheduled_work(number: int, step: RecordedStep, memory: Memory) -> bool:
     """Return True if something is due later, and nothing is due now."""
     deadline_ms = memory.deadline_ms()
     return bool(list_due_times(memory)) and (deadline_ms is None or deadline_ms > memory.state.seen_ms)

@@ -63,7 +63,7 @@ def check_upkeep(storage: SimStorage, state: State, *, is_sure: bool) -> None:
     interval_ms, got = state.config.upkeep_interval_ms, dict(state.tiers.upkeep)
     categories = [it for row in storage.live_rows(state.scope) if isinstance(it := row.body, Category)]
     divided = {it.name: at_ms for it in categories if (at_ms := division_ms(it, state.config)) is not None}
-    check_schedule("divisions", divided, dict(state.tiers.dues), is_sure=is_sure)
+    check_schedule("divisions", divided, dict(state.tiers.divisions), is_sure=is_sure)
     if state.phase == "closed":
         message = "the purge of a closed agent is not scheduled after a restart"
         demand(PURGE in got, rules.RESTART_KEEPS_DUES, message, PURGE, got)

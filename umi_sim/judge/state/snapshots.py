@@ -39,7 +39,7 @@ def snapshot_operation(operation: Operation) -> OperationSnapshot:
     )
     return OperationSnapshot(
         pinned, place, it.attempt, it.waiting, it.due_ms, it.asked, facts.get("request"), facts,
-        reported_counts, it.calls, (it.yield_count, it.landed_before), it.op_id is not None,
+        reported_counts, it.calls, (it.yield_count, it.committed_before), it.op_id is not None,
     )  # fmt: skip
 
 

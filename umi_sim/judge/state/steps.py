@@ -321,7 +321,7 @@ def check_revisions(given: StepInput, state: State) -> None:
         demand(snapshot.pinned == now.pinned, rules.REVISION_PINNED, message, snapshot.pinned, now.pinned)
         # four batches had landed when the plan began, five have now: it may give way to the fifth
         gave_way = now.yields[0] > snapshot.yields[0]
-        has_cause, message = not gave_way or state.landed_count > snapshot.yields[1], "a plan gave way"
+        has_cause, message = not gave_way or state.committed_count > snapshot.yields[1], "a plan gave way"
         demand(has_cause, rules.BACKOFF, message, "a batch that landed since it began", now.yields)
         # In the same plan facts are only added. By identity, not equality:
         # an equal copy would hide that it was computed a second time.

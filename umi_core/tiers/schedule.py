@@ -1,5 +1,5 @@
-"""Dues: when categories whose members have changed are to be divided anew, and when work that an operation
-left undone is to be done: a summary of other members, a text that was not read.
+"""Schedule: when categories whose members have changed are to be divided anew, and when work that an
+operation left undone is to be done: a summary of other members, a text that was not read.
 
 Law 1. Due work follows from the row alone, so a restart neither forgets nor repeats it.
 Law 2. A category is not due if its members are as they were, or are too few.
@@ -21,7 +21,7 @@ from umi_core.rows import Category, Reflection, Resource
 
 KEPT_UP: Final = ("resource", "category", "reflection")  # kinds of rows of which something may be left to do
 PURGE: Final = "epoch"  # the row of a closed agent, of which the purge is left to do
-Dues = Mapping[str, Moment]  # by the name of the category; for upkeep by the id of the row
+Schedule = Mapping[str, Moment]  # by the name of the category; for upkeep by the id of the row
 
 
 def due_ms(category: Category, config: Config) -> int | None:
@@ -33,22 +33,28 @@ def due_ms(category: Category, config: Config) -> int | None:
     return last_ms + config.evolution_interval_ms
 
 
-def update_dues(dues: Dues, bodies: Iterable[object], config: Config, *, is_late: bool = False) -> Dues:
+def update_divisions(
+    schedule: Schedule, bodies: Iterable[object], config: Config, *, is_late: bool = False
+) -> Schedule:
     """Return the due dates when these rows are stored; `is_late`: there may be newer ones of them."""
     times = {it.name: due_ms(it, config) for it in bodies if isinstance(it, Category)}
-    return merge_dues(dues, times, is_late=is_late)
+    return merge_schedule(schedule, times, is_late=is_late)
 
 
-def merge_dues(dues: Dues, changed: Mapping[str, int | None], *, is_late: bool = False) -> Dues:
+def merge_schedule(
+    schedule: Schedule, changed: Mapping[str, int | None], *, is_late: bool = False
+) -> Schedule:
     """Return the due dates with the `changed` ones: a time, or None if nothing is due of a key any more."""
     if is_late:
         # A time that is known already may be newer than this one; a time for a key without one does no harm.
-        changed = {key: at_ms for key, at_ms in changed.items() if at_ms is not None and key not in dues}
+        changed = {key: at_ms for key, at_ms in changed.items() if at_ms is not None and key not in schedule}
     news = {key: at_ms for key, at_ms in changed.items() if at_ms is not None}
-    if not news and changed.keys().isdisjoint(dues):
-        return dues
+    if not news and changed.keys().isdisjoint(schedule):
+        return schedule
     # Sorted, so that equal tables have one order, whichever commit came first.
-    return dict(sorted(({key: at_ms for key, at_ms in dues.items() if key not in changed} | news).items()))
+    return dict(
+        sorted(({key: at_ms for key, at_ms in schedule.items() if key not in changed} | news).items())
+    )
 
 
 def upkeep_ms(body: object, config: Config) -> int | None:
@@ -76,14 +82,14 @@ def again_ms(body: object, now_ms: int, config: Config) -> int:
 
 
 def update_upkeep(
-    upkeep: Dues, rows: Iterable[tuple[str, object]], config: Config, *, is_late: bool = False
-) -> Dues:
+    upkeep: Schedule, rows: Iterable[tuple[str, object]], config: Config, *, is_late: bool = False
+) -> Schedule:
     """Return the work left to do when these rows, by their ids, are stored; None is a deleted row."""
     times = {row_id: upkeep_ms(body, config) for row_id, body in rows}
-    return merge_dues(upkeep, times, is_late=is_late)
+    return merge_schedule(upkeep, times, is_late=is_late)
 
 
-def without(dues: Dues, name: str) -> Dues:
-    if name not in dues:
-        return dues
-    return {key: at_ms for key, at_ms in dues.items() if key != name}
+def without(schedule: Schedule, name: str) -> Schedule:
+    if name not in schedule:
+        return schedule
+    return {key: at_ms for key, at_ms in schedule.items() if key != name}
