@@ -127,8 +127,9 @@ def decode_bytes(raw: bytes) -> str:
     for mark, encoding in BYTE_MARKS:
         if raw.startswith(mark):
             return raw.decode(encoding).removeprefix("\ufeff")
-    if raw[1:2] == b"\0" or raw[:1] == b"\0":
-        return raw.decode("utf-16-le" if raw[1:2] == b"\0" else "utf-16-be")
+    for begin, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if raw[begin : begin + 3 : 2] == b"\0\0":  # two letters of English
+            return raw.decode(encoding)
     try:
         return raw.decode()
     except UnicodeDecodeError:

@@ -105,11 +105,36 @@ def read_message(
     return tuple(ChatMessage(number, role, text, time, moment[1], shown) for role, text in texts)
 
 
+TAG: Final = re.compile(
+    r"<(?P<end>/?)(?P<name>(?:tool|function)_(?:response|result|results|output)|search_results?|documents?|context|"
+    r"document_contents?|file_contents?|environment_details|system-reminder)\b[^<>]{0,200}>"
+)
+"""What programs put around a document or a result that they write into the text of a person."""
+
+
+def divide_tagged(piece: ContentPiece) -> Iterator[ContentPiece]:
+    """Yield a text of a person in parts: what stands between the tags of a document is of the tool."""
+    text, begin, opened = piece.text, 0, None
+    tags = list(TAG.finditer(text))
+    last = {it["name"]: it.start() for it in tags if it["end"]}
+    for tag in tags:
+        if opened is None and not tag["end"] and last.get(tag["name"], 0) > tag.start():
+            opened = tag
+        elif opened is not None and tag["end"] and tag["name"] == opened["name"]:
+            yield structs.replace(piece, text=text[begin : opened.start()].strip())
+            inside = TAG.sub("", text[opened.end() : tag.start()])
+            yield ContentPiece(inside.strip(), role="tool")
+            begin, opened = tag.end(), None
+    yield structs.replace(piece, text=text[begin:].strip()) if begin else piece
+
+
 def divide_pieces(message: JsonObject, pieces: list[ContentPiece]) -> Iterator[tuple[str, str]]:
     """Yield roles and texts of a message: several of one of a person, where a role of a piece differs."""
     own = clean_name(mend_bytes(role_of(message), message))
-    shown = [it for it in pieces if it.text]
-    for role, group in groupby(shown, lambda it: own if own in MACHINES else it.role or own):
+    is_person = own not in MACHINES
+    shown = [part for it in pieces for part in (divide_tagged(it) if is_person and not it.role else (it,))]
+    shown = [it for it in shown if it.text]
+    for role, group in groupby(shown, lambda it: it.role if is_person and it.role else own):
         text = whole(mend_bytes("\n".join(it.text for it in group), message))
         text = clean_answer(text) if role == "assistant" else text
         if text:
@@ -255,7 +280,7 @@ def role_of(message: JsonObject) -> str:
     role = plain_role(name or own)
     if isinstance(message.get("isCreatedByUser"), bool):
         role = "user" if message["isCreatedByUser"] else "assistant"
-    if role.lower() in FOUND_ROLES or (role == "user" and is_result(role_kind(message))):
+    if role.lower() in FOUND_ROLES:
         return "tool"
     return find_text(message, ("name",)) or role if role == "user" else role
 

@@ -140,6 +140,29 @@ def test_the_input_of_an_instruction_is_a_document() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"<tool_response>\n{LIE}\n</tool_response>", [PLAIN]),
+        (f'<document index="1">{LIE}</document>\n{OWN}', [PLAIN, USER]),
+        (f"{OWN}\n<context>{LIE}</context>\nI row.", [USER, PLAIN, ("user", "I row.")]),
+        (f"<documents><document>{LIE}</document></documents>{OWN}", [PLAIN, USER]),
+        (f"<system-reminder>{LIE}</system-reminder>", [PLAIN]),
+        (f"<context></context>{OWN}", [USER]),
+        (f"<context>{OWN}<document>{LIE}</document>", [("user", f"<context>{OWN}"), PLAIN]),
+        # These are of the person.
+        (f"{OWN} <context>{LIE}", [("user", f"{OWN} <context>{LIE}")]),
+        ("Write a <document> tag.", [("user", "Write a <document> tag.")]),
+        (f"<b>{OWN}</b>", [("user", f"<b>{OWN}</b>")]),
+        (f"</context>{OWN}<context>", [("user", f"</context>{OWN}<context>")]),
+    ],
+)
+def test_a_document_between_tags_is_not_what_the_person_around_it_states(text: str, expected: Said) -> None:
+    for content in (text, [{"type": "text", "text": text}]):
+        assert read_texts(say(content)) == expected
+    assert read_texts(say(text, role="assistant")) == [("assistant", text)]
+
+
 # Attached files.
 
 
@@ -171,8 +194,10 @@ def test_a_message_that_is_only_a_file_is_its_name_and_its_text() -> None:
     assert read_texts([found]) == [("user", "[attachment: letter.txt]"), LETTER]
 
 
-def test_each_line_of_a_long_message_has_its_role() -> None:
-    page = "This page tells of ships and of the sea. " * 300
+@pytest.mark.parametrize(
+    "page", ["This page tells of ships and of the sea. " * 300, "x" * 30_000 + " ", "é " * 9_000]
+)
+def test_each_line_of_a_long_message_has_its_role(page: str) -> None:
     lines = conversation(json.dumps([*say(f"{page}{LIE}", role="tool"), *say(OWN)])).split("\n")
     assert len(lines) > 3
     assert lines[-1] == f"[{len(lines) - 1}] [user]: {OWN}"
