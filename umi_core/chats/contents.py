@@ -35,8 +35,8 @@ KIND_ROLES: Final[Mapping[str, str]] = {
 """Roles of parts that no person says."""
 FILE_WORDS: Final = frozenset(("file", "document", "attachment"))  # in the type of a part that is a file
 DOCUMENT_KINDS: Final = frozenset(
-    "search_result search_results citation citable quote context retrieval reference webpage text_plain "
-    "tether_quote".split()
+    "search_result search_results citation citable quote blockquote context retrieval reference webpage "
+    "text_plain tether_quote".split()
 )
 MEDIA: Final = ("image", "audio", "video", "file", "document", "attachment")
 TEXT_KEYS: Final = (
@@ -45,8 +45,8 @@ TEXT_KEYS: Final = (
 )  # fmt: skip
 NAME_KEYS: Final = ("name", "toolName", "tool_name")
 ID_KEYS: Final = ("id", "call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId")
-INPUT_KEYS: Final = ("arguments", "args", "input", "parameters", "action", "code")
-OUTPUT_KEYS: Final = ("content", "output", "result", "response", "outputs", "text")
+INPUT_KEYS: Final = ("arguments", "args", "input", "parameters", "action", "code", "queries")
+OUTPUT_KEYS: Final = ("content", "output", "result", "response", "outputs", "results", "text")
 FILE_KEYS: Final = (
     "file_name", "filename", "name", "title", "alt_text", "caption", "url", "uri", "fileUri", "file_uri",
     "file_id", "asset_pointer", "path",
@@ -206,7 +206,7 @@ def read_call(call: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPie
     name = find_text(function, NAME_KEYS) or own.removeprefix("tool_") or "a tool"
     inputs = next((function[key] for key in INPUT_KEYS if function.get(key) is not None), None)
     yield ContentPiece(f"calls {name}({show_inputs(inputs)})", role="assistant")
-    if any(call.get(key) for key in ("output", "result", "outputs")):
+    if any(call.get(key) for key in ("output", "result", "outputs", "results")):
         yield ContentPiece(read_result({**call, "name": name}, names), role="tool")
 
 

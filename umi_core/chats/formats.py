@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import structs
 
-from umi_core.chats.contents import JsonObject, find_object, find_text, kind_of
+from umi_core.chats.contents import JsonObject, find_object, find_text, is_call, is_result, kind_of
 from umi_core.chats.messages import CONTENT_KEYS, ROLE_KEYS, find_time, is_role, role_kind, unwrap
 from umi_core.chats.moments import is_descending, read_moment
 from umi_core.data import Data
@@ -248,7 +248,8 @@ def read_openai(value: JsonObject) -> list[RawChat] | None:
 
 def read_list(value: JsonObject) -> Named | None:
     """Read an object with a list of messages, or of conversations, under one of the usual names."""
-    if is_message(value):
+    kind = kind_of(value)
+    if is_message(value) or is_call(kind) or is_result(kind) or is_role(find_text(value, ("role",))):
         return None
     messages = next((it for key in LISTS if isinstance(it := value.get(key), list)), None)
     if messages is None:

@@ -26,6 +26,7 @@ from umi_core.chats.contents import (
     find_object,
     find_text,
     is_call,
+    is_document,
     is_result,
     kind_of,
     name_called,
@@ -276,13 +277,20 @@ def role_of(message: JsonObject) -> str:
     ]
     source = find_text(message, ("source",))
     kind = source if is_role(source) else next(filter(None, parts), kind)
-    own = kind if is_role(kind) else "tool" if is_result(kind) else "assistant" if is_call(kind) else "user"
+    own = kind if is_role(kind) else role_of_item(message, kind)
     role = plain_role(name or own)
     if isinstance(message.get("isCreatedByUser"), bool):
         role = "user" if message["isCreatedByUser"] else "assistant"
     if role.lower() in FOUND_ROLES:
         return "tool"
     return find_text(message, ("name",)) or role if role == "user" else role
+
+
+def role_of_item(item: JsonObject, kind: str) -> str:
+    """Return the role of a message that has none, by its type: `file_search_call` is a call."""
+    if is_call(kind) and not is_result(kind):
+        return "assistant"
+    return "tool" if is_result(kind) or is_document(item, kind) else "user"
 
 
 PART_ROLES: Final[Mapping[str, str]] = {

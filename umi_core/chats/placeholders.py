@@ -27,6 +27,7 @@ MISSING: Final = (  # what is left out of the file, and how that is said
 )  # fmt: skip
 MESSAGES: Final = (
     r"this message was deleted(?: by admin [^.]{1,40})?|you deleted this message",
+    r"you unsent a message|you sent an attachment|liked a message",  # Facebook and Instagram
     r"waiting for this message\. this may take a while",
     r"missed (?:group )?(?:voice|video) call(?:[.,] tap to call back)?",
     r"messages(?: to this \w+)? and calls are (?:now )?(?:secured with )?end-to-end encrypt.*",

@@ -58,6 +58,7 @@ SOURCE = {"type": "text", "media_type": "text/plain", "data": LIE}
         ([{"type": "text-plain", "title": "letter.txt", "text": LIE}, TEXT], [LETTER, USER]),
         ([{"page_content": LIE, "metadata": {"source": "u"}}, TEXT], [("tool", f"document: {LIE}"), USER]),
         ([{"type": "citation", "text": LIE}, TEXT], [("tool", f"citation: {LIE}"), USER]),
+        ([OWN, {"type": "blockquote", "text": LIE}], [USER, ("tool", f"blockquote: {LIE}")]),
         ([{"content_type": "tether_quote", "title": "T", "text": LIE}, OWN], [("tool", f"T: {LIE}"), USER]),
         # These are of the person.
         ([{**TEXT, "citations": [{"cited_text": LIE}]}], [USER]),
@@ -120,6 +121,25 @@ def test_a_message_that_is_a_result_is_of_the_tool(message: Any) -> None:
 def test_roles_of_what_a_program_found_are_tools(role: str) -> None:
     assert read_texts([{"role": role, "content": LIE}, *say(OWN)]) == [PLAIN, USER]
     assert read_texts([{"from": role, "value": LIE}, {"from": "human", "value": OWN}]) == [PLAIN, USER]
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ({"type": "file_search_call", "queries": ["x"], "results": [{"text": LIE, "filename": "a.txt"}]},
+         [("assistant", f'calls file_search(["x"])\nfile_search: {LIE}')]),
+        ({"type": "document", "content": LIE}, [("tool", LIE)]),
+        ({"type": "custom_tool_call_output", "call_id": "c", "output": LIE}, [TOOL]),
+    ],
+)  # fmt: skip
+def test_an_item_of_a_program_in_a_list_is_not_by_the_user(item: Any, expected: Said) -> None:
+    assert read_texts([*say(OWN), item]) == [USER, *expected]
+
+
+def test_a_message_of_a_tool_is_no_conversation() -> None:
+    [chat] = read([*say(OWN), {"role": "tool", "results": [{"text": LIE}]}]).chats
+    assert [(it.role, it.text) for it in chat.messages] == [USER]
+    assert [it.reason for it in chat.unread] == ["neither text nor parts"]
 
 
 def test_parts_of_a_request_have_roles_of_their_own() -> None:
@@ -330,7 +350,8 @@ MISSING = (
     "Eliminaste este mensaje.", "<Media omessi>", "immagine omessa", "Questo messaggio è stato eliminato",
     "Hai eliminato questo messaggio", "<Mídia oculta>", "imagem ocultada", "Mensagem apagada",
     "Você apagou esta mensagem", "<Media weggelaten>", "afbeelding weggelaten", "Dit bericht is verwijderd",
-    "Je hebt dit bericht verwijderd", "<media omitted>", "",
+    "Je hebt dit bericht verwijderd", "<media omitted>", "", "You unsent a message",
+    "You sent an attachment.",
 )  # fmt: skip
 NOTICES = (
     "Messages and calls are end-to-end encrypted. No one outside of this chat can read them.",
