@@ -208,10 +208,10 @@ def list_unread(found: ChatFile) -> list[str]:
 def list_unread_times(found: ChatFile) -> list[str]:
     """Return a line for each message whose time cannot be read: where it stands, and what stands there."""
     return [
-        f"{place_message(found, at, it.number)}: {it.unread_time}"
+        f"{place_message(found, at, number)}: {time}"
         for at, chat in enumerate(found.chats, 1)
-        for it in chat.messages
-        if it.unread_time
+        for number, time in sorted({it.number: it.unread_time for it in chat.messages}.items())
+        if time
     ]
 
 

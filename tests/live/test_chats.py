@@ -448,10 +448,14 @@ def test_placeholders_of_whatsapp_are_counted_and_no_facts(shell: Shell) -> None
 
 def test_a_message_in_two_roles_is_counted_once(shell: Shell) -> None:
     parts = [{"type": "tool_result", "content": LIE}, {"type": "text", "text": NUTS["content"]}]
-    file = write("chat.json", [{"role": "user", "content": parts}, {"role": "user"}])
+    spoken = {"role": "user", "content": parts, "date": "last spring"}
+    file = write("chat.json", [spoken, {"role": "user"}])
     status, out, err = shell("import", "--db", "a.db", file)
     assert (status, out.splitlines()[0]) == (1, "anthropic: 1 message in 1 conversation, 1 new fact")
     assert err.startswith("umi-live: 1 of 2 messages could not be read:\n  message 2: ")
+    assert err.endswith(
+        'umi-live: the times of 1 of 2 messages could not be read:\n  message 1: "last spring"\n'
+    )
 
 
 @pytest.mark.parametrize(
