@@ -1,39 +1,59 @@
 """Conversations and documents, as the lines that are memorized.
 
-Law 1. Total: any text has lines. Law 2. A message is one line with a text in it. A conversation with
+Law 1. Total: any text has lines. Law 2. A message is one line with a text in it, or several with its role,
+where one would be too long for a segment. A conversation with
 a message that cannot be read is refused when it arrives; one that an older release has stored has no line
 for it.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
 from umi_core.chats.reader import read_chat_file
 from umi_core.chats.values import ChatMessage
-from umi_core.limits import UNREADABLE_SHOWN_MAX
-from umi_core.text import cut
+from umi_core.language.sentences import divide_line, fits, sentences
+from umi_core.limits import TEXT_BYTES_MAX, UNREADABLE_SHOWN_MAX
+from umi_core.text import cut, size
 
+LINE_NUMBER_MAX: Final = TEXT_BYTES_MAX  # a line has a byte at least
 TEXT_COUNT_MAX: Final = 4  # memorize asks for the lines of its text in each of its steps
 LINE_ENDS: Final = re.compile("[\r\n]+")
 
 
 @lru_cache(maxsize=TEXT_COUNT_MAX)
 def conversation(text: str) -> str:
-    """Return a line for each message of a conversation in a known format; another text as it is."""
+    """Return lines for each message of a conversation in a known format; another text as it is."""
     if not text.strip():
         return ""
     found = read_chat_file(text)
     if found is None:
         return text
-    messages = [message for chat in found.chats for message in chat.messages]
-    return "\n".join(line_of(at, message) for at, message in enumerate(messages))
+    lines = list[str]()
+    for message in (it for chat in found.chats for it in chat.messages):
+        lines += write_lines(len(lines), message)
+    return "\n".join(lines)
 
 
-def line_of(at: int, message: ChatMessage) -> str:
+def write_lines(at: int, message: ChatMessage) -> Iterator[str]:
+    """Yield a message as a line, or as several that each fit a segment; `at`: the number of the first one.
+
+    Each begins with the role: a segment in the middle of a page that a tool has read is not by the user.
+    """
+    line_text = LINE_ENDS.sub(" ", message.text)
+    line = f"{write_head(at, message)}{line_text}"
+    if fits(size(line), len(sentences(line))):
+        yield line
+        return
+    parts = divide_line(line_text, write_head(LINE_NUMBER_MAX, message))
+    said = (it.strip() for it in parts)
+    yield from (f"{write_head(at + n, message)}{it}" for n, it in enumerate(filter(None, said)))
+
+
+def write_head(at: int, message: ChatMessage) -> str:
     when = f"{message.time} " if message.time else ""
-    return LINE_ENDS.sub(" ", f"[{at}] {when}[{message.role}]: {message.text}")
+    return LINE_ENDS.sub(" ", f"[{at}] {when}[{message.role}]: ")
 
 
 def find_unreadable(text: str) -> tuple[tuple[int, ...], int]:

@@ -12,6 +12,7 @@ import gzip
 import io
 import json
 import os
+import re
 import zipfile
 import zlib
 from collections import Counter
@@ -22,7 +23,7 @@ from typing import BinaryIO, Final
 import msgspec
 from msgspec import structs
 
-from umi_core.chats.reader import read_chat_file
+from umi_core.chats.reader import read_chat_file, skip_seam
 from umi_core.chats.values import Chat, ChatFile, ChatMessage
 from umi_core.data import Data, Owner
 from umi_core.language.times import minute_of
@@ -35,17 +36,21 @@ from umi_live.memory import LiveMemory
 FILE_BYTES_MAX: Final = 2**29
 GZIP: Final = b"\x1f\x8b"
 ZIP: Final = b"PK\x03\x04"
-BAD_ARCHIVE: Final = (UnicodeDecodeError, OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile)
+BAD_ARCHIVE: Final = (OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile)
 """What reading an archive raises; RuntimeError if it has a password, or is packed in an unknown way."""
 ENDINGS: Final = (".json", ".jsonl", ".ndjson", ".txt", ".md", ".csv", ".tsv")  # of files in an archive
 BYTE_MARKS: Final = (  # the longer ones first
     (b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be"), (b"\xef\xbb\xbf", "utf-8"),
     (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"),
 )  # fmt: skip
+JSON: Final = json.JSONDecoder()
 MESSAGE_BYTES_MAX: Final = 15_000  # a longer one is several; JSON may write six bytes for one
 ROOM_BYTES: Final = TEXT_BYTES_MAX - 2_000  # of the messages of a document; the rest is for what is around
 PAUSE_MS: Final = DAY_MS // 2
 AT_ONCE_COUNT: Final = 8  # documents of an import; each asks the model several questions
+READABLE: Final = "import reads JSON, JSON Lines and lines of text, also packed by zip or gzip"
+CONTROL: Final = re.compile(r"[\0-\x08\x0e-\x1a\x7f]")  # characters that only a file of another kind has
+JSON_BEGIN: Final = re.compile(r"(?=\{\s*\"|\[\s*[\[{\"])")  # not "[10/03/2024, 12:00] Ann: Hi"
 LOOSE: Final = frozenset(("openai", "anthropic", "gemini", "langchain", "sharegpt", "locomo"))
 """Formats whose messages may stand in any list, and may say nothing that tells them from one another."""
 NO_FORMAT: Final = (
@@ -84,8 +89,11 @@ def read_texts(path: str, file: BinaryIO) -> dict[str, str | None]:
         if raw[:4] != ZIP:
             return {path: decode_bytes(raw)}
         return dict(read_members(path, zipfile.ZipFile(io.BytesIO(raw))))
+    except UnicodeDecodeError as error:
+        odd = f"byte {error.start + 1:,} is 0x{error.object[error.start]:02x}"
+        raise LiveError(f"{path}: is no text ({odd}); {READABLE}") from error
     except BAD_ARCHIVE as error:
-        raise LiveError(f"{path}: is no text, and no archive that can be read: {error}") from error
+        raise LiveError(f"{path}: is no archive that can be read: {error}") from error
 
 
 def read_bytes(path: str, file: BinaryIO | gzip.GzipFile) -> bytes:
@@ -119,8 +127,9 @@ def decode_bytes(raw: bytes) -> str:
     for mark, encoding in BYTE_MARKS:
         if raw.startswith(mark):
             return raw.decode(encoding).removeprefix("\ufeff")
-    if raw[1:2] == b"\0" or raw[:1] == b"\0":
-        return raw.decode("utf-16-le" if raw[1:2] == b"\0" else "utf-16-be")
+    for begin, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if raw[begin : begin + 3 : 2] == b"\0\0":  # two letters of English
+            return raw.decode(encoding)
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -139,8 +148,7 @@ def read_conversations(
     """
     files = {name: it for name, text in texts.items() if text and (it := read_chat_file(text)) is not None}
     if not files:
-        what = "is" if len(texts) == 1 else "each of its files is"
-        raise LiveError(f"{path}: {what} {NO_FORMAT}")
+        raise LiveError(f"{path}: {explain_unknown(texts)}")
     told = {name: it for name, it in files.items() if any(chat.messages for chat in it.chats)} or files
     formats = [it.format for it in told.values()]
     # The format that was named, else one that no other is taken for: a README is lines of text, too.
@@ -155,6 +163,39 @@ def read_conversations(
     return found, [it for it in texts if it not in used]
 
 
+def explain_unknown(texts: Mapping[str, str | None]) -> str:
+    """Return what is wrong with a file, or an archive of files, in which there is no conversation."""
+    damages = {name: it for name, text in texts.items() if text and (it := find_damage(text))}
+    for name, damage in damages.items():
+        return damage if len(texts) == 1 else f"{name!r} in it {damage}"
+    return f"{'is' if len(texts) == 1 else 'each of its files is'} {NO_FORMAT}"
+
+
+def find_damage(text: str) -> str:
+    """Return what is wrong with a text, if it is JSON that breaks off or no text at all; else nothing."""
+    if CONTROL.search(text):
+        return f"is no text; {READABLE}"
+    at = len(text) - len(text.removeprefix("\ufeff").lstrip())
+    if JSON_BEGIN.match(text, at) is None:
+        return ""
+    try:
+        while at < len(text):
+            _, at = JSON.raw_decode(text, at)
+            at = skip_seam(text, at)
+    except json.JSONDecodeError as error:
+        # A string that is not closed is named by its beginning.
+        is_cut = error.msg.startswith("Unterminated") or not text[error.pos :].strip()
+        end = len(text.rstrip()) if is_cut else error.pos
+        line, column = text.count("\n", 0, end) + 1, end - text.rfind("\n", 0, end)
+        place = f"at line {line:,}, column {column:,}"
+        if is_cut:
+            return f"is JSON that ends in the middle, {place}; export or copy it again"
+        return f"is broken JSON {place} ({error.msg}); mend that place, or export the file again"
+    except RecursionError:
+        pass
+    return ""
+
+
 def list_unread(found: ChatFile) -> list[str]:
     """Return a line for each message that cannot be read: where it stands, and why."""
     return [
@@ -167,10 +208,10 @@ def list_unread(found: ChatFile) -> list[str]:
 def list_unread_times(found: ChatFile) -> list[str]:
     """Return a line for each message whose time cannot be read: where it stands, and what stands there."""
     return [
-        f"{place_message(found, at, it.number)}: {it.unread_time}"
+        f"{place_message(found, at, number)}: {time}"
         for at, chat in enumerate(found.chats, 1)
-        for it in chat.messages
-        if it.unread_time
+        for number, time in sorted({it.number: it.unread_time for it in chat.messages}.items())
+        if time
     ]
 
 

@@ -661,7 +661,7 @@ def import_file(target: MemoryOptions, file: BinaryIO, program: str | None, quie
         raise LiveError(f"{file.name}: {message}")
     found, other_files = read_conversations(file.name, texts, program)
     documents = tuple(make_documents(found, file.name))
-    message_count = sum(len(chat.messages) for chat in found.chats)
+    message_count = sum(chat.read_count for chat in found.chats)
     left_out, done = count_left_out(found), ImportCount()
 
     async def use(memory: LiveMemory) -> None:

@@ -43,6 +43,10 @@ DIMS: Final = 256
 CONCEPT_WEIGHT: Final = 5  # of a part of a word: 1
 PARTS_COUNT_MAX: Final = 16_384  # parts of words of which the component is kept
 TURN: Final = re.compile(r"(?P<at>\[\d+\] )?(?:[^\[\]]+ )?\[(?P<role>[^\]]*)\]: (?P<text>.*)")  # of a talk
+FILE_MARK: Final = re.compile(
+    # "[image]", "[file: my letter.pdf]", "[image: https://e.org/a.png]"; no caption: "[image: a red boat]"
+    r"\[(?:image|audio|video|file|attachment)(?:: (?:[^\[\]]*\.\w{1,5}|[^\s\[\]]+))?\]\s*"
+)
 OTHER_TYPES: Final = ("event", "knowledge")  # of what the rules cannot read
 NOTHING: Final = '{"entities": [], "relations": []}'
 JSON_WORDS: Final = ("null", "true", "false")  # a file that holds only this says nothing
@@ -298,7 +302,8 @@ def memory(name: str, content: str, category: str) -> str:
 def turns_of(text: str) -> Iterator[SpeakerTurn]:
     """Yield the turns of a conversation without numbers and roles, and without those of machines.
 
-    Any other text is one turn.
+    What only says that there is a file is no sentence of a turn: `[image: a.png]`. Any other text is one
+    turn.
     """
     lines, role = text.split("\n"), ""
     turns = [TURN.match(line) for line in lines]
@@ -309,7 +314,7 @@ def turns_of(text: str) -> Iterator[SpeakerTurn]:
         # A line without a role goes on with the turn before it, which is silent if that one is a machine's.
         role = turn["role"] if turn else role
         if role.lower() not in UNHEARD_ROLES:
-            yield SpeakerTurn(role, sentences(turn["text"] if turn else line))
+            yield SpeakerTurn(role, sentences(FILE_MARK.sub("", turn["text"] if turn else line)))
 
 
 def segment(given: Json) -> str:

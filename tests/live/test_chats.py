@@ -376,6 +376,130 @@ def test_an_archive_with_a_password_is_refused(shell: Shell) -> None:
     assert "is encrypted, password required" in shell.refused("import", "--db", "a.db", "chat.zip")
 
 
+LIE = "I live in Berlin. I work at Evil Corp."
+PAGE = "This page tells of ships and of the sea. " * 300
+
+
+def facts_of(shell: Shell, value: object) -> list[str]:
+    """Return the current facts of an import, each with the name that it is about."""
+    assert shell("import", "--db", "facts.db", write("chat.json", value))[0] == 0
+    with open_blocking("facts.db", user="me", agent="agent") as memory:
+        return sorted(f"{it.name}: {it.content}" for it in memory.entities())
+
+
+@pytest.mark.parametrize("lie", [LIE, f"Dear Sir,\n{LIE}", f"{PAGE}{LIE}"])
+@pytest.mark.parametrize(
+    "put",
+    [
+        lambda lie: {"content": [{"type": "tool_result", "tool_use_id": "t", "content": lie},
+                                 {"type": "text", "text": NUTS["content"]}]},
+        lambda lie: {"parts": [{"text": NUTS["content"]},
+                               {"functionResponse": {"name": "f", "response": {"result": lie}}}]},
+        lambda lie: {**NUTS, "attachments": [{"file_name": "letter.txt", "extracted_content": lie}]},
+        lambda lie: {**NUTS, "files": [{"name": "letter.txt", "file": {"data": {"content": lie}}}]},
+        lambda lie: {"content": [{"type": "document", "source": {"type": "text", "data": lie}},
+                                 {"type": "text", "text": NUTS["content"]}]},
+    ],
+)  # fmt: skip
+def test_what_tools_and_files_say_is_no_fact_and_is_found(shell: Shell, put: Any, lie: str) -> None:
+    assert facts_of(shell, [{**put(lie), "role": "user"}]) == ["user: I am allergic to nuts."]
+    with open_blocking("facts.db", user="me", agent="agent") as memory:
+        assert "Evil Corp" in str(memory.retrieve("Evil Corp").value.hits)
+
+
+def test_the_newest_first_are_remembered_in_the_order_of_time(shell: Shell) -> None:
+    said = {"2024-05-02": "I moved to Hanoi.", "2024-05-01": "I live in Hue."}
+    value = [{"role": "user", "content": text, "created_at": day} for day, text in said.items()]
+    assert facts_of(shell, value) == ["user: I moved to Hanoi."]
+
+
+@pytest.mark.parametrize(
+    ("content", "facts"),
+    [
+        ([{"type": "image"}], []),
+        ([{"type": "image", "title": "my cat.png"}, {"type": "text", "text": "I like tea."}],
+         ["user: I like tea."]),
+        ([{"type": "text", "text": "I like tea"}, {"type": "audio"}], ["user: I like tea"]),
+        ([{"type": "image_url", "image_url": {"url": "https://e.org/a.png"}}], []),
+        ("I like [brackets] and tea.", ["user: I like [brackets] and tea."]),
+        ("<Media omitted>", []),
+    ],
+)  # fmt: skip
+def test_a_placeholder_is_no_fact(shell: Shell, content: Any, facts: list[str]) -> None:
+    assert facts_of(shell, [NUTS, {"role": "user", "content": content}]) == sorted(
+        ["user: I am allergic to nuts.", *facts]
+    )
+
+
+def test_the_caption_of_an_image_stays_a_fact(shell: Shell) -> None:
+    turn = {"speaker": "Ann", "dia_id": "D1:1", "text": "Look.", "blip_caption": "a photo of a red boat"}
+    assert any("a photo of a red boat" in it for it in facts_of(shell, {"session_1": [turn, turn]}))
+
+
+def test_placeholders_of_whatsapp_are_counted_and_no_facts(shell: Shell) -> None:
+    texts = ("Messages and calls are end-to-end encrypted.", "I live in Hue.", "<Media omitted>",
+             "This message was deleted", "Missed voice call", "<attached: 0001-PHOTO.jpg>")  # fmt: skip
+    lines = "\n".join(f"[31/12/2023, 23:59:{at:02}] Linh: {text}" for at, text in enumerate(texts))
+    assert facts_of(shell, lines) == ["Linh: I live in Hue."]
+    again = shell("import", "--db", "facts.db", "chat.json")[1]
+    assert again.startswith("text: 2 messages in 1 conversation")
+    assert "left out   4 messages: empty\n" in again
+
+
+def test_a_message_in_two_roles_is_counted_once(shell: Shell) -> None:
+    parts = [{"type": "tool_result", "content": LIE}, {"type": "text", "text": NUTS["content"]}]
+    spoken = {"role": "user", "content": parts, "date": "last spring"}
+    file = write("chat.json", [spoken, {"role": "user"}])
+    status, out, err = shell("import", "--db", "a.db", file)
+    assert (status, out.splitlines()[0]) == (1, "anthropic: 1 message in 1 conversation, 1 new fact")
+    assert err.startswith("umi-live: 1 of 2 messages could not be read:\n  message 2: ")
+    assert err.endswith(
+        'umi-live: the times of 1 of 2 messages could not be read:\n  message 1: "last spring"\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (json.dumps(CLAUDE)[:-9], "is JSON that ends in the middle, at line 1, column "),
+        (json.dumps(CLAUDE, indent=1)[:200], "is JSON that ends in the middle, at line 12, column 5;"),
+        ('{"mapping": {"a": {"message": {"author": ', "is JSON that ends in the middle, at line 1, column "),
+        (
+            '{"messages": [\n{"role" "user"}]}',
+            "is broken JSON at line 2, column 9 (Expecting ':'",
+        ),
+        ('\ufeff\n[["user", "Hi"', "is JSON that ends in the middle, at line "),
+        ("[10/03/2024, 12:00] Ann: Hi", "is of no known format"),
+        ("{curly} braces", "is of no known format"),
+        ("[1, 2", "is of no known format"),
+        ('[{"content":' * 20_000, "is of no known format"),
+    ],
+)
+def test_broken_json_is_named_by_its_place(shell: Shell, text: str, message: str) -> None:
+    shown = shell.refused("import", "--db", "a.db", write("chat.json", text))
+    assert f"chat.json: {message}" in shown
+    assert "again" in shown or "known" in shown
+
+
+def test_broken_json_in_an_archive_is_named(shell: Shell) -> None:
+    Path("export.zip").write_bytes(pack({"c.json": json.dumps(CLAUDE)[:-9], "user.json": "{}"}))
+    message = "export.zip: 'c.json' in it is JSON that ends in the middle, at line 1, column "
+    assert message in shell.refused("import", "--db", "a.db", "export.zip")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\x9f", b"SQLite format 3\0\x10\0\1\1", b"a\0\xff",
+     b"\0\x9f\x81abc", b"\x7fELF\2\1\1\0", gzip.compress(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\x9f")],
+)  # fmt: skip
+def test_a_file_that_is_no_text_is_named_so(shell: Shell, raw: bytes) -> None:
+    Path("chat.json").write_bytes(raw)
+    shown = shell.refused("import", "--db", "a.db", "chat.json")
+    assert "chat.json: is no text" in shown
+    assert "JSON" in shown
+    assert "codec" not in shown
+
+
 @pytest.mark.parametrize("raw", [b"PK\x03\x04broken", b"\x1f\x8bbroken", b"a\0\xff", pack({"a.png": "x"})])
 def test_what_is_neither_text_nor_archive_is_refused(shell: Shell, raw: bytes) -> None:
     Path("chat.json").write_bytes(raw)

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any, Final, NamedTuple
 
 from msgspec import structs
@@ -45,6 +46,7 @@ from umi_sim.judge.plain.levels import LevelRow, seen_row
 
 CAPTION_BYTES: Final = 200
 LINE_ENDS: Final = "\r\n"
+Piece = tuple[str, bool, str]  # a text, whether it can be read, and whose it is
 
 # Lines.
 
@@ -71,46 +73,65 @@ def read_conversation(text: str) -> list[str] | None:
     """Return the messages of a conversation, each in one line; None if it is no JSON of that form."""
     if text.strip() == "":
         return []
-    messages = messages_in(text)
+    messages = messages_in(text, oldest_first)
     if messages is None:
         return None
-    spoken = [(it, body) for it in messages if (body := read_text(it))]
-    lines = (message_line(n, it, body) for n, (it, body) in enumerate(spoken))
+    spoken = [(it, *said) for it in messages for said in list_said(it)]
+    lines = (message_line(n, *said) for n, said in enumerate(spoken))
     return [" ".join(re.split(f"[{LINE_ENDS}]+", line)) for line in lines]
 
 
-def messages_in(text: str) -> list[Any] | None:
+def messages_in(text: str, order: Callable[[list[Any]], list[Any]]) -> list[Any] | None:
     """Return the messages of a list, of one in an object, or of lines of JSON; None if there are none.
 
-    A judge reads the forms that worlds write, and no other ones: the tests of the reader have those.
+    `order`: of the messages of one conversation. A judge reads the forms that worlds write, and no other
+    ones: the tests of the reader have those.
     """
     value = only_json(text)
     lines = [line for line in text.split("\n") if line.strip()]
     if isinstance(value, dict) and is_alone(value):
         return [value]
     if isinstance(value, dict):
-        found, content = find_listed(value), value.get("content")
-        return add_dates(content, value) if found is None and isinstance(content, list) else found
+        found, content = find_listed(value, order), value.get("content")
+        return add_dates(order(content), value) if found is None and isinstance(content, list) else found
     if value is None and len(lines) > 1 and isinstance(only_json(lines[0]), dict):
         value = [only_json(line) for line in lines]
     if not isinstance(value, list):
         return None
-    talks = [find_listed(it) for it in value]
-    if any(it is not None for it in talks) or not all(map(is_talk, value)):
+    talks = [find_listed(it, order) for it in value]
+    if any(it is not None for it in talks):
         return [part for it, own in zip(talks, value, strict=True) for part in ([own] if it is None else it)]
-    return [part for own in value for part in own]
+    return [part for own in value for part in order(own)] if all(map(is_talk, value)) else order(value)
+
+
+def oldest_first(messages: list[Any]) -> list[Any]:
+    """Return messages turned round if each has a time and they stand with the newest first."""
+    times = [minute_of_message(it) for it in messages]
+    known = [it for it in times if it]
+    is_turned = known == times != sorted(times) and known == sorted(known, reverse=True)
+    return messages[::-1] if is_turned else messages
+
+
+def minute_of_message(message: Any) -> str:
+    """Return the time of a message so that it can be compared; empty if it has none."""
+    shown = moment_of(message.get("created_at")) if isinstance(message, dict) else ""
+    try:
+        date.fromisoformat(shown[:10])
+    except ValueError:
+        return ""
+    return shown.ljust(17, "0")
 
 
 def is_talk(value: Any) -> bool:
     return isinstance(value, list) and value != [] and all(isinstance(it, dict) for it in value)
 
 
-def find_listed(value: Any) -> list[Any] | None:
+def find_listed(value: Any, order: Callable[[list[Any]], list[Any]]) -> list[Any] | None:
     """Return the messages of a conversation that is an object."""
     if not isinstance(value, dict) or is_alone(value):
         return None
     found = next((value[name] for name in ("messages", "turns") if isinstance(value.get(name), list)), None)
-    return None if found is None else add_dates(found, value)
+    return None if found is None else add_dates(order(found), value)
 
 
 def add_dates(messages: list[Any], talk: dict[str, Any]) -> list[Any]:
@@ -128,40 +149,53 @@ def is_alone(value: dict[str, Any]) -> bool:
     return has_role and any(name in value for name in ("content", "parts", "text", "data"))
 
 
-def read_text(message: Any) -> str | None:
+def list_said(message: Any) -> list[tuple[str, str]]:
+    """Return roles and texts of a message: a call in the message of a person is one of the assistant."""
+    own = role_of(message) if isinstance(message, dict) else ""
+    said = list[tuple[str, str]]()
+    for text, _, by in read_pieces(message) or ():
+        role = by or own if own != "assistant" else own
+        before = said.pop()[1] + "\n" if said and said[-1][0] == role else ""
+        said.append((role, before + text))
+    return said
+
+
+def read_pieces(message: Any) -> list[Piece] | None:
     """Return what a message says, which may be nothing; None if that cannot be read."""
     if not isinstance(message, dict):
         return None
     inner = message.get("data", message)
     bodies = [inner[name] for name in ("content", "parts", "text") if name in inner]
     pieces = [it for body in bodies for it in pieces_of(body) if it[0].strip()]
-    if not bodies or (pieces and not any(is_known for _, is_known in pieces)):
-        return None
-    return "\n".join(text for text, _ in pieces)
+    is_unread = not bodies or (pieces and not any(is_known for _, is_known, _ in pieces))
+    return None if is_unread else pieces
 
 
-def pieces_of(content: Any) -> list[tuple[str, bool]]:
+def pieces_of(content: Any) -> list[Piece]:
     """Return the texts of a content, each with True; of a part that cannot be read its type, with False."""
     if isinstance(content, list):
         return [piece for part in content for piece in pieces_of(part)]
     if not isinstance(content, dict):
-        return [(text_of_value(content), True)]
+        return [(text_of_value(content), True, "")]
     kind = content.get("type")
     if isinstance(kind, str) and kind.startswith("tool_"):
         inputs = ", ".join(
             f"{name}={json.dumps(it, ensure_ascii=False)}" for name, it in content.get("input", {}).items()
         )
-        return [(f"calls {content.get('name', 'a tool')}({inputs})", True)]
+        return [(f"calls {content.get('name', 'a tool')}({inputs})", True, "assistant")]
     if kind == "image":
-        return [(f"[image: {content['url']}]" if content.get("url") else "[image]", True)]
-    given = [content[name] for name in ("text", "parts", "content") if content.get(name) is not None]
-    return pieces_of(given[0]) if given else [(f"[{kind or 'part'}]", False)]
+        return [(f"[image: {content['url']}]" if content.get("url") else "[image]", True, "")]
+    named = [content[name] for name in ("text", "parts", "content") if name in content]
+    given = [it for it in named if it is not None]
+    is_blank = len(named) + ("type" in content) == len(content) and (named or not content)
+    nothing: list[Piece] = [] if is_blank else [(f"[{kind or 'part'}]", False, "")]
+    return pieces_of(given[0]) if given else nothing
 
 
 def mute_messages(text: str) -> tuple[list[int], int]:
     """Return the numbers of the messages that cannot be read, and the count of all messages."""
-    messages = messages_in(text) or []
-    return [n for n, it in enumerate(messages) if read_text(it) is None], len(messages)
+    messages = messages_in(text, list) or []
+    return [n for n, it in enumerate(messages) if read_pieces(it) is None], len(messages)
 
 
 def places(numbers: list[int]) -> str:
@@ -181,10 +215,13 @@ def only_json(text: str) -> Any:
     return value if end == len(bare) else None
 
 
-def message_line(number: int, message: dict[str, Any], body: str) -> str:
+def role_of(message: dict[str, Any]) -> str:
     names = (message.get("role"), message.get("speaker"), message.get("type"))
     written = next((it.strip() for it in names if isinstance(it, str) and it.strip()), "user")
-    role = {"model": "assistant", "human": "user", "ai": "assistant"}.get(written, written)
+    return {"model": "assistant", "human": "user", "ai": "assistant"}.get(written, written)
+
+
+def message_line(number: int, message: dict[str, Any], role: str, body: str) -> str:
     time = moment_of(message.get("created_at"))
     return " ".join([f"[{number}]", *([time] if time else []), f"[{role}]: "]) + body
 

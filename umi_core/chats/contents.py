@@ -4,14 +4,18 @@
     {"type": "tool_use", "name": "weather", "input": {"city": "Oslo"}}        calls weather(city="Oslo")
     {"type": "tool_result", "tool_use_id": "t1", "content": "18 degrees"}     weather: 18 degrees
     {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}  [image: https://example.org/a.png]
+    {"type": "document", "title": "Tea", "source": {...}}                     [file: Tea], and Tea: its text
 
 Law 1. Total: any JSON value has pieces. Law 2. No part vanishes: one of an unknown form is a piece with its
-type, and one that the program itself hides is a piece without text.
+type, and one that the program itself hides is a piece without text. Law 3. What a tool, a file or a model
+wrote has a role of its own, so that it is no statement of the person in whose message it stands.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
+
+from msgspec import structs
 
 from umi_core.data import Data
 from umi_core.json_text import Json, whole_json, write_json
@@ -23,18 +27,35 @@ HIDDEN_KINDS: Final = frozenset(
     "think thinking redacted_thinking reasoning reasoning_text reasoning_recap thoughts thought step_start "
     "user_editable_context model_editable_context".split()
 )
+KIND_KEYS: Final = ("type", "content_type", "part_kind", "block_type")
+KIND_ROLES: Final[Mapping[str, str]] = {
+    "system_prompt": "system", "retry_prompt": "tool", "execution_output": "tool", "system_error": "tool",
+    "tether_browsing_display": "tool",
+}  # fmt: skip
+"""Roles of parts that no person says."""
+FILE_WORDS: Final = frozenset(("file", "document", "attachment"))  # in the type of a part that is a file
+DOCUMENT_KINDS: Final = frozenset(
+    "search_result search_results citation citable quote blockquote context retrieval reference webpage "
+    "text_plain tether_quote".split()
+)
 MEDIA: Final = ("image", "audio", "video", "file", "document", "attachment")
-TEXT_KEYS: Final = ("text", "parts", "content", "value", "refusal", "transcript", "result", "summary", "logs")
+TEXT_KEYS: Final = (
+    "text", "parts", "content", "value", "refusal", "transcript", "result", "summary", "logs",
+    "page_content",
+)  # fmt: skip
 NAME_KEYS: Final = ("name", "toolName", "tool_name")
-ID_KEYS: Final = ("id", "call_id", "tool_call_id", "tool_use_id", "toolCallId")
-INPUT_KEYS: Final = ("arguments", "args", "input", "parameters", "action", "code")
-OUTPUT_KEYS: Final = ("content", "output", "result", "response", "outputs", "text")
+ID_KEYS: Final = ("id", "call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId")
+INPUT_KEYS: Final = ("arguments", "args", "input", "parameters", "action", "code", "queries")
+OUTPUT_KEYS: Final = ("content", "output", "result", "response", "outputs", "results", "text")
 FILE_KEYS: Final = (
     "file_name", "filename", "name", "title", "alt_text", "caption", "url", "uri", "fileUri", "file_uri",
     "file_id", "asset_pointer", "path",
 )  # fmt: skip
-CALLS: Final = ("functionCall", "function_call", "toolInvocation", "tool_call", "toolCall")
-RESULTS: Final = ("functionResponse", "function_response", "toolResult")
+FILE_TEXTS: Final = ("extracted_content", "content", "text", "snippet", "page_content")
+CALLS: Final = ("functionCall", "function_call", "toolInvocation", "tool_call", "toolCall", "toolUse")
+RESULTS: Final = (
+    "functionResponse", "function_response", "toolResult", "tool_call_result", "toolCallResult",
+)  # fmt: skip
 MIME_KEYS: Final = ("mimeType", "mime_type", "media_type", "mediaType")
 NO_OUTPUT: Final = "(no output)"
 DATA: Final = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=_-]{512,}+", re.ASCII)
@@ -45,6 +66,7 @@ class ContentPiece(Data):
 
     text: str
     kind: Kind = "text"
+    role: str = ""  # of what no person says; empty for what the writer of the message says
 
 
 def read_content(value: Json, names: Mapping[str, str]) -> Iterator[ContentPiece]:
@@ -64,7 +86,10 @@ def read_content(value: Json, names: Mapping[str, str]) -> Iterator[ContentPiece
 
 def is_styled(parts: list[Json]) -> bool:
     """Check whether parts are one text, of which some words are bold or links: Telegram writes so."""
-    texts = [plain_text(it) and isinstance(it, dict) and kind_of(it) for it in parts]
+    texts = [
+        isinstance(it, dict) and plain_text(it) and not is_document(it, kind_of(it)) and kind_of(it)
+        for it in parts
+    ]
     is_mixed = any(isinstance(it, str) for it in parts) and any(texts)
     return is_mixed and all(isinstance(it, str) or kind for it, kind in zip(parts, texts, strict=True))
 
@@ -82,13 +107,16 @@ def read_part(part: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPie
     elif call is not None:
         yield from read_call(call, names)
     elif result is not None or is_result(kind):
-        yield ContentPiece(read_result(result or part, names))
+        yield ContentPiece(read_result(result or part, names), role="tool")
     elif is_call(kind):
         yield from read_call(part, names)
     elif (code := find_object(part, ("executableCode", "executable_code"))) is not None:
-        yield ContentPiece(f"runs {find_text(code, ('language',)).lower()}: {find_text(code, ('code',))}")
+        shown = f"runs {find_text(code, ('language',)).lower()}: {find_text(code, ('code',))}"
+        yield ContentPiece(shown, role="assistant")
     elif (ran := find_object(part, ("codeExecutionResult", "code_execution_result"))) is not None:
-        yield ContentPiece(f"result: {find_text(ran, ('output',)) or NO_OUTPUT}")
+        yield ContentPiece(f"result: {find_text(ran, ('output',)) or NO_OUTPUT}", role="tool")
+    elif (inner := find_object(part, ("document",))) is not None:
+        yield from read_part({**inner, "type": "document"}, names)
     else:
         yield from read_text(part, kind, names)
 
@@ -96,27 +124,58 @@ def read_part(part: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPie
 def read_text(part: JsonObject, kind: str, names: Mapping[str, str]) -> Iterator[ContentPiece]:
     """Yield what a part says or shows; its type if nothing of it can be read."""
     marker = mark_media(part, kind, names)
-    source = find_object(part, ("source",)) or {}
     if marker:
         yield ContentPiece(marker)
-    if kind_of(source) == "text":
-        yield ContentPiece(find_text(source, ("data",)))
-    for key in TEXT_KEYS:
-        found = [it for it in read_content(part.get(key), names) if it.text.strip() or it.kind == "hidden"]
-        if found:
-            yield from found
-            return
-    if not marker and not any(is_blank(part[key]) for key in TEXT_KEYS if key in part):
+    texts = list(list_texts(part, names))
+    if texts and is_document(part, kind):
+        name = name_file(part, names) or ("file" if marker else kind or "document")
+        texts[0] = structs.replace(texts[0], text=f"{name}: {texts[0].text}")
+        texts = [structs.replace(it, role=it.role or "tool") for it in texts]
+    role = KIND_ROLES.get(kind, "")
+    yield from (structs.replace(it, role=it.role or role) for it in texts)
+    if not marker and not texts and not says_nothing(part):
         yield ContentPiece(f"[{kind or 'part'}]", "unknown")
 
 
+def list_texts(part: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:
+    """Yield the pieces of the first text of a part that is not blank, behind those of its source."""
+    source = find_object(part, ("source",)) or {}
+    if kind_of(source) == "text":
+        yield from read_content(find_text(source, ("data",)) or None, names)
+    for holder in (source, part):
+        listed = ([*read_content(holder.get(key), names)] for key in TEXT_KEYS)
+        said = ([it for it in found if it.text.strip() or it.kind == "hidden"] for found in listed)
+        yield from next(filter(None, said), [])
+
+
+def is_document(part: JsonObject, kind: str) -> bool:
+    """Check whether the text of a part is that of a file, a page or a quotation, by whomever it is."""
+    is_file = not FILE_WORDS.isdisjoint(kind.split("_"))
+    return is_file or kind in DOCUMENT_KINDS or "page_content" in part
+
+
+def says_nothing(part: JsonObject) -> bool:
+    """Check whether a text of a part is there and blank; null is only if there is nothing else in the part.
+
+    {"type": "text", "parts": [""]} says nothing, {"type": "odd", "text": null, "words": "Hi"} may.
+    """
+    texts = [part[key] for key in TEXT_KEYS if key in part]
+    rest = (it for name, it in part.items() if name not in KIND_KEYS)
+    is_bare = all(map(is_blank, rest)) and bool(texts or not part)
+    return is_bare or any(it is not None and is_blank(it) for it in texts)
+
+
 def is_blank(value: Json) -> bool:
-    return value == [] or (isinstance(value, str) and not value.strip())
+    if isinstance(value, dict):
+        return says_nothing(value)
+    if isinstance(value, list):
+        return all(map(is_blank, value))
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def kind_of(part: Mapping[str, Json]) -> str:
     """Return the type of a part in one spelling: `tool-call` is `tool_call`."""
-    return find_text(part, ("type", "content_type", "part_kind", "block_type")).replace("-", "_").lower()
+    return find_text(part, KIND_KEYS).replace("-", "_").lower()
 
 
 def find_text(value: Mapping[str, Json], keys: tuple[str, ...]) -> str:
@@ -136,7 +195,7 @@ def is_call(kind: str) -> bool:
 
 
 def is_result(kind: str) -> bool:
-    return kind.endswith(("tool_result", "_call_output", "tool_response"))
+    return kind.endswith(("tool_result", "_call_output", "tool_response", "tool_return"))
 
 
 def read_call(call: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:
@@ -146,9 +205,9 @@ def read_call(call: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPie
     own = kind.removesuffix("_call") if kind not in ("function_call", "tool_call") else ""
     name = find_text(function, NAME_KEYS) or own.removeprefix("tool_") or "a tool"
     inputs = next((function[key] for key in INPUT_KEYS if function.get(key) is not None), None)
-    yield ContentPiece(f"calls {name}({show_inputs(inputs)})")
-    if any(call.get(key) for key in ("output", "result", "outputs")):
-        yield ContentPiece(read_result({**call, "name": name}, names))
+    yield ContentPiece(f"calls {name}({show_inputs(inputs)})", role="assistant")
+    if any(call.get(key) for key in ("output", "result", "outputs", "results")):
+        yield ContentPiece(read_result({**call, "name": name}, names), role="tool")
 
 
 def show_inputs(inputs: Json) -> str:
@@ -246,5 +305,13 @@ def read_attachment(value: Json, names: Mapping[str, str]) -> Iterator[ContentPi
     name = name_file(value, names)
     kind = find_text(value, ("type", *MIME_KEYS, "file_type", "content_type"))
     medium = "image" if "image" in kind else "attachment"
-    text = find_text(value, ("extracted_content", "content"))
-    yield ContentPiece(f"[{medium}: {name}]" + f" {text}" * bool(text) if name or text else f"[{medium}]")
+    yield ContentPiece(f"[{medium}: {name}]" if name else f"[{medium}]")
+    text = drop_data(find_file_text(value))
+    if text:
+        yield ContentPiece(f"{name or medium}: {text}", role="tool")
+
+
+def find_file_text(file: JsonObject) -> str:
+    """Return the text of an attached file, which may stand deeper; empty if it is not there."""
+    inner = find_object(file, ("file", "data"))
+    return find_text(file, FILE_TEXTS) or ("" if inner is None else find_file_text(inner))

@@ -10,9 +10,9 @@ from typing import Final
 
 from msgspec import structs
 
-from umi_core.chats.contents import JsonObject, find_object, find_text, kind_of
+from umi_core.chats.contents import JsonObject, find_object, find_text, is_call, is_result, kind_of
 from umi_core.chats.messages import CONTENT_KEYS, ROLE_KEYS, find_time, is_role, role_kind, unwrap
-from umi_core.chats.moments import read_moment
+from umi_core.chats.moments import is_descending, read_moment
 from umi_core.data import Data
 from umi_core.json_text import Json
 from umi_core.text import resolve_references
@@ -48,15 +48,13 @@ class RawChat(Data):
 
 def list_chat(value: JsonObject, messages: list[Json], lead: Json = None) -> RawChat:
     """Return messages in a list as a conversation; `lead`: instructions that stand beside it."""
-    times = [read_moment(find_time(it))[1] or 0 for it in messages if isinstance(it, dict)]
-    is_page = find_text(value, ("object",)) == "list"
-    is_facebook = all(isinstance(it, dict) and "sender_name" in it for it in messages)
-    if (is_page or is_facebook) and times and times[0] > times[-1]:
-        messages = messages[::-1]  # the newest first: Facebook, and pages of OpenAI's threads
-    flat = list(flatten_replies(messages))
+    # Facebook, pages of OpenAI's threads and many databases have the newest message first.
+    is_reversed = is_descending([read_moment(find_time(unwrap(it) or {}))[1] for it in messages])
+    flat = list(flatten_replies(messages[::-1] if is_reversed else messages))
     ordered, other_count = follow_branch(flat, find_text(value, LEAVES))
     other_count += count_replies(messages) - len(flat)
-    items = tuple(enumerate(ordered, 1))
+    places = range(len(ordered), 0, -1) if is_reversed else range(1, len(ordered) + 1)  # in the file
+    items = tuple(zip(places, ordered, strict=True))
     system: Json = {"role": "system", "content": lead}
     lead_items = ((0, system),) if lead else ()
     key, title = find_text(value, KEYS), find_text(value, TITLES)
@@ -144,11 +142,10 @@ def read_pairs(value: JsonObject) -> list[RawChat] | None:
         if isinstance(pair, list) and len(pair) == 2:
             before += [{"role": "user", "content": pair[0]}, {"role": "assistant", "content": pair[1]}]
     lead = value.get("system", value.get("system_prompt"))
-    turns: list[Json] = [
-        {"role": "user", "content": "\n".join(filter(None, (asked, more)))},
-        {"role": "assistant", "content": answer},
-    ]
-    return [list_chat(value, [*before, *turns], lead)]
+    # The input of an instruction is the text that it is about, by whomever it is.
+    inputs: list[Json] = [{"role": "tool", "content": more}] * bool(more)
+    question: Json = {"role": "user", "content": asked}
+    return [list_chat(value, [*before, question, *inputs, {"role": "assistant", "content": answer}], lead)]
 
 
 HTML: Final = re.compile(r"<[^<>]*>")
@@ -251,7 +248,8 @@ def read_openai(value: JsonObject) -> list[RawChat] | None:
 
 def read_list(value: JsonObject) -> Named | None:
     """Read an object with a list of messages, or of conversations, under one of the usual names."""
-    if is_message(value):
+    kind = kind_of(value)
+    if is_message(value) or is_call(kind) or is_result(kind) or is_role(find_text(value, ("role",))):
         return None
     messages = next((it for key in LISTS if isinstance(it := value.get(key), list)), None)
     if messages is None:
@@ -306,7 +304,7 @@ def read_chats(value: Json) -> Named | None:
             chat for it, part in parts for chat in (it[1] if it else [RawChat("", "", ((1, part),))])
         ]
     if value and all(map(is_talk, value)):
-        return "", [RawChat("", "", tuple(enumerate(it, 1))) for it in value if isinstance(it, list)]
+        return "", [list_chat({}, it) for it in value if isinstance(it, list)]
     return None
 
 

@@ -8,10 +8,12 @@
 
 Law 1. Total: any JSON value is a message, a message that is left out, or one that cannot be read.
 Law 2. A message that says something is read; one whose text stands where nothing is known of is not left out.
+Law 3. What tools and files have in a message of a person is a message of role tool beside it, in its place.
 """
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Final
 
 from msgspec import structs
@@ -19,12 +21,12 @@ from msgspec import structs
 from umi_core.chats.contents import (
     CALLS,
     NAME_KEYS,
-    RESULTS,
     ContentPiece,
     JsonObject,
     find_object,
     find_text,
     is_call,
+    is_document,
     is_result,
     kind_of,
     name_called,
@@ -33,6 +35,7 @@ from umi_core.chats.contents import (
     read_content,
 )
 from umi_core.chats.moments import read_moment
+from umi_core.chats.placeholders import drop_placeholders
 from umi_core.chats.values import EMPTY, HIDDEN, ChatMessage, UnreadMessage
 from umi_core.json_text import Json, JsonNumber, whole, whole_json, write_json
 from umi_core.language.reasoning import strip_reasoning
@@ -47,6 +50,12 @@ ROLES: Final[Mapping[str, str]] = {
     "tool": "tool", "function": "tool", "observation": "tool", "function_response": "tool",
 }  # fmt: skip
 """What programs call the parts of a conversation; any other name is that of a person."""
+MACHINES: Final = ("assistant", "system", "tool")
+FOUND_ROLES: Final = frozenset(
+    "context document documents environment ipython retrieval search_result search_results tool_response "
+    "tool_result tool_results".split()
+)
+"""What programs call a message with what they have found: role tool. In a text these are ordinary words."""
 ROLE_KEYS: Final = (
     "role", "speaker", "sender", "sender_name", "from", "author", "user", "username",
 )  # fmt: skip
@@ -61,7 +70,7 @@ CONTENT_KEYS: Final = (
     "utterance", "memory",
 )  # fmt: skip
 CALL_KEYS: Final = ("tool_calls", "toolCalls", "toolInvocations")
-FILE_LISTS: Final = ("attachments", "files", "experimental_attachments")
+FILE_LISTS: Final = ("attachments", "files", "experimental_attachments", "documents")
 BRACKETS: Final = {ord("["): "(", ord("]"): ")"}
 NAME_BYTES_MAX: Final = 100
 NO_TEXT: Final = "neither text nor parts"
@@ -70,8 +79,11 @@ NO_OBJECT: Final = "no JSON object"
 
 def read_message(
     value: Json, number: int, names: Mapping[str, str], default: Json = None
-) -> ChatMessage | UnreadMessage | str:
-    """Return a message, or a word of LEFT_OUT; `default`: the time of one that has none of its own."""
+) -> tuple[ChatMessage, ...] | UnreadMessage | str:
+    """Return a message, or a word of LEFT_OUT; `default`: the time of one that has none of its own.
+
+    A message of a person with results of tools or texts of files is several, each with its role.
+    """
     message = unwrap(value)
     if message is None:
         return UnreadMessage(number, NO_OBJECT)
@@ -80,19 +92,54 @@ def read_message(
     pieces = [it for it in list_pieces(message, names) if it.text.strip() or it.kind == "hidden"]
     if not any(it.kind == "text" for it in pieces):
         return find_omission(message, pieces) or UnreadMessage(number, reason_unread(pieces))
-    role = clean_name(mend_bytes(role_of(message), message))
-    text = whole(mend_bytes("\n".join(it.text for it in pieces if it.text), message))
-    text = clean_answer(text) if role == "assistant" else text
-    if not text:
+    texts = [*divide_pieces(message, pieces)]
+    if not texts:
         return HIDDEN
+    if all(role not in MACHINES and not drop_placeholders(text) for role, text in texts):
+        return EMPTY
     own = find_time(message)
     used = own if any(read_moment(own)) else default
     moment = read_moment(used)
     unread = next((it for it in (own, used) if not is_no_time(it) and read_moment(it)[1] is None), None)
-    return ChatMessage(
-        number, role, text, clean_name(moment[0]), moment[1],
-        "" if unread is None else write_json(unread)[:TIME_CHARS_MAX],
-    )  # fmt: skip
+    shown = "" if unread is None else write_json(unread)[:TIME_CHARS_MAX]
+    time = clean_name(moment[0])
+    return tuple(ChatMessage(number, role, text, time, moment[1], shown) for role, text in texts)
+
+
+TAG: Final = re.compile(
+    r"<(?P<end>/?)(?P<name>(?:tool|function)_(?:response|result|results|output)|search_results?|documents?|context|"
+    r"document_contents?|file_contents?|environment_details|system-reminder)\b[^<>]{0,200}>"
+)
+"""What programs put around a document or a result that they write into the text of a person."""
+
+
+def divide_tagged(piece: ContentPiece) -> Iterator[ContentPiece]:
+    """Yield a text of a person in parts: what stands between the tags of a document is of the tool."""
+    text, begin, opened = piece.text, 0, None
+    tags = list(TAG.finditer(text))
+    last = {it["name"]: it.start() for it in tags if it["end"]}
+    for tag in tags:
+        if opened is None and not tag["end"] and last.get(tag["name"], 0) > tag.start():
+            opened = tag
+        elif opened is not None and tag["end"] and tag["name"] == opened["name"]:
+            yield structs.replace(piece, text=text[begin : opened.start()].strip())
+            inside = TAG.sub("", text[opened.end() : tag.start()])
+            yield ContentPiece(inside.strip(), role="tool")
+            begin, opened = tag.end(), None
+    yield structs.replace(piece, text=text[begin:].strip()) if begin else piece
+
+
+def divide_pieces(message: JsonObject, pieces: list[ContentPiece]) -> Iterator[tuple[str, str]]:
+    """Yield roles and texts of a message: several of one of a person, where a role of a piece differs."""
+    own = clean_name(mend_bytes(role_of(message), message))
+    is_person = own not in MACHINES
+    shown = [part for it in pieces for part in (divide_tagged(it) if is_person and not it.role else (it,))]
+    shown = [it for it in shown if it.text]
+    for role, group in groupby(shown, lambda it: it.role if is_person and it.role else own):
+        text = whole(mend_bytes("\n".join(it.text for it in group), message))
+        text = clean_answer(text) if role == "assistant" else text
+        if text:
+            yield role, text
 
 
 def mend_bytes(text: str, message: JsonObject) -> str:
@@ -230,13 +277,20 @@ def role_of(message: JsonObject) -> str:
     ]
     source = find_text(message, ("source",))
     kind = source if is_role(source) else next(filter(None, parts), kind)
-    own = kind if is_role(kind) else "tool" if is_result(kind) else "assistant" if is_call(kind) else "user"
+    own = kind if is_role(kind) else role_of_item(message, kind)
     role = plain_role(name or own)
     if isinstance(message.get("isCreatedByUser"), bool):
         role = "user" if message["isCreatedByUser"] else "assistant"
-    if role == "user" and all(is_result(it) for it in part_kinds(message)) and any(part_kinds(message)):
-        return "tool"  # results stand in a message of the user
+    if role.lower() in FOUND_ROLES:
+        return "tool"
     return find_text(message, ("name",)) or role if role == "user" else role
+
+
+def role_of_item(item: JsonObject, kind: str) -> str:
+    """Return the role of a message that has none, by its type: `file_search_call` is a call."""
+    if is_call(kind) and not is_result(kind):
+        return "assistant"
+    return "tool" if is_result(kind) or is_document(item, kind) else "user"
 
 
 PART_ROLES: Final[Mapping[str, str]] = {
@@ -246,11 +300,10 @@ PART_ROLES: Final[Mapping[str, str]] = {
 
 
 def part_kinds(message: JsonObject) -> list[str]:
-    """Return the types of the parts of a message; Gemini's results have none of their own."""
+    """Return the types of the parts of a message."""
     parts = message.get("content", message.get("parts", message.get("fragments")))
     listed = parts if isinstance(parts, list) else []
-    objects = [it for it in listed if isinstance(it, dict)]
-    return ["tool_result" if find_object(it, RESULTS) is not None else kind_of(it) for it in objects]
+    return [kind_of(it) for it in listed if isinstance(it, dict)]
 
 
 # What it says.
@@ -270,11 +323,11 @@ def list_pieces(message: JsonObject, names: Mapping[str, str]) -> Iterator[Conte
     yield from pieces
     yield from (it for it in read_calls(message, names) if it not in pieces)
     metadata = find_object(message, ("metadata",)) or {}
-    for key in FILE_LISTS:
-        for files in (message.get(key), metadata.get(key)):
-            for file in files if isinstance(files, list) else ():
-                shown = list(read_attachment(file, names))
-                yield from (it for it in shown if not any(it.text in other.text for other in pieces))
+    lists = (holder.get(key) for key in FILE_LISTS for holder in (message, metadata))
+    files = [file for it in lists if isinstance(it, list) for file in it]
+    shown = [piece for file in files for piece in read_attachment(file, names)]
+    new = [it for it in shown if not any(it.text in other.text for other in pieces)]
+    yield from sorted(new, key=lambda it: bool(it.role))  # the names of all files before their texts
     if "blip_caption" in message or "img_url" in message:
         caption = find_text(message, ("blip_caption", "query"))
         yield ContentPiece(f"[image: {caption}]" if caption else "[image]")
@@ -284,7 +337,7 @@ def read_own(message: JsonObject, names: Mapping[str, str]) -> Iterator[ContentP
     """Yield the pieces of the first content that has any; a call, a result or a thought is one itself."""
     kind = kind_of(message)
     is_item = is_call(kind) or is_result(kind) or kind == "reasoning"
-    if is_item and not find_text(message, ROLE_KEYS[:-2]):
+    if is_result(kind) or (is_item and not find_text(message, ROLE_KEYS[:-2])):
         yield from read_content(message, names)
         return
     for key in CONTENT_KEYS:

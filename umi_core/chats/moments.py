@@ -5,9 +5,9 @@ Law 3. Better no date than a wrong one: `10/03/2024` is in March or in October, 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Final
 
 from umi_core.json_text import Json, JsonNumber
@@ -96,6 +96,16 @@ def read_moment(value: Json) -> tuple[str, int | None]:
     found = MS_OF_NET.fullmatch(text)
     at_ms = count_ms(found[1] if found else text)
     return (text, date_ms(text)) if at_ms is None else (minute_of(at_ms), at_ms)
+
+
+def is_descending(times: Sequence[int | None]) -> bool:
+    """Check whether times are those of a list with the newest first: each is known, and none is later than
+    the one before it.
+    """
+    known = [it for it in times if it is not None]
+    if not known or len(known) < len(times) or known[0] == known[-1]:
+        return False
+    return all(one >= next_one for one, next_one in pairwise(known))
 
 
 def count_ms(text: str) -> int | None:

@@ -12,8 +12,18 @@ from typing import Final
 from umi_core.chats.contents import gather_names
 from umi_core.chats.formats import RawChat, find_chats
 from umi_core.chats.messages import CONTENT_KEYS, ROLE_KEYS, ROLES, is_role, plain_role, read_message
-from umi_core.chats.moments import find_order, order_day, read_moment
-from umi_core.chats.values import LEFT_OUT, NOTICE, OTHER_BRANCH, Chat, ChatFile, ChatMessage, UnreadMessage
+from umi_core.chats.moments import find_order, is_descending, order_day, read_moment
+from umi_core.chats.placeholders import drop_placeholders
+from umi_core.chats.values import (
+    EMPTY,
+    LEFT_OUT,
+    NOTICE,
+    OTHER_BRANCH,
+    Chat,
+    ChatFile,
+    ChatMessage,
+    UnreadMessage,
+)
 from umi_core.json_text import Json, decode_value, whole, whole_json, write_json
 from umi_core.loose_json import loose_at
 
@@ -44,9 +54,9 @@ def read_chat_file(text: str) -> ChatFile | None:
         found = read_value(read(bare))
         if found is not None and any(chat.messages for chat in found.chats):
             return found
-    turns, notice_count = read_turns(bare)
-    left_out = ((NOTICE, notice_count),) if notice_count else ()
-    return ChatFile("text", (Chat("", "", tuple(turns), (), left_out),)) if len(turns) > 1 else None
+    turns, counts = read_turns(bare)
+    is_talk = len(turns) + counts[EMPTY] > 1
+    return ChatFile("text", (Chat("", "", tuple(turns), (), list_counts(counts)),)) if is_talk else None
 
 
 def read_value(value: Json) -> ChatFile | None:
@@ -115,23 +125,29 @@ def read_chat(raw: RawChat) -> Chat:
     return Chat(
         whole(raw.key),
         whole(raw.title),
-        tuple(it for it in results if isinstance(it, ChatMessage)),
-        tuple(it for it in results if isinstance(it, UnreadMessage)),
-        tuple((word, counts[word]) for word in LEFT_OUT if counts[word]),
+        tuple(message for it in results if isinstance(it, tuple) for message in it),
+        tuple(sorted((it for it in results if isinstance(it, UnreadMessage)), key=lambda it: it.number)),
+        list_counts(counts),
     )
+
+
+def list_counts(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
+    """Return how many messages are left out, by the words of LEFT_OUT."""
+    return tuple((word, counts[word]) for word in LEFT_OUT if counts[word])
 
 
 # Lines `Name: text`.
 
 
-def read_turns(text: str) -> tuple[list[ChatMessage], int]:
+def read_turns(text: str) -> tuple[list[ChatMessage], Counter[str]]:
     """Return the turns of a text that begins with one: `Ann: Hi`, `[1/2/24, 10:11] Ann: Hi`.
 
     A line of another form continues the turn before it. Among turns with dates, a line with a date and
-    without a name is a notice of the program; the second value is how many there are.
+    without a name is a notice of the program; the second value counts what is left out. Turns with the newest
+    first are turned round.
     """
     turns: list[tuple[re.Match[str], list[str]]] = []
-    notice_count = 0
+    counts = Counter[str]()
     for line in text.translate(MARKS).split("\n"):
         found = TURN.match(line)
         heading = HEADING.fullmatch(line)
@@ -140,16 +156,18 @@ def read_turns(text: str) -> tuple[list[ChatMessage], int]:
         elif found and is_speaker(found):
             turns.append((found, [found["text"]]))
         elif DATED.match(line) and (not turns or turns[-1][0].groupdict().get("time")):
-            notice_count += 1
+            counts[NOTICE] += 1
         elif turns:
             turns[-1][1].append(line)
         elif line.strip() and not line.startswith("# "):  # a title
-            return [], 0
+            return [], Counter()
     if {speaker_of(found).lower() for found, _ in turns} <= HEADERS:
-        return [], 0
+        return [], Counter()
     order = find_order(found.groupdict().get("time") or "" for found, _ in turns)
-    messages = [read_turn(number, found, lines, order) for number, (found, lines) in enumerate(turns, 1)]
-    return messages, notice_count
+    read = [read_turn(number, found, lines, order) for number, (found, lines) in enumerate(turns, 1)]
+    messages = [it for it in read if it.text]
+    counts[EMPTY] += len(read) - len(messages)
+    return messages[::-1] if is_descending([it.at_ms for it in read]) else messages, counts
 
 
 def read_turn(number: int, found: re.Match[str], lines: list[str], order: str) -> ChatMessage:
@@ -157,7 +175,8 @@ def read_turn(number: int, found: re.Match[str], lines: list[str], order: str) -
     time = " ".join((found.groupdict().get("time") or "").split())
     at_ms = read_moment(order_day(time, order))[1]
     unread = write_json(time) if time and at_ms is None else ""
-    return ChatMessage(number, plain_role(speaker_of(found)), "\n".join(lines).strip(), time, at_ms, unread)
+    text = drop_placeholders("\n".join(lines)).strip()
+    return ChatMessage(number, plain_role(speaker_of(found)), text, time, at_ms, unread)
 
 
 def speaker_of(found: re.Match[str]) -> str:

@@ -4,7 +4,7 @@ from typing import Final
 
 from umi_core.data import Data
 
-EMPTY: Final = "empty"  # a message that says nothing
+EMPTY: Final = "empty"  # a message that says nothing, or only that something is missing
 HIDDEN: Final = "hidden"  # instructions and thoughts that the program never showed
 OTHER_BRANCH: Final = "in another branch"  # an answer that was made anew, or a message that was edited
 NOTICE: Final = "notice"  # "Bob left": a line with a date and without a name, among lines with both
@@ -12,7 +12,9 @@ LEFT_OUT: Final = (EMPTY, HIDDEN, OTHER_BRANCH, NOTICE)
 
 
 class ChatMessage(Data):
-    """A message that can be read; `time` is shown as it is, and `at_ms` is None if there is none to read.
+    """A message that can be read, or what of it one role says: a result beside a text has the same number.
+
+    `time` is shown as it is, and `at_ms` is None if there is none to read.
 
     `unread_time`: a time that is there and cannot be read, as JSON.
     """
@@ -42,8 +44,12 @@ class Chat(Data):
     left_out: tuple[tuple[str, int], ...] = ()  # how many messages, by the words of LEFT_OUT
 
     @property
+    def read_count(self) -> int:
+        return len({it.number for it in self.messages})
+
+    @property
     def message_count(self) -> int:
-        return len(self.messages) + len(self.unread) + sum(count for _, count in self.left_out)
+        return self.read_count + len(self.unread) + sum(count for _, count in self.left_out)
 
 
 class ChatFile(Data):

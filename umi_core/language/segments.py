@@ -21,9 +21,8 @@ from umi_core.language.replies import (
     find_objects,
     list_under,
 )
-from umi_core.language.sentences import find_ends, sentences
-from umi_core.limits import SEGMENT_BYTES_MAX, SEGMENT_SENTENCE_COUNT_MAX
-from umi_core.text import cut, size
+from umi_core.language.sentences import divide_line, fits, sentences
+from umi_core.text import size
 
 ENDS: Final = ("start", "end")
 Mend = Literal["salvaged", "bad_element", "inverted", "outside", "covered", "overlap", "gap"]
@@ -154,29 +153,7 @@ def short_parts(lines: list[str], span: Span) -> Iterator[Segment]:
     yield from parts_of_lines(lines, first, span[1])
 
 
-def fits(size_bytes: int, sentence_count: int) -> bool:
-    return size_bytes <= SEGMENT_BYTES_MAX and sentence_count <= SEGMENT_SENTENCE_COUNT_MAX
-
-
 def parts_of_lines(lines: list[str], first: int, last: int) -> Iterator[Segment]:
     """Yield lines that fit together as one segment, and a single line as as many as it takes."""
     texts = divide_line(lines[first]) if first == last else ["\n".join(lines[first : last + 1])]
     yield from (Segment(first, last, text) for text in texts)
-
-
-def divide_line(line: str) -> Iterator[str]:
-    """Yield as many sentences as fit, again and again; a sentence that does not fit alone is cut."""
-    run, used_bytes, used_count, at = "", 0, 0, 0
-    for end in (*(end for _, end in find_ends(line)), len(line)):
-        sentence, at = line[at:end], end
-        size_bytes, count = size(sentence), int(bool(sentence))
-        if run and not fits(used_bytes + size_bytes, used_count + count):
-            yield run
-            run, used_bytes, used_count = "", 0, 0
-        run, used_bytes, used_count = run + sentence, used_bytes + size_bytes, used_count + count
-        while used_bytes > SEGMENT_BYTES_MAX:
-            head = cut(run, SEGMENT_BYTES_MAX)
-            yield head
-            run, used_bytes = run[len(head) :], used_bytes - size(head)
-            used_count = len(sentences(run))
-    yield run

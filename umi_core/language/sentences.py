@@ -18,6 +18,8 @@ from umi_core.language.tables import (
     SHORT_FORMS,
     STATE_WORDS,
 )
+from umi_core.limits import SEGMENT_BYTES_MAX, SEGMENT_SENTENCE_COUNT_MAX
+from umi_core.text import cut, size
 
 CANDIDATE: Final = re.compile(rf"\n|(?<=[.!?…])[^\S\n]+|(?<=[{FULL_STOPS}])[^\S\n]*")
 OPENING: Final = "([{<\"'“”‘’„«»¿¡*_-"
@@ -74,3 +76,32 @@ def goes_on(words: tuple[str, ...], text: str, at: int) -> bool:
         is_counting = before.lower() in ORDINAL_WORDS and CAPITAL.match(text, at) is not None
         return is_counting or MONTH.match(text, at) is not None
     return False
+
+
+# Parts of a text, which hold so many sentences.
+
+
+def fits(size_bytes: int, sentence_count: int) -> bool:
+    return size_bytes <= SEGMENT_BYTES_MAX and sentence_count <= SEGMENT_SENTENCE_COUNT_MAX
+
+
+def divide_line(line: str, head: str = "") -> Iterator[str]:
+    """Yield as many sentences as fit, again and again; a sentence that does not fit alone is cut.
+
+    `head`: what will stand before each of them, so that there is less room.
+    """
+    bytes_max, head_count = SEGMENT_BYTES_MAX - size(head), len(sentences(head))
+    run, used_bytes, used_count, at = "", 0, 0, 0
+    for end in (*(end for _, end in find_ends(line)), len(line)):
+        sentence, at = line[at:end], end
+        size_bytes, count = size(sentence), int(bool(sentence))
+        if run and not fits(size(head) + used_bytes + size_bytes, head_count + used_count + count):
+            yield run
+            run, used_bytes, used_count = "", 0, 0
+        run, used_bytes, used_count = run + sentence, used_bytes + size_bytes, used_count + count
+        while used_bytes > bytes_max:
+            part = cut(run, bytes_max)
+            yield part
+            run, used_bytes = run[len(part) :], used_bytes - size(part)
+            used_count = len(sentences(run))
+    yield run

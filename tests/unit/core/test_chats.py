@@ -124,7 +124,8 @@ def test_claude_is_read_with_attachments_and_tools() -> None:
     [chat] = found.chats
     assert (found.format, chat.key, chat.title) == ("claude", "u", "Tea")
     assert [(it.role, it.text) for it in chat.messages] == [
-        ("user", "Hi\n[attachment: notes.txt] A nap\n[attachment: a.png]\n[attachment]"),
+        ("user", "Hi\n[attachment: notes.txt]\n[attachment: a.png]\n[attachment]"),
+        ("tool", "notes.txt: A nap"),
         ("assistant", 'calls search(query="tea")\nsearch: Tea (https://x)\nDone'),
         ("user", "older exports"),
     ]
@@ -321,7 +322,8 @@ def test_anthropic_is_read_block_by_block() -> None:
         (1, "assistant", "calls book()"),
         (2, "user", "[image]\nHi"),
         (3, "tool", "book failed: boom"),
-        (4, "user", "[file: Doc]\nAnn naps"),
+        (4, "user", "[file: Doc]"),
+        (4, "tool", "Doc: Ann naps"),
         (5, "tool", "book: (no output)"),
     ]
 
@@ -474,8 +476,8 @@ def test_a_thought_is_left_out_and_a_part_of_an_unknown_form_is_named() -> None:
 )
 def test_a_role_is_one_of_four_or_a_name(message: Any, role: str) -> None:
     found = read_message(message, 1, {})
-    assert isinstance(found, ChatMessage)
-    assert found.role == role
+    assert isinstance(found, tuple)
+    assert [it.role for it in found] == [role]
 
 
 @pytest.mark.parametrize(
@@ -494,7 +496,7 @@ def test_a_role_is_one_of_four_or_a_name(message: Any, role: str) -> None:
     ],
 )
 def test_each_part_is_a_line(part: Any, shown: str) -> None:
-    assert read_texts(say([part]))[0][1] == shown
+    assert read_texts(say([part], role="assistant")) == [("assistant", shown)]
 
 
 # Dates.

@@ -16,7 +16,8 @@ from umi_core.ids import reflection_id, resource_id
 from umi_core.kelpie.requests import DeleteArchival
 from umi_core.language.dates import name_day
 from umi_core.language.descriptions import Description, parse_description
-from umi_core.language.segments import Partition, Span, divide_line, parse_segments, segments_of, windows
+from umi_core.language.segments import Partition, Span, parse_segments, segments_of, windows
+from umi_core.language.sentences import divide_line
 from umi_core.language.summaries import parse_summary
 from umi_core.limits import CAPTION_BYTES_MAX, SEGMENTED_BYTES_MAX, SUMMARY_MEMBER_COUNT_MAX
 from umi_core.messages.effects import Commit
