@@ -256,6 +256,29 @@ def test_only_what_is_no_longer_true_is_ended_in_a_memory(old: str, new: str, is
         assert len(result.ended) == int(is_ended is is_right)
 
 
+# A later statement, and whether it ends what was told of my sister Anna, of my colleague Anna, and of Anna.
+NAMESAKES: Final = (
+    ("Anna moved to Rome.", (False, False, True)),
+    ("My sister Anna moved to Rome.", (True, False, False)),
+    ("Our colleague Anna moved to Rome.", (False, True, False)),
+    ("My aunt Anna moved to Rome.", (False, False, False)),
+)
+
+
+@pytest.mark.parametrize(("later", "ended"), NAMESAKES)
+def test_of_two_persons_of_one_name_a_statement_ends_only_what_is_of_the_same(
+    later: str, ended: tuple[bool, ...]
+) -> None:
+    told = ("My sister Anna lives in Lund.", "My colleague Anna lives in Bergen.", "Anna lives in Malmö.")
+    with open_blocking(":memory:", user="kim", agent="helper") as memory:
+        for text in told[:2]:
+            assert memory.remember(text).value.ended == ()
+        memory.remember(told[2])
+        memory.remember(later)
+        current = [it.content for it in memory.facts("Anna")]
+        assert tuple(text not in current for text in told) == ended
+
+
 @pytest.mark.parametrize(("year", "is_ended"), [("2010", True), ("2011", False), ("", False)])
 def test_only_a_change_of_the_year_in_which_it_is_stated_is_news(year: str, is_ended: bool) -> None:
     before = claims_of("Alice", "Alice lives in Paris.")
