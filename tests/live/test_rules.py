@@ -279,6 +279,13 @@ def test_of_two_persons_of_one_name_a_statement_ends_only_what_is_of_the_same(
         assert tuple(text not in current for text in told) == ended
 
 
+def test_what_persons_say_of_themselves_is_theirs_also_if_they_are_relatives_of_another() -> None:
+    with open_blocking(":memory:", user="Bob", agent="helper") as memory:
+        for text in ("I live in Oslo.", "My brother Bob works at Acme."):
+            assert memory.remember(text).value.ended == ()
+        assert len(memory.remember("Bob moved to Rome.").value.ended) == 1
+
+
 @pytest.mark.parametrize(("year", "is_ended"), [("2010", True), ("2011", False), ("", False)])
 def test_only_a_change_of_the_year_in_which_it_is_stated_is_news(year: str, is_ended: bool) -> None:
     before = claims_of("Alice", "Alice lives in Paris.")
