@@ -54,7 +54,7 @@ OPENING_WORDS: Final = (
     "(?:last|this) (?:week|month|year)"
 )
 SUBJECT: Final = re.compile(
-    rf"(?:(?:{OPENING_WORDS}|no|{CORRECTIONS})[,:;!\u2026]* )*"
+    rf"(?:(?:{OPENING_WORDS}|{CORRECTIONS})[,:;!\u2026]* |no[,:;!\u2026]+ )*"
     r"(?:(?:i|im|ive|we|weve|my|our)(?![\w-])|(?:you can )?call me |"
     r"(?P<bare>(?:(?:just|finally|recently|officially) )+(?:moved|relocated|started|got|quit|turned|left)\b|"
     r"(?:moved|relocated) to\b))",

@@ -103,7 +103,7 @@ WORD_ENDINGS: Final = (
 
 # What announces that a statement corrects another one.
 CORRECTIONS: Final = (
-    "(?:no,? )?(?:sorry|apologies|excuse me|pardon(?: me)?|oops|whoops|correction|edit|typo|wait|hang on|"
+    "(?:no )?(?:sorry|apologies|excuse me|pardon(?: me)?|oops|whoops|correction|edit|typo|wait|hang on|"
     "hold on|scratch that|my (?:mistake|bad|error)|(?:i was|that was|that is|that's) wrong|i misspoke|"
     "i stand corrected|(?:let me|to) correct (?:that|myself))"
 )
@@ -112,7 +112,7 @@ OPENERS: Final = (
     r"(?:(?:well|wow|omg|oh|ah|hey|hi|hello|yes|yeah|no|ok|okay|btw|fyi|by the way|"
     r"guess what|(?:good |great |big |bad |sad |some )?news|p\.?s\.?|(?:quick |small )?update|note|reminder|"
     rf"great|sure|{CORRECTIONS})(?:[,:;!\u2026]+|\.{{2,}}| [-\u2013\u2014]) |"
-    r"(?:no,? )?(?:no wait|i meant?(?: that|[,:])?) |(?:so|and|but|also|actually|anyway|apparently|"
+    r"(?:no wait|(?:no )?i meant?(?: that|[,:])?) |(?:so|and|but|also|actually|anyway|apparently|"
     r"remember(?: that)?|now|yesterday|today|recently|meanwhile|since then|"
     r"(?:last|this) (?:week|month|year)),? |"
     r"[-*\u2022] |\d+[.)] )*"

@@ -134,7 +134,7 @@ def test_names_are_stored_as_they_are_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["lol ", "im ", "now ", "just ", "moved to ", "live in oslo, ", "i", "the ", "🎉"]
+    "part", ["lol ", "im ", "now ", "just ", "moved to ", "live in oslo, ", "i", "the ", "🎉", "no sorry, "]
 )
 def test_no_sentence_takes_long_to_read(part: str) -> None:
     started = time.process_time()

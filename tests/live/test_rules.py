@@ -84,6 +84,7 @@ READ: Final = (
     ("Friday works for me. Dinner moved to Friday. Nobody likes Mondays.", "- / - / -"),
     ("Mom lives in Florida. Everyone loves Alice. Bet Max loves it.", "- / - / -"),
     ("It's raining. Let's meet. That's great.", "- / - / -"),
+    ("Wait times are long. Sorry, Zork works at Globex.", "- / Zork person, Globex organization"),
     ("OMG is it late. TV is boring. Glad I can help.", "- / - / -"),
     ("You are Awesome! Paris is lovely. Jack and Jill went up the hill.", "- / - / -"),
 )  # fmt: skip
