@@ -48,6 +48,7 @@ READ: Final = (
     ("Mi hermano Zork trabaja para Seat.", "Zork person, Seat organization"),
     ("Der Zug ist nach Hamburg gefahren. Sie wohnt in Köln.", "- / -"),
     ("Anna ist gegen Nüsse allergisch. Bob adore le jazz.", "Anna person / Bob person"),
+    ("My name is Ann. Ich bin nach Hamburg gezogen.", "Ann person / Ann person, Hamburg location"),
     ("Das ist gut. Rom ist alt. Zork ist groß.", "- / - / -"),
     ("My name is Ann. Ich heiße Ann und arbeite als Chef.", "Ann person / Ann person / Ann person"),
     ("My name is Ann. Ich war klein, als ich kam, und wohne hier.", "Ann person / Ann person"),
