@@ -85,6 +85,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
             "fact_order",
             "files",
             "phrases",
+            "places",
             "questions",
             "results",
             "services",

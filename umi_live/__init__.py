@@ -48,7 +48,7 @@
     files.py       private files, and addresses of databases
 
 `local.py` reads texts by rules: rules.py, changes.py, phrases.py, casual.py, english.py,
-first_person.py, questions.py, concepts.py and references.py.
+places.py, first_person.py, questions.py, concepts.py and references.py.
 
 Needs the extra `live`: `pip install 'umi-sim[live]'`; on PostgreSQL also `postgres`.
 """

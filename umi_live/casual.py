@@ -21,6 +21,7 @@ from umi_core.language.tables import STOP_WORDS
 from umi_live.english import (
     BEINGS,
     CALENDAR,
+    CORRECTIONS,
     DOUBTFUL_NAMES,
     FILLERS,
     GIVEN_NAMES,
@@ -31,12 +32,11 @@ from umi_live.english import (
     ORDINARY_NAMES,
     ORDINARY_WORDS,
     ORGANIZATIONS,
-    PARTS_OF_NAMES,
-    PLACES,
-    PLACES_WITH_ARTICLE,
+    PARTS_OF_EMPLOYERS,
     PROJECTS,
     WORD_ENDINGS,
 )
+from umi_live.places import PARENTS, PARTS_OF_PLACES, is_place
 
 SENTENCE_COUNT_MAX: Final = 4_096  # sentences of which the spelling is kept
 NAME_WORD_COUNT_MAX: Final = 4
@@ -54,7 +54,8 @@ OPENING_WORDS: Final = (
     "(?:last|this) (?:week|month|year)"
 )
 SUBJECT: Final = re.compile(
-    rf"(?:(?:{OPENING_WORDS}),? )*(?:(?:i|im|ive|we|weve|my|our)(?![\w-])|(?:you can )?call me |"
+    rf"(?:(?:{OPENING_WORDS}|{CORRECTIONS})[,:;!\u2026]* |no[,:;!\u2026]+ )*"
+    r"(?:(?:i|im|ive|we|weve|my|our)(?![\w-])|(?:you can )?call me |"
     r"(?P<bare>(?:(?:just|finally|recently|officially) )+(?:moved|relocated|started|got|quit|turned|left)\b|"
     r"(?:moved|relocated) to\b))",
     re.IGNORECASE,
@@ -176,20 +177,20 @@ def find_name(text: str, at: int, lead: re.Match[str]) -> int | None:
 
 def is_written_small(found: list[str], lead: re.Match[str]) -> bool:
     """Return whether these words are a name, though they have no capital letters."""
+    own = [it for it in found if it not in PARTS_OF_PLACES]
     if lead["place"] or lead["moved"]:
         name = " ".join(found)
-        own = [it for it in found if it not in PARTS_OF_NAMES]
-        if name in PLACES or name in PLACES_WITH_ARTICLE or (own and all(it in PLACES for it in own)):
+        if is_place(name) and name not in ORDINARY:
             return True
         return lead["moved"] is None and bool(own) and not any(map(is_ordinary, own))
     if not (lead["employer"] or lead["person"]):
         return found[0] in GIVEN_NAMES - DOUBTFUL_NAMES and not any(map(is_ordinary, found[1:]))
-    own = [it for it in found if it not in ORGANIZATIONS and it not in PARTS_OF_NAMES]
+    own = [it for it in own if it not in ORGANIZATIONS and it not in PARTS_OF_EMPLOYERS]
     return bool(own) and not any(map(is_ordinary, own))
 
 
 def is_ordinary(word: str) -> bool:
-    if word in GIVEN_NAMES or word in ORDINARY_NAMES or word in PLACES:
+    if word in GIVEN_NAMES or word in ORDINARY_NAMES or (word in PARENTS and word not in ORDINARY):
         return False
     return " " in word or word in ORDINARY or (len(word) > 4 and word.endswith(ENDINGS)) or len(word) == 1
 

@@ -5,6 +5,8 @@
     Ann likes tea.                              ended by    Ann no longer likes tea.
     Ann likes tea.                              stays with  Ann now likes coffee.
     Ann works at Acme.                          stays with  Ann also works at Beta.
+    I live in Rome.                             stays with  I moved to Gmail.
+    My sister Ann lives in Lund.                stays with  My boss Ann lives in Bergen.
 
 Law 1. Only two values of one subject's *attribute* that has one value at a time exclude each other.
 Law 2. A statement ends only if nothing of what it claims is still true. Law 3. Better two facts than one
@@ -12,7 +14,7 @@ lost: a clause counts only if it is about the present, and only what SURE knows 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -20,24 +22,32 @@ from umi_core.data import Data
 from umi_core.language.terms import split_terms
 from umi_core.text import norm
 from umi_live.casual import write_out
-from umi_live.english import OCCUPATION
-from umi_live.rules import NAME, is_given, name_relative, simplify_sentence
+from umi_live.english import ACTIVITIES, KINDS_OF_ACTIVITY, NOUNS_LIKE_STATES, OCCUPATION
+from umi_live.places import is_place, regions_of
+from umi_live.rules import CAPITAL, NAME, is_given, name_relative, simplify_sentence
+
+AttributeValue = tuple[str, tuple[str, ...]]
 
 
 class AttributeClaims(Data):
     """The values that a statement gives attributes, and which predicates it says have ended.
 
-    `values`: attributes with their values. `gone`: attributes with values that they have no longer. `over`:
-    predicates that hold no longer. `said`: the predicate of a statement of one clause. All are terms.
+    `relation`: what the subject is to its speaker, such as `my sister`, or `I`; empty where only a name is
+    given. `values`: attributes with their values. `gone`: attributes with values that they have no longer,
+    those of one negation together: "no longer a nurse at Acme" may be a cook there. `over`: predicates that
+    hold no longer. `said`: the predicate of a statement of one clause. `regions`: what contains its places.
+    All but `relation` are terms.
     `is_added`: it holds beside what was true. `is_change`: it says that something was otherwise before.
     `is_lasting`: no part of it is undone, or for a time only. `is_complete`: it says nothing else.
     """
 
     subject: str
-    values: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    relation: str = ""
+    values: tuple[AttributeValue, ...] = ()
     over: tuple[tuple[str, ...], ...] = ()
-    gone: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    gone: tuple[tuple[AttributeValue, ...], ...] = ()
     said: tuple[str, ...] = ()
+    regions: frozenset[tuple[str, ...]] = frozenset()
     is_added: bool = False
     is_change: bool = False
     is_lasting: bool = True
@@ -45,7 +55,6 @@ class AttributeClaims(Data):
 
 
 PLACE: Final = rf"(?:the )?({NAME}(?: (?:of|and|&) {NAME})*)"  # Johnson and Johnson
-REGION: Final = re.compile(rf"\b((?:in|to) {NAME}), ({NAME})(?![\w-]| [a-z])")  # Rome, Italy
 ADVERBS: Final = (
     r"(?:(?:now|currently|just|recently|finally|officially|already|really|happily|still|has|have|been|"
     r"(?:is|am) (?:now|currently|still)) )*"
@@ -53,28 +62,44 @@ ADVERBS: Final = (
 MARRIAGE: Final = (
     r"married|single(?![- ](?!now\b|again\b)\w)|divorced|engaged(?! in| with)|widowed|separated(?! by)"
 )
+WORKS: Final = "(?:works?|working|(?:is|am) (?:working|employed))"
+MOVE: Final = "(?:moved|relocated)"
+SEASON: Final = (
+    "night|day|morning|afternoon|evening|week|weekend|month|year|spring|summer|autumn|fall|winter|term|semester|"
+    "season"
+)
 JOB: Final = "(?:a |the |her |his |my |their )?(?:new )?(?:job|position|role|career)"
 # What is true of an attribute that has one value at a time; the group is its value.
 # In order: `works at` comes before `works as`, and a clause may match several, each with an attribute.
 VALUES: Final = tuple((name, re.compile(pattern)) for name, pattern in (
-    ("work", rf"(?:works?|working|(?:is|am) (?:working|employed)|started(?: working)?|"
+    ("work", rf"(?:{WORKS}|started(?: working)?|"
              rf"(?:started|got|has|found|took) {JOB}) (?:at|for|by) {PLACE}"),
     ("work", rf"(?:started|got|has|found|took) {JOB} with {PLACE}"),
     ("work", rf"joined {PLACE}"),
-    ("work", rf"(?:is|am) an? (?:[a-z-]+ ){{0,3}}{OCCUPATION} (?:at|for|with) {PLACE}"),
     ("work", rf"(?:switched|changed|moved) (?:jobs|companies|employers) (?:from {NAME} )?to {PLACE}"),
     ("work", rf"(?:left|quit) {NAME} to join {PLACE}"),
     ("site", rf"(?:works?|working|(?:is|am) working) in {PLACE}"),  # a city, or in Spanish an employer
     ("home", rf"(?:lives?|living|(?:is|am) (?:living|based)|settled) in {PLACE}"),
-    ("home", rf"(?:moved|relocated)(?: back)?(?: from {NAME})? to {PLACE}"),
+    ("home", rf"{MOVE}(?: back)?(?: from (?P<origin>{NAME}))?(?: house)? to {PLACE}"),
     ("move", rf"(?:is|am|are) moving(?: from {NAME})? to {PLACE}"),
     ("marriage", f"(?:is|am|are|got) (?:newly )?((?:{MARRIAGE}).*)"),
     ("age", r"(?:(?:is|am) (?=(?:now )?\d+(?: years old)?(?: now)?\W*$)|turned (?=\d+\b))(?:now )?(\d+)"),
-    ("title", "(?:works?|working|(?:is|am) (?:working|employed))(?: .+)? as (?:an? |the )?(.+)"),
-    ("title", rf"(?:is|am) an? ((?:[a-z-]+ ){{0,3}}{OCCUPATION}) (?:at|for|with) [A-Z]"),
+    # Not "on weekends as a nurse".
+    ("title", rf"{WORKS}(?: (?:at|for|by|in|with) (?:(?! as |\b(?:{SEASON})s?\b).)+)? as (?:an? |the )?(.+)"),
     ("title", "(?:was |got )?promoted to (?:an? |the )?(.+)"),
     ("project", "(?:is |am )?(?:works?|working) on (.+)"),
 ))  # fmt: skip
+LINK: Final = "at|by|for|in|with"
+# Both are read as "works at Acme as a nurse": "works as a nurse at Acme", "is a nurse at Acme".
+WORKS_AS: Final = re.compile(
+    rf"\b(works?|working|employed) (as(?: (?!(?:{LINK})\b)[\w/&'-]+){{1,6}}) ({LINK}) {PLACE}"
+)
+IS_AT: Final = re.compile(
+    rf"^{ADVERBS}(?:is|am|now) {ADVERBS}(?=an? (?:[a-z-]+ ){{0,3}}{OCCUPATION} (?:at|for|with) {CAPITAL})"
+)
+OWN_STATEMENT: Final = re.compile("(?:I|We|My|Our|The user|User)\\b")
+PLACED: Final = re.compile(rf"\b(?:in|to) (?:the )?({NAME})")
+COMPANY_FORMS: Final = frozenset("ag co compani corp corpor gmbh group inc llc ltd plc".split())  # as terms
 OFTEN_SEVERAL: Final = ("project", "title", "site")  # of which people have two, unless they tell of a change
 NOUNS: Final = {  # things of which a person has one at a time, each with its attribute
     "phone number": "phone", "mobile number": "phone", "number": "phone", "phone": "phone",
@@ -87,23 +112,29 @@ NOUNS: Final = {  # things of which a person has one at a time, each with its at
 NOUN: Final = f"((?:new |current )?(?:{'|'.join(sorted(NOUNS, key=len, reverse=True))}))"
 OWNED: Final = re.compile(rf"{NOUN} (?:is|was changed to|has changed to|changed to) (?:now )?(.+)")
 CHANGED: Final = re.compile(rf"(?:changed|updated) (?:my|his|her|their|the) {NOUN} to (.+)")
+# Of a favourite all but a negation, a state or a place: not red, still blue, sold out, losing, on Netflix.
+# What ends like a state is a value if it is known as one: herring, fried rice, and of a sport rowing.
+FAVOURITE: Final = (
+    r"(?!.* than )(?!(?:my|your|his|her|our|their|"
+    r"not|never|no|none|still|always|also|too|very|so|quite|hard|out|on|in|at|by|from|about|like|being|"
+    r"gone|broken|lost|sold|boring|nicht|kein\w*|noch|immer|pas|plus|toujours|encore|todavía|aún|siempre|"
+    r"non|ancora|sempre|(?!(?:{})\b)[a-z]+(?:ed|ing))\b).+"
+)
 # What a value looks like: "My email is broken" and "My job is boring" have none.
 SHAPES: Final = {
     "phone": re.compile(r"\+?[\d(][\d\s()./-]+"),
     "mail": re.compile(r"\S+@\S+"),
     "address": re.compile(r"(?:\d|[A-Z]).*"),
+    "favorite": re.compile(FAVOURITE.format(NOUNS_LIKE_STATES)),
+    **dict.fromkeys(
+        (f"favorite {it}" for it in KINDS_OF_ACTIVITY),
+        re.compile(FAVOURITE.format(f"{NOUNS_LIKE_STATES}|{ACTIVITIES}")),
+    ),
     "work": re.compile(NAME),
     "project": re.compile(NAME),
     "title": re.compile(rf"(?:an? |the )?(?:[a-z-]+ ){{0,3}}{OCCUPATION}"),
 }
 SECRET: Final = re.compile(r"\S*[^\Wa-z]\S*")  # a nickname, username or password has no word for a state
-# Of a favourite all but a negation, a state or a place: not red, still blue, sold out, losing, on Netflix.
-FAVOURITE: Final = re.compile(
-    r"(?!.* than )(?!(?:my|your|his|her|our|their|"
-    r"not|never|no|none|still|always|also|too|very|so|quite|hard|out|on|in|at|by|from|about|like|being|"
-    r"gone|broken|lost|sold|boring|nicht|kein\w*|noch|immer|pas|plus|toujours|encore|todavía|aún|siempre|"
-    r"non|ancora|sempre|(?!red\b)[a-z]+(?:ed|ing))\b).+"
-)
 MONTH: Final = (  # no season: "I live in Oslo in summer"
     "(?:early |late |mid-)?(?:January|February|March|April|May|June|July|August|September|October|November|"
     "December)"
@@ -116,6 +147,7 @@ WHEN: Final = (  # not long before it is told
     r"(?:in|since) \d{4}|on [A-Z][a-z]+day|on (?:\d+(?:st|nd|rd|th)? )?" + MONTH + r"(?: \d+)?|"
     rf"{COUNT} (?:hours?|days?|weeks?|months?) ago)"
 )
+REGION: Final = re.compile(rf"\b(in|to) ({NAME}), ({NAME})(?![\w-]| (?!{WHEN}\b)[a-z])")  # Rome, Italy
 # All that may stand behind a value: when it began, why, or with whom; not until when, or how often.
 WORDS: Final = r"(?: (?!(?:as|at|every|for|in|on|when|with)\b)[\w'\u2019-]+)+"
 SURE: Final = re.compile(
@@ -123,12 +155,11 @@ SURE: Final = re.compile(
     rf"as(?! (?:an? )?(?:young )?(?:child|kid|baby|boy|girl|toddler|teen\w*|student)\b){WORDS})(?![\w-])|"
     r"[.!]+$"
 )
-TO_OTHER: Final = re.compile(rf" (?:for|to|to join|and joined) {PLACE}")
-SEASON: Final = "night|day|week|weekend|month|year|spring|summer|autumn|fall|winter|term|semester|season"
+TO_OTHER: Final = re.compile(rf" (?:for|(?:house )?to|to join|and joined) {PLACE}")
 NOT_LASTING: Final = re.compile(  # undone, or for a time only
     r"\b(?:(?:and|came|come|coming|went|going|go|is|am|are|be) back|for more|return(?:s|ed|ing)?|still|until|"
     rf"during|for (?:now|the moment|the time being)|"
-    rf"(?<!\d )today|tonight|temporarily|briefly|nearly|almost|this (?:morning|afternoon|evening|{SEASON})|"
+    rf"(?<!\d )today|tonight|temporarily|briefly|nearly|almost|this (?:{SEASON})|"
     rf"(?:lives?|living|works?|working|based) .*in {MONTH}|"
     rf"for (?:the|an?|{COUNT}|several|my|this) (?:\w+ )?(?:{SEASON}|while|bit)s?)\b"
 )
@@ -160,8 +191,10 @@ CLAUSE: Final = re.compile(
     r"| (?:because|which|who|while|although)"
 )
 WITH_MORE: Final = re.compile(r" with (?![A-Z])")  # my cat
-VALUE_END: Final = re.compile(
-    r"[,;]|[.!](?!\S)|\b(?:since|because|with|as|in|for|instead|now|at|last|this|these|so|again|yesterday)\b"
+VALUE_END: Final = re.compile(  # "nurse on weekends", but "Man on Fire"
+    r"[,;]|[.!](?!\S)|\bon (?=[A-Z][a-z]+days?\b|(?:(?:an?|the) )?[a-z])|"
+    r"\b(?:since|because|with|as|in|for|instead|now|at|last|this|these|so|again|yesterday|during|after|before|"
+    r"until|when|while|every)\b"
 )
 
 
@@ -169,11 +202,29 @@ def ends(now: AttributeClaims, before: AttributeClaims) -> bool:
     """Return whether nothing of an old statement is true if the new one is, by what both claim."""
     if now.subject != before.subject or not now.subject or not now.is_lasting:
         return False
+    # Two persons of one name: my sister Ann, and my boss Ann.
+    if now.relation and before.relation and now.relation != before.relation:
+        return False
     if any(is_over(before.said, predicate) for predicate in now.over):
         return True
-    if any(is_ended_habit(before.said, value) for attribute, value in now.gone if attribute == "habit"):
+    if any(is_ended_habit(before.said, value) for (attribute, value), *_ in now.gone if attribute == "habit"):
         return True
-    return before.is_complete and bool(before.values) and all(is_replaced(it, now) for it in before.values)
+    if not before.is_complete:
+        return False
+    # One clause is not true any more if a part of it is not: "works as a nurse at Acme", "left Acme".
+    if before.said and any(is_gone(values, now, before) for values in now.gone):
+        return True
+    # With the employer goes the title: "joined Beta" ends "works at Acme as an engineer" (law 2).
+    is_employed = "work" in dict(before.values)
+    values = [it for it in before.values if it[0] != "title" or not is_employed]
+    return bool(values) and all(is_replaced(it, now, before) for it in values)
+
+
+def find_shared_names(claims: Iterable[AttributeClaims]) -> set[str]:
+    """Return the names of several persons: of my sister Ann, and of my boss Ann."""
+    known = dict[str, str]()
+    named = [it for it in claims if it.relation not in ("", "I")]
+    return {it.subject for it in named if known.setdefault(it.subject, it.relation) != it.relation}
 
 
 def is_over(spoken: tuple[str, ...], predicate: tuple[str, ...]) -> bool:
@@ -188,22 +239,41 @@ def is_over(spoken: tuple[str, ...], predicate: tuple[str, ...]) -> bool:
     return bool(spoken) and (spoken == predicate or is_beginning)
 
 
-def is_replaced(claim: tuple[str, tuple[str, ...]], now: AttributeClaims) -> bool:
+def is_gone(values: Iterable[AttributeValue], now: AttributeClaims, before: AttributeClaims) -> bool:
+    """Return whether an old statement has all these values, which are true together no longer."""
+    return all(any(is_denied(it, other, now) for other in before.values) for it in values)
+
+
+def is_denied(gone: AttributeValue, claim: AttributeValue, now: AttributeClaims) -> bool:
+    """Return whether a value that is gone is that of a claim, or says less.
+
+    "no longer a nurse" ends "a head nurse", and "left Acme" and "left Acme Corp" end "Acme Corp" and "Acme";
+    "no longer a head nurse" does not end "a nurse", nor "left Acme Cloud" "Acme".
+    """
+    (attribute, value), (name, claimed) = gone, claim
+    if attribute != name:
+        return False
+    if attribute == "title":
+        return claimed[-len(value) :] == value
+    more = value[len(claimed) :]
+    return agree(value, claimed) and (COMPANY_FORMS.issuperset(more) or more in now.regions)
+
+
+def is_replaced(claim: AttributeValue, now: AttributeClaims, before: AttributeClaims) -> bool:
     """Return whether a value holds no longer: it is gone, or the attribute has another one."""
     attribute, value = claim
-    # With the employer goes the title: "left Acme" ends "works at Acme as an engineer", of which nothing is
-    # true any more (law 2).
-    related = ("work", "title") if attribute == "title" else (attribute,)
     # "We live in Leeds but are moving to York": once York is the home, neither is true.
     if attribute == "move" and any(name == "home" and agree(it, value) for name, it in now.values):
         return True
-    if any(name in related and (name != attribute or agree(it, value)) for name, it in now.gone):
+    if any(is_gone(values, now, before) and attribute in dict(values) for values in now.gone):
         return True
-    others = [(name, it) for name, it in now.values if name in related]
-    if now.is_added or (attribute in OFTEN_SEVERAL and not now.is_change and "work" not in dict(others)):
+    others = [it for name, it in now.values if name == attribute]
+    if now.is_added or (attribute in OFTEN_SEVERAL and not now.is_change):
         return False
-    # "moved to Italy" leaves "lives in Rome, Italy" alone: one of them may say less.
-    return bool(others) and not any(name == attribute and is_part(it, value) for name, it in others)
+    # "moved to Italy" leaves "lives in Rome, Italy" alone, and "lives in Rome": one of them may say less.
+    return bool(others) and not any(
+        is_part(it, value) or it in before.regions or value in now.regions for it in others
+    )
 
 
 def agree(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -234,11 +304,12 @@ def claims_of(name: str, content: str, year: str = "") -> AttributeClaims:
     `year`: when it was told. A clause about another year says nothing of now.
     """
     told = write_out(content.strip())
-    text = REGION.sub(r"\1 \2", simplify_sentence(content.strip()))
+    text = REGION.sub(join_region, simplify_sentence(content.strip()))
     first, *others = CLAUSE.split(text)
     # "My sister Mia lives in Lisbon" is about Mia, whoever else is named with it.
     relative = name_relative(first)
-    name, predicate = relative or (name, predicate_of(first, name, is_speaker=True))
+    own = "I" if OWN_STATEMENT.match(first) else ""
+    relation, name, predicate = relative or (own, name, predicate_of(first, name, is_speaker=True))
     if not predicate:
         return AttributeClaims("")
     clauses = [predicate, *(predicate_of(it, name, relative is None) or it for it in others)]
@@ -246,10 +317,14 @@ def claims_of(name: str, content: str, year: str = "") -> AttributeClaims:
     found = [claims_of_clause(it, year) for it in clauses]
     return AttributeClaims(
         norm(name),
+        relation=relation,
         values=sum((it.values for it in found), ()),
         over=sum((it.over for it in found), ()),
         gone=sum((it.gone for it in found), ()),
         said=() if others else terms_of(predicate),
+        regions=frozenset(
+            split_terms(it.removeprefix("the ")) for place in PLACED.findall(text) for it in regions_of(place)
+        ),
         is_added=is_added,
         is_change=is_change,
         is_lasting=not is_limited,
@@ -259,13 +334,23 @@ def claims_of(name: str, content: str, year: str = "") -> AttributeClaims:
     )
 
 
+def join_region(match: re.Match[str]) -> str:
+    """Return a town and its region without the comma, which would divide the statement.
+
+    A known region shows that a move is one of house: "moved to Lund, Sweden".
+    """
+    link, town, region = match.groups()
+    is_move = link == "to" and is_place(region) and re.search(MOVE, match.string[: match.start()])
+    return f"{'house ' if is_move else ''}{link} {town} {region}"
+
+
 def claims_of_clause(clause: str, year: str) -> AttributeClaims:
     owned = tuple(find_owned(bare(clause)))
     if not owned and any(it != year for it in YEAR.findall(clause)):
         return AttributeClaims("")
     over = (terms_of(it) for it in find_over(clause))
     values, ended = (*find_values(clause), *owned), tuple(find_gone(clause))
-    return AttributeClaims("", values, tuple(filter(None, over)), ended)
+    return AttributeClaims("", values=values, over=tuple(filter(None, over)), gone=ended)
 
 
 def predicate_of(clause: str, name: str, is_speaker: bool) -> str:
@@ -291,49 +376,68 @@ def terms_of(predicate: str) -> tuple[str, ...]:
     return tuple(it for it in split_terms(bare(predicate)) if it not in skipped)
 
 
-def find_values(clause: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def find_values(clause: str) -> Iterator[AttributeValue]:
     """Yield the attributes of which a clause tells the value."""
-    spoken = bare(clause)
+    spoken = WORKS_AS.sub(put_workplace_first, bare(IS_AT.sub("working as ", clause)))
     # Before the adverbs go, of which `now` is one: "is now at Beta" would be left with "at Beta".
     if re.match(r"(?:is |am )?now at ", clause):
         spoken = "joined " + clause.partition("now at ")[2]
     for attribute, pattern in VALUES:
         if (match := pattern.match(spoken)) and (value := sure_value(spoken, match)):
             # "I work for Bob" says nothing of the employer.
-            is_person = match[0].removesuffix(match[1]).endswith(" for ") and is_given(match[1])
-            yield from () if is_person else ((attribute, value),)
+            whom = match[match.lastindex or 0]
+            is_person = match[0].endswith(f" for {whom}") and is_given(whom)
+            is_other_move = attribute == "home" and not is_of_home(match)
+            yield from () if is_person or is_other_move else ((attribute, value),)
 
 
-def find_owned(spoken: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def put_workplace_first(match: re.Match[str]) -> str:
+    """Return "works at Acme as a nurse" for "works as a nurse with Acme"."""
+    link = "at" if match[3] == "with" else match[3]
+    return f"{match[1]} {link} {match[4]} {match[2]}"
+
+
+def is_of_home(match: re.Match[str]) -> bool:
+    """Return whether a home is meant: moved to Oslo, from Oslo to Xanten, house to Xanten, but no Gmail."""
+    origin = match.groupdict().get("origin")
+    is_move = re.match(MOVE, match[0]) is not None
+    known = (value_text(match), f"the {value_text(match)}", origin or "")
+    return not is_move or " house to " in match[0] or any(map(is_place, known))
+
+
+def find_owned(spoken: str) -> Iterator[AttributeValue]:
     for pattern in (OWNED, CHANGED):
         if match := pattern.match(spoken):
             noun = re.sub("^(?:new|current) ", "", match[1])
             # A favourite colour is a favorite color.
             attribute = NOUNS.get(noun) or noun.replace("our", "or")
-            shape = SHAPES.get(attribute, FAVOURITE if " " in attribute else SECRET)
+            shape = SHAPES.get(attribute) or (SHAPES["favorite"] if " " in attribute else SECRET)
             if shape.fullmatch(value_text(match)) and (value := sure_value(spoken, match)):
                 yield attribute, value
 
 
-def find_gone(clause: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the values that something has no longer."""
+def find_gone(clause: str) -> Iterator[tuple[AttributeValue, ...]]:
+    """Yield the values that something has no longer, those together that one negation denies together."""
     spoken = bare(clause)
     if (match := LEFT.match(spoken)) and (value := sure_value(spoken, match)):
-        yield from (("work", value), ("site", value))
-        # Who left Rome yesterday may have taken a train.
+        yield (("work", value),)
+        # "left Rome yesterday" may be about a journey.
+        if not is_place(value_text(match)):
+            yield (("site", value),)
         if spoken[match.end() :].startswith(" for good"):
-            yield "home", value
+            yield (("home", value),)
     if (match := MOVED.match(spoken)) and (value := sure_value(spoken, match)):
-        yield "home", value
+        yield (("home", value),)
     if (match := SWITCHED.match(spoken)) and sure_value(spoken, match):
-        value = value_of(match[1])
-        yield from ((name, value) for name in ("work", "home", "title", "project", "habit"))
+        value = split_terms(match[1])  # "coffee in the morning" is not all coffee
+        yield from (((name, value),) for name in ("work", "home", "title", "project", "habit"))
     if match := SOLD.match(spoken):
-        yield "habit", value_of(match[1])
+        yield (("habit", value_of(match[1])),)
     if match := OVER.match(spoken) or NOT.match(spoken):
         # "is no longer married", "used to be married"
         is_state = re.match("(?:is|am|are) |.* be ", match[0])
-        yield from find_values(f"is {match[1].removeprefix('be ')}" if is_state else match[1])
+        values = tuple(find_values(f"is {match[1].removeprefix('be ')}" if is_state else match[1]))
+        yield from (values,) if values else ()
 
 
 def find_over(clause: str) -> Iterator[str]:

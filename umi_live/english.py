@@ -101,11 +101,18 @@ WORD_ENDINGS: Final = (
     "ful",
 )
 
+# What announces that a statement corrects another one.
+CORRECTIONS: Final = (
+    "(?:no )?(?:sorry|apologies|excuse me|pardon(?: me)?|oops|whoops|correction|edit|typo|wait|hang on|"
+    "hold on|scratch that|my (?:mistake|bad|error)|(?:i was|that was|that is|that's) wrong|i misspoke|"
+    "i stand corrected|(?:let me|to) correct (?:that|myself))"
+)
 # Words before the subject that say nothing about it.
 OPENERS: Final = (
     r"(?:(?:well|wow|omg|oh|ah|hey|hi|hello|yes|yeah|no|ok|okay|btw|fyi|by the way|"
     r"guess what|(?:good |great |big |bad |sad |some )?news|p\.?s\.?|(?:quick |small )?update|note|reminder|"
-    r"great|sure)[,:!]+ |(?:so|and|but|also|actually|anyway|apparently|"
+    rf"great|sure|{CORRECTIONS})(?:[,:;!\u2026]+|\.{{2,}}| [-\u2013\u2014]) |"
+    r"(?:no wait|(?:no )?i meant?(?: that|[,:])?) |(?:so|and|but|also|actually|anyway|apparently|"
     r"remember(?: that)?|now|yesterday|today|recently|meanwhile|since then|"
     r"(?:last|this) (?:week|month|year)),? |"
     r"[-*\u2022] |\d+[.)] )*"
@@ -161,6 +168,24 @@ OCCUPATION: Final = (  # "a regular at Joe's" is no workplace, so jobs are liste
     "tutor|underwriter|vet|veterinarian|waiter|waitress|welder|writer)"
 )
 
+# Favourites whose names end like a state: "is herring" and "is fried rice", but "is losing" and "is closed".
+NOUNS_LIKE_STATES: Final = (
+    "red|bed|aniseed|seaweed|evening|herring|king|lightning|morning|pudding|ring|shed|spring|stuffing|string|"
+    "swing|thing|wedding|wing|"
+    "(?:baked|boiled|breaded|candied|dried|fried|grilled|iced|mashed|mixed|pickled|poached|roasted|salted|smoked|"
+    "spiced|steamed|stewed|stuffed) [a-z]+"
+)
+# What people do for pleasure, and of what it is a favourite: a band that is singing is none.
+KINDS_OF_ACTIVITY: Final = "activity class exercise hobby pastime sport subject thing workout".split()
+ACTIVITIES: Final = (
+    "acting|baking|biking|birdwatching|boating|bouldering|bowling|boxing|camping|canoeing|caving|climbing|coding|"
+    "cooking|crocheting|curling|cycling|dancing|diving|drawing|drumming|engineering|fencing|fishing|gaming|"
+    "gardening|hiking|horseriding|hunting|jogging|juggling|kayaking|kickboxing|knitting|listening|painting|"
+    "programming|quilting|racing|reading|rafting|riding|rowing|running|sailing|sewing|shooting|shopping|singing|"
+    "skateboarding|skating|skiing|snorkell?ing|snowboarding|spelling|spinning|surfing|swimming|training|travell?ing|"
+    "walking|weightlifting|windsurfing|woodworking|wrestling|writing"
+)
+
 # Words at the ends of a sentence that say nothing.
 FILLERS: Final = frozenset(
     """lol lmao rofl haha hahaha hehe heh xd omg omfg btw tbh ngl imo smh fyi hey heyy hi hello yo ok okay oh
@@ -170,10 +195,10 @@ FILLERS: Final = frozenset(
 # What stands in small letters where a name might stand, and is none: "i moved to tears", "i live in fear".
 ORDINARY_WORDS: Final = frozenset(
     """able abroad academia accommodation account action adventure aged agencies ages agony air airplane
-    airport airports alone android anger anymore anytime anywhere apartment apartments app arms army
+    airport airports alone android anger angers anymore anytime anywhere apartment apartments app arms army
     artists asap assisted attic away awe axe bad ballet band banks bar barn barracks bars base basement
-    basic bed bedroom beef beer better biased bigger birds black blackness bliss blue board boat book
-    books boring bottom box boxes brands bread brick bright broad broken brown building bunk bus bush
+    basic bath bed bedroom beef beer bend better biased bigger birds black blackness bliss blue board boat
+    book books boring bottom box boxes brands bread brick bright broad broken brown building bunk bus bush
     cabin cage camp campus cap car caravan cards care cash castle cats celebrities cellar center central
     centre centuries ceo change chaos charge charities charity cheap cheaper cheese chief chocolate
     christmas church civil class classes classic clear clients clinic clinics closer cloud clubs coast
@@ -195,7 +220,7 @@ ORDINARY_WORDS: Final = frozenset(
     grace grad graduate grand grass gray greed green grey grief ground group guilt gym hair halls hand
     hard hardware harmony hate height heights hell help hidden hiding high higher hills history hockey
     hole holiday home homes honor hope horror hospitals host hot hotel hotels hour hours house household
-    houses housing hr huge humans hunger hungry ice idle ig ignorance illness important inc income
+    houses housing hr huge hull humans hunger hungry ice idle ig ignorance illness important inc income
     independent indoors industry inner insane inside insurance interest interior internal internet ios
     ipad iphone isolation it jail jeans job jobs joy judgement juice junior justice keto kids kitchen
     land landlord large last late later latest lawyers lazy leadership least leather left legal leisure
@@ -226,7 +251,7 @@ ORDINARY_WORDS: Final = frozenset(
     suits summers sun sunny sunshine supply support suspense sync tables tactics taken tandem tatters
     tax tea teachers tears tech temp temporary ten tent tents term terror texts tf thick thinner third
     thirds tho though thousands three tier times tiny tips tmr tmrw tofu tonight top torment torture
-    total tough towns tradition traditional trailer transit transport trees tribal trouble trucks
+    total tough tours towns tradition traditional trailer transit transport trees tribal trouble trucks
     turmoil twelve twenty type typescript uncertainty underground understaffed unemployment ungrateful
     uni uniform union university unknown upper upstairs uptown urban ux vain van vegan veganism
     vegetables vegetarian vegetarianism victory video village villages vinyl violence virtual volunteer
@@ -235,93 +260,10 @@ ORDINARY_WORDS: Final = frozenset(
     wisdom women wonder wood woods words work working worlds worse worship wrath years yellow yoga young
     younger yourself zen zero zone""".split()
 )
-# Where many people live. "i moved to" is said of so much else that only these are known in small letters.
-PLACES: Final = frozenset(
-    " ".join(it.split())
-    for it in """
-    abu dhabi, abuja, accra, addis ababa, adelaide, afghanistan, ahmedabad, alabama, alaska, albania,
-    albany, alberta, albuquerque, aleppo, alexandria, algeria, algiers, alicante, almaty, amman,
-    amsterdam, anchorage, andorra, angola, ankara, ann arbor, antwerp, argentina, arizona, arkansas,
-    arlington, armenia, asheville, asuncion, asunción, athens, atlanta, atlantic city, auckland,
-    augsburg, austin, australia, austria, azerbaijan, baghdad, bahrain, baku, bali, baltimore,
-    bangalore, bangkok, bangladesh, barbados, barcelona, basel, baton rouge, beijing, beirut, belarus,
-    belfast, belgium, belgrade, belize, bellevue, bengaluru, bergen, berkeley, berlin, bermuda, bern,
-    bilbao, birmingham, bogota, bogotá, boise, bolivia, bologna, bonn, bordeaux, bosnia, boston,
-    botswana, boulder, bournemouth, bradford, brasilia, bratislava, brazil, bremen, brighton, brisbane,
-    bristol, britain, british columbia, brno, brooklyn, bruges, brussels, bucharest, budapest, buenos
-    aires, buffalo, bulgaria, burlington, burma, busan, cairns, cairo, calgary, california, cambodia,
-    cambridge, cameroon, canada, canberra, cancun, cape town, caracas, cardiff, casablanca, catalonia,
-    chandigarh, charleston, charlotte, chattanooga, chengdu, chennai, chester, chicago, chile, china,
-    christchurch, cincinnati, cleveland, cologne, colombia, colombo, colorado, colorado springs,
-    columbus, connecticut, copenhagen, cork, cornwall, corsica, costa rica, coventry, cracow, crete,
-    croatia, cuba, curitiba, cyprus, czechia, dakar, dallas, damascus, danang, darwin, delaware, delhi,
-    denmark, denver, derby, derry, des moines, detroit, devon, dhaka, doha, dortmund, dresden, dubai,
-    dublin, duluth, dundee, durban, durham, dusseldorf, düsseldorf, ecuador, edinburgh, edmonton, egypt,
-    eindhoven, el paso, el salvador, england, eritrea, essen, estonia, ethiopia, eugene, europe, exeter,
-    fiji, finland, florence, florida, fort worth, france, frankfurt, freiburg, fresno, galway, gdansk,
-    geneva, genoa, georgia, germany, ghana, ghent, gibraltar, glasgow, gothenburg, granada, grand
-    rapids, graz, great britain, greece, greenland, grenoble, guadalajara, guam, guangzhou, guatemala,
-    guyana, haifa, haiti, halifax, hamburg, hannover, hanoi, hanover, harare, hartford, havana, hawaii,
-    heidelberg, helsinki, ho chi minh city, hobart, hoboken, holland, honduras, hong kong, honolulu,
-    houston, hungary, hyderabad, ibiza, iceland, idaho, illinois, india, indiana, indianapolis,
-    indonesia, innsbruck, inverness, iowa, ipswich, iran, iraq, ireland, islamabad, israel, istanbul,
-    italy, ithaca, izmir, jacksonville, jaipur, jakarta, jamaica, japan, jeddah, jersey, jersey city,
-    jerusalem, johannesburg, jordan, kampala, kansas, kansas city, karachi, karlsruhe, kathmandu,
-    kazakhstan, kent, kentucky, kenya, key west, khartoum, kiel, kiev, kigali, kingston, kinshasa,
-    knoxville, kolkata, korea, kosovo, krakow, kraków, kuala lumpur, kuwait, kyiv, kyoto, la paz, lagos,
-    lahore, lancaster, laos, las vegas, latvia, lausanne, lebanon, leeds, leicester, leiden, leipzig,
-    lexington, libya, liechtenstein, lille, lima, limerick, lincoln, linz, lisbon, lithuania, little
-    rock, liverpool, ljubljana, lodz, london, long beach, los angeles, louisiana, louisville, lucerne,
-    lucknow, luxembourg, lviv, lyon, lyons, macau, macedonia, madagascar, madison, madrid, maine, mainz,
-    malaga, malawi, malaysia, mali, malmo, malmö, malta, manchester, manhattan, manila, manitoba,
-    mannheim, marrakech, marseille, maryland, massachusetts, mauritius, melbourne, memphis, mexico,
-    mexico city, miami, michigan, milan, milwaukee, minneapolis, minnesota, minsk, mississippi,
-    missouri, moldova, monaco, mongolia, montana, montenegro, monterrey, montevideo, montpellier,
-    montreal, montréal, morocco, moscow, mozambique, mumbai, munich, munster, myanmar, málaga, münster,
-    nairobi, namibia, nanjing, naples, nashville, nebraska, nepal, netherlands, nevada, new delhi, new
-    england, new hampshire, new haven, new jersey, new mexico, new orleans, new york, new york city, new
-    zealand, newark, newcastle, newport, nicaragua, niger, nigeria, norfolk, north carolina, north
-    dakota, north korea, northern ireland, norway, norwich, nottingham, nova scotia, nuremberg, nyc,
-    oakland, odessa, ohio, oklahoma, oklahoma city, omaha, oman, ontario, oregon, orlando, osaka, oslo,
-    ottawa, oxford, pakistan, palermo, palo alto, panama, panama city, papua new guinea, paraguay,
-    paris, pasadena, penang, pennsylvania, perth, peru, peterborough, philadelphia, philippines, philly,
-    phnom penh, phoenix, pisa, pittsburgh, plymouth, poland, port au prince, portland, porto,
-    portsmouth, portugal, potsdam, prague, pretoria, princeton, provence, providence, puerto rico, pune,
-    qatar, quebec, queens, queensland, quito, québec, rabat, raleigh, reno, reykjavik, rhode island,
-    richmond, riga, rio, rio de janeiro, riyadh, rochester, romania, rome, rostock, rotterdam, russia,
-    rwanda, sacramento, saigon, saint louis, salem, salt lake city, salzburg, samoa, san antonio, san
-    diego, san francisco, san jose, san juan, santa barbara, santa cruz, santa fe, santa monica,
-    santiago, sao paulo, sarajevo, sardinia, saskatchewan, saudi arabia, savannah, scotland, seattle,
-    senegal, seoul, serbia, seville, shanghai, sheffield, shenzhen, sicily, sierra leone, singapore,
-    sligo, slovakia, slovenia, sofia, somalia, somerset, south africa, south carolina, south dakota,
-    south korea, southampton, spain, spokane, sri lanka, st louis, st paul, st petersburg, stockholm,
-    strasbourg, stuttgart, sudan, suffolk, surrey, sussex, swansea, sweden, switzerland, sydney,
-    syracuse, syria, são paulo, tacoma, taipei, taiwan, tallinn, tampa, tanzania, tasmania, tbilisi,
-    tehran, tel aviv, tennessee, texas, thailand, tibet, tokyo, toledo, toronto, toulouse, trieste,
-    tucson, tulsa, tunis, tunisia, turin, turkey, tuscany, uganda, ukraine, united kingdom, united
-    states, uruguay, usa, utah, utrecht, uzbekistan, valencia, vancouver, venezuela, venice, vermont,
-    verona, victoria, vienna, vietnam, vilnius, virginia, wales, warsaw, washington, washington dc,
-    wellington, west virginia, wichita, winnipeg, wisconsin, worcester, wroclaw, wuhan, wyoming, yemen,
-    york, yorkshire, zagreb, zambia, zanzibar, zaragoza, zimbabwe, zurich, zürich""".split(",")
-)
 # What else is known, though it ends like an ordinary word.
 ORDINARY_NAMES: Final = frozenset("boeing fidelity grammarly fastly activision samsung".split())
-PLACES_WITH_ARTICLE: Final = frozenset(
-    f"the {it}"
-    for it in (
-        *"us usa uk uae netherlands philippines bronx hague bahamas maldives gambia".split(),
-        "bay area",
-        "united states",
-        "united kingdom",
-        "czech republic",
-        "dominican republic",
-    )
-)
-# What stands beside a name and is a part of it: North Carolina, Salem County, Mercy General, Austin TX.
-PARTS_OF_NAMES: Final = frozenset(
-    """new north south east west northern southern eastern western central upper lower old great grand little
-    downtown port fort mount lake san santa saint st los las el la le de del city county island islands
-    springs beach bay valley heights hill hills falls park creek village town state general college
-    bank group labs systems media partners motors high memorial international national
-    tx ca ny nj fl wa co il nc sc ga va md mn wi mi nv az ut tn ky mo ks ct nh vt ri nm dc uk usa""".split()
+# What stands beside the name of an employer and is a part of it: Mercy General, Acme Labs.
+PARTS_OF_EMPLOYERS: Final = frozenset(
+    """bank college general group high international labs media memorial motors national partners
+    systems""".split()
 )

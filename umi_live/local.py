@@ -30,7 +30,7 @@ from umi_core.limits import (
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.text import cut, size
 from umi_core.values import DESCRIBED_BY, Turn
-from umi_live.changes import AttributeClaims, claims_of, ends
+from umi_live.changes import AttributeClaims, claims_of, ends, find_shared_names
 from umi_live.concepts import concepts_of
 from umi_live.english import UNHEARD_ROLES
 from umi_live.phrases import GREETINGS
@@ -231,11 +231,16 @@ def evolve(given: Json) -> str:
         it["ref"]: claims_of(it["name"], it["content"], it.get("happened", it["told"])[:4])
         for it in (*given["new"], *given["old"])
     }
-    return json.dumps([verdict(pair, claims[pair["new"]], claims[pair["old"]]) for pair in given["pairs"]])
+    shared = find_shared_names(claims.values())
+    return json.dumps([
+        verdict(pair, claims[pair["new"]], claims[pair["old"]], shared) for pair in given["pairs"]
+    ])  # fmt: skip
 
 
-def verdict(pair: Json, new: AttributeClaims, old: AttributeClaims) -> Json:
-    is_over = ends(new, old)
+def verdict(pair: Json, new: AttributeClaims, old: AttributeClaims, shared: set[str]) -> Json:
+    # "Ann moved to Rome" may be about either of my sister Ann and my boss Ann.
+    is_clear = new.subject not in shared or new.relation == old.relation
+    is_over = is_clear and ends(new, old)
     return {**pair, "type": "update" if is_over else "none", "confidence": 1, "reason": "a rule"}
 
 

@@ -1,6 +1,6 @@
 """Read what people say of themselves and others in German, French, Spanish and Italian as plain English.
 
-    Ich bin nach Bonn gezogen.          I moved to Bonn
+    Ich bin nach Bonn gezogen.          I moved house to Bonn
     Je ne bois plus de café.            I no longer bois café
     Vivo en Cali con mi hermana.        I live in Cali, with more
     Meine Schwester Eva wohnt in Köln.  My sister Eva lives in Köln
@@ -54,7 +54,7 @@ NOW_ES: Final = "(?: ahora)?"
 NOW_IT: Final = "(?: (?:ora|adesso))?"
 
 HOME: Final = "I live in {}"
-MOVED: Final = "I moved to {}"
+MOVED: Final = "I moved house to {}"
 JOB: Final = "I work at {}"
 SITE: Final = "I work in {}"
 JOINED: Final = "I joined {}"
@@ -147,7 +147,7 @@ OTHER_PHRASES: Final = tuple((re.compile(f" (?:{pattern}){WHEN}"), english) for 
     (rf"ist(?:{DE}|{WHEN})(?: von \w+)? nach {PLACE} (?:um)?gezogen|"
      rf"a déménagé(?: de \w+)? (?:à|au|en|aux) {PLACE}|"
      rf"se (?:mudó|ha mudado|trasladó)(?: de \w+)? a {PLACE}|si è trasferit[ao](?: da \w+)? (?:a|in) {PLACE}",
-     "moved to {}"),
+     "moved house to {}"),
     (rf"arbeitet{DE} {BEI} {PLACE}|travaille{FR} (?:chez|pour) {PLACE}|trabaja{NOW_ES} para {PLACE}|"
      rf"lavora{NOW_IT} (?:alla |per |per la |all['’]){PLACE}",
      "works at {}"),
@@ -163,13 +163,14 @@ OTHER_VERBS: Final = (
 )
 KINDS_OF_KIN: Final = {
     "sister": "schwester sœur soeur hermana sorella", "brother": "bruder frère hermano fratello",
-    "mother": "mutter mère madre", "father": "vater père padre", "daughter": "tochter fille hija figlia",
-    "son": "sohn fils hijo figlio",
+    "mother": "mutter mère madre mom mum", "father": "vater père padre dad",
+    "daughter": "tochter fille hija figlia", "son": "sohn fils hijo figlio",
     "wife": "frau femme esposa mujer moglie",
     "husband": "mann mari marido marito",
     "friend": "freund freundin ami amie copain copine amigo amiga amico amica",
     "aunt": "tante tía zia", "uncle": "onkel oncle tío zio",
     "cousin": "cousin cousine primo prima cugino cugina",
+    "colleague": "coworker", "neighbour": "neighbor", "grandmother": "grandma", "grandfather": "grandpa",
 }  # fmt: skip
 KIN: Final = {word: kind for kind, listed in KINDS_OF_KIN.items() for word in listed.split()}
 # What else shows that people speak of themselves; German and Spanish pronouns are in PERSONS.

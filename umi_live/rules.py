@@ -40,7 +40,7 @@ from umi_live.english import (
     ROLES,
     WORD_ENDINGS,
 )
-from umi_live.phrases import OTHER_VERBS, divide_phrases, is_own, translate, translate_other
+from umi_live.phrases import KIN, OTHER_VERBS, divide_phrases, is_own, translate, translate_other
 
 CAPITAL: Final = r"[^\W\d_a-z][\w-]*"  # begins with no small letter
 TITLE: Final = rf"(?:{'|'.join(TITLES)})\. "
@@ -52,6 +52,7 @@ PROFILE: Final = ("profile",)
 
 PREPOSITIONS: Final = "to|in|at|from|of|with|for|on|about|by|and|or|like|as|than|after|before|through"
 RELATIVE: Final = rf"(?:My|Our|His|Her|Their) ((?:(?!(?:{PREPOSITIONS}) )[a-z-]+ ){{1,3}})({NAME}),? "
+FORMER: Final = frozenset("former old other previous".split())  # the old boss is not the boss
 # What begins a claim with a subject of its own, in the middle of a sentence and at its beginning.
 VERBS: Final = "is|are|has|have|was|lives?|works?|likes?|loves?|hates?|plays?|moved|got"
 CLAIM: Final = (
@@ -102,8 +103,8 @@ CUES: Final = (
     SentenceCue("(?:found|got|took|started) (?:an?|the|his|her|their|my) (?:new )?job (?:at|with)",
         "(?:found|got|took|started) (?:an?|the|my|our) (?:new )?job (?:at|with)", "organization",
         is_sure=True),
-    SentenceCue("lives in|moved to|relocated to|is living in",
-        "live in|moved to|relocated to|(?:am|are) living in", "location", is_sure=True),
+    SentenceCue("lives in|moved (?:house )?to|relocated to|is living in",
+        "live in|moved (?:house )?to|relocated to|(?:am|are) living in", "location", is_sure=True),
     SentenceCue("is (?:based|located) in|is (?:originally )?from",
         "(?:am|are) (?:based in|(?:originally )?from)", "location"),
     SentenceCue("speaks(?! to)|knows how to", "speak|know how to", category="skills", memory_types=SKILL,
@@ -366,12 +367,18 @@ def read_pair(match: re.Match[str], text: str, context: SentenceContext) -> Rule
     return about(text, tuple((it, type_of(it, found[0], text)) for it in match.groups()), *found)
 
 
-def name_relative(text: str) -> tuple[str, str] | None:
-    """Return the name of a relative of the speaker, and what is said of that person."""
+def name_relative(text: str) -> tuple[str, str, str] | None:
+    """Return the relation and the name of a person whom a sentence begins with, and what it says of them.
+
+    "My big sister Ann lives in Paris" is about `my sister`, Ann.
+    """
     match = re.match(RELATIVE, text)
     if match is None or match[1].split()[-1] not in BEINGS or not is_possible(match[2], is_inside=True):
         return None
-    return match[2], text[match.end() :]
+    owner, *others, noun = text[: match.start(2)].lower().split()
+    own = [it for it in others if it in FORMER]
+    relation = " ".join(("my" if owner == "our" else owner, *own, KIN.get(noun, noun)))
+    return relation, match[2], text[match.end() :]
 
 
 def read_relative(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:

@@ -262,6 +262,242 @@ Vivo en Lugo. > Vivo en Vigo en verano.
 J'habite à Lyon. > J'habite à Nice en été.
 J'habite à Lyon. > J'ai quitté Lyon hier.
 """
+# Written when a second tester had found facts that ended or stayed by mistake: the rules had half
+# of them right.
+BLIND_ENDED: Final = """
+My sister Anna lives in Lund. > My sister Anna moved to Uppsala.
+My little sister Anna lives in Lund. > My sister Anna lives in Bergen.
+My mum Maria lives in Rome. > My mother Maria lives in Turin.
+My neighbor Tom works at Acme. > Our neighbour Tom works at Ikea.
+Anna lives in Lund. > My colleague Anna lives in Bergen.
+My colleague Anna lives in Lund. > Anna lives in Bergen.
+Meine Schwester Eva wohnt in Köln. > My sister Eva lives in Bonn.
+I live in Rome. > I moved to Lund, Sweden.
+I live in Rome. > I moved to Xanten, Germany.
+I live in Rome. > I moved from Rome to Xanten.
+I live in Oslo. > I moved from Rome to Xanten.
+We're moving to Lund, Sweden. > We moved to Lund, Sweden.
+I live in Rome. > We moved house to Xanten.
+I live in Rome. > I moved to East London.
+Emma lives in Cork. > Emma moved to Uppsala.
+Bob lives in Rome. > Bob moved to New York City last week.
+J'habite à Lyon. > J'ai déménagé à Guéret.
+Peter wohnt in Jena. > Peter ist nach Xanten gezogen.
+I work as a nurse on weekends. > I no longer work as a nurse.
+I drink coffee after 6pm. > I no longer drink coffee.
+I work at Acme on Fridays. > I no longer work at Acme.
+I work at Acme Corp. > I no longer work at Acme.
+I work at Acme. > I no longer work at Acme Corp.
+I work at Acme as an engineer. > I'm no longer an engineer at Acme.
+I work as a nurse at Skane Hospital. > I quit my job at Skane Hospital.
+I work as a nurse at Skane Hospital. > I left Skane Hospital.
+I work as a nurse at Skane Hospital. > I no longer work at Skane Hospital.
+I work as a nurse at Skane Hospital. > I now work at Capio.
+I work as a nurse at Skane Hospital. > I now work at Capio as a midwife.
+I work as a nurse at Skane Hospital. > I now work as a midwife at Capio.
+I work as a nurse at Skane Hospital. > I'm a midwife at Capio now.
+I work as a nurse at Skane Hospital. > I joined Capio.
+I work at Skane Hospital as a nurse. > I now work as a midwife at Capio.
+I'm a nurse at Skane Hospital. > I left Skane Hospital.
+I'm a nurse at Skane Hospital. > I now work as a midwife at Capio.
+I'm employed as a nurse at Skane Hospital. > I left Skane Hospital.
+I'm employed as a nurse by Skane Hospital. > I left Skane Hospital.
+I'm employed by Skane Hospital as a nurse. > I now work as a midwife at Capio.
+Emma works as a nurse at Dell. > Emma left Dell.
+Emma works as a software engineer for Dell. > Emma now works at Nokia.
+My sister Anna works as a nurse at Dell. > My sister Anna left Dell.
+I work as a nurse at Skane Hospital. > I no longer work as a nurse at Skane Hospital.
+I work at Skane Hospital as a nurse. > I no longer work as a nurse at Skane Hospital.
+I work as a nurse at Skane Hospital. > I'm no longer a nurse at Skane Hospital.
+I work as a nurse at Skane Hospital. > I no longer work as a nurse.
+I work at Skane Hospital as a nurse. > I no longer work as a nurse.
+My favourite food is herring. > My favourite food is ramen now.
+My favourite food is ramen. > My favourite food is herring.
+My favourite sport is swimming. > My favourite sport is tennis.
+My favourite hobby is reading. > My favourite hobby is now painting.
+My favourite dessert is pudding. > My favourite dessert is ice cream.
+My favourite season is spring. > My favourite season is autumn.
+My favourite dish is fried rice. > My favourite dish is ramen.
+Emma's favourite food is herring. > Emma's favourite food is ramen.
+My phone number is 070-1112233. > No, sorry, my phone number is 070-1112244.
+My phone number is 070-1112233. > Sorry, my phone number is 070-1112244.
+My phone number is 070-1112233. > Oops, my phone number is 070-1112244.
+My phone number is 070-1112233. > Correction: my phone number is 070-1112244.
+My phone number is 070-1112233. > I meant my phone number is 070-1112244.
+My phone number is 070-1112233. > Sorry, I meant my phone number is 070-1112244.
+I live in Oslo. > No wait, I live in Bergen.
+I live in Oslo. > Oops, I live in Bergen.
+Emma lives in Cork. > Correction: Emma lives in Galway.
+I live in Oslo. > I moved to Sweden.
+I live in Norway. > I live in Sweden.
+I work as a nurse at Skane Hospital. > I'm now a midwife at Capio.
+I'm a nurse with Capio. > I left Capio.
+I work as a nurse in Lund. > I no longer work in Lund.
+I work in Lund as a nurse. > I no longer work in Lund.
+I work as a consultant with Globex. > I left Globex.
+Emma is employed as a nurse at Dell. > Emma joined Nokia.
+Emma works as a senior software engineer at Dell. > Emma was fired from Dell.
+We live in Leeds. > We moved to Bath in May.
+I live in Rome. > I moved to the UK.
+I live in Rome. > I moved to the US last year.
+I live in Rome. > I've moved from Rome to Berlin.
+I live in Oslo, Norway. > I moved to Malmö, Sweden.
+I live in Austin, Texas. > I moved to Portland, Oregon.
+I live in Quellbrook. > I moved from Quellbrook to Xanten.
+I live in Rome. > I moved to Trinidad and Tobago.
+My favourite colour is red. > My favourite colour is blue.
+My favourite film is Man on Fire. > My favourite film is Alien.
+My favourite subject is engineering. > My favourite subject is history.
+My favourite dessert is bread pudding. > My favourite dessert is cake.
+My phone number is 070-1112233. > Whoops - my phone number is 070-1112244.
+My phone number is 070-1112233. > That was wrong, my phone number is 070-1112244.
+My phone number is 070-1112233. > No, I meant my phone number is 070-1112244.
+My favourite colour is blue. > Sorry, my favourite colour is green.
+I am 33 years old. > Correction: I am 34 years old.
+My email is a@b.c. > Oops, my email is x@y.z.
+I'm single. > Sorry, I'm married.
+My sister Anna is 30 years old. > My sister Anna turned 31.
+My best friend Luca is single. > My friend Luca got married.
+I work at Google. > I left Google LLC.
+I live in Rome, Italy. > I no longer live in Rome.
+I live in Rome. > I no longer live in Rome, Italy.
+I work as a head nurse. > I no longer work as a nurse.
+I use Slack. > I switched from Slack to Teams.
+I was promoted to manager. > I was promoted to director.
+I work as a nurse at Skane Hospital. > I work as a nurse at Capio.
+Alice works at Acme as an engineer. > Alice works at Beta as an engineer.
+I'm a nurse at Skane Hospital. > I'm a nurse at Capio.
+I work as a nurse. > I now work as a nanny at Capio.
+I live in Rome. > I moved to Xanten, Germany last year.
+I live in Rome. > We relocated to Xanten, Germany.
+I work at Acme. > I'm currently a nurse at Capio.
+"""
+BLIND_KEPT: Final = """
+My sister Anna lives in Lund. > My colleague Anna lives in Bergen.
+My brother Tom works at Acme. > My neighbour Tom works at Ikea.
+My boss Anna is 50 years old. > My cousin Anna is 20 years old.
+My friend Luca is single. > My brother Luca is married.
+My sister Anna lives in Lund. > Her sister Anna lives in Bergen.
+My brother Tom works at Acme. > My neighbour Tom left Acme.
+My brother Tom likes tea. > My uncle Tom no longer likes tea.
+My wife Anna lives in Rome. > My ex-wife Anna moved to Paris.
+Meine Schwester Eva wohnt in Köln. > Meine Tante Eva wohnt in Bonn.
+I live in Rome. > My sister Ann moved to Paris.
+I live in Rome. > I moved to Gmail.
+I live in Rome. > We moved to Slack.
+I live in Rome. > We moved to Premium.
+I live in Rome. > I moved to Team Blue.
+I live in Rome. > We moved to the API.
+I live in Rome. > I moved to Team Berlin.
+I live in Rome. > I moved to Berlin Labs.
+I live in Rome. > I moved to Bank of America.
+I live in Rome. > I moved to Linux last week.
+I live in Rome. > I moved from Slack to Teams.
+I live in Rome. > I moved back to Windows.
+I live in Rome. > I moved to Gmail with my family.
+I live in Rome. > I moved to Jira, Confluence and Slack.
+I live in Rome. > I moved to Quellbrook.
+I live in Rome. > I moved to Jira, Confluence.
+Emma lives in Cork. > Emma moved to Marketing.
+I moved to Oslo. > I moved to Gmail.
+I work as a nurse. > I no longer work as a nurse on weekends.
+I work as a nurse. > I no longer work as a nurse at night.
+I work as a nurse. > I no longer work as a nurse manager.
+I live in Rome. > I no longer live in Rome during the week.
+I live in Rome. > I no longer live in Rome in summer.
+I work at Acme. > I don't work at Acme on Fridays.
+I work at Acme. > I no longer work at Acme on Fridays.
+I drink coffee. > I no longer drink coffee after 6pm.
+I use Slack. > I stopped using Slack on weekends.
+I drink coffee. > I switched from coffee in the morning to tea.
+I am married. > I'm no longer married on paper.
+I work as a teacher. > I now work as a nurse on weekends.
+I work as a teacher. > I now work on weekends as a nurse.
+I work on Apollo. > I no longer work on Apollo on Mondays.
+I work at Google. > I left Google Cloud.
+I work at Skane Hospital. > I no longer work as a nurse at Skane Hospital.
+I work at Skane Hospital. > I no longer work at Skane Hospital as a nurse.
+I work at Skane Hospital. > I'm no longer a nurse at Skane Hospital.
+I work as a nurse at Skane Hospital. > I left Capio.
+I work as a nurse at Skane Hospital. > I also work as a tutor at Capio.
+I work as a nurse at Skane Hospital. > I work at Skane Hospital.
+I work as a nurse at Skane Hospital. > I left Skane Hospital for lunch.
+I work as a nurse at Skane Hospital. > I was promoted to manager.
+I work as a nurse at Skane Hospital. > My sister works at Capio.
+I work as a nurse at Skane Hospital. > I work as a tutor at Capio on Fridays.
+I work as a nurse. > I left Facebook.
+I work as a nurse. > I work at Capio.
+I work as a nurse. > I joined Capio.
+I work as a nurse at night. > I left Acme.
+I work as a nurse in Lund. > I left Acme.
+My favourite team is Arsenal. > My favourite team is winning.
+My favourite sport is tennis. > My favourite sport is dying.
+My favourite band is Blur. > My favourite band is singing.
+My favourite singer is Adele. > My favourite singer is dancing.
+My favourite shop is Ikea. > My favourite shop is closed.
+My favourite shop is Ikea. > My favourite shop is closing.
+My favourite dish is ramen. > My favourite dish is burned.
+My favourite food is ramen. > My favourite food is missing.
+My favourite food is herring. > My favourite food is not pudding.
+My phone number is 070-1112233. > Sorry, my phone number is secret.
+I live in Oslo. > Sorry, I'm moving to Bergen.
+I live in Oslo. > I meant to move to Bergen.
+I live in Oslo. > Sorry, my sister lives in Bergen.
+I live in Oslo. > Oops, I left Oslo this morning.
+I live in Oslo. > I live in Norway.
+I live in Norway. > I live in Oslo.
+Emma lives in Lyon. > Emma lives in France.
+I work as a nurse at Skane Hospital. > I'm moving to Lund.
+I work as a nurse in Lund. > I now work at Capio.
+I work as a nurse in Lund. > I left Lund.
+I work in Lund. > I left Lund yesterday.
+I work as a nurse at Skane Hospital. > I work in Lund.
+Emma works as a nurse at Dell. > Emma left Lund.
+I live in Rome. > I moved to Salesforce.
+I live in Rome. > I moved to Kubernetes, Docker and Terraform.
+I live in Rome. > I moved to Office 365.
+I live in Rome. > I moved to Windows for work.
+I live in Rome. > I moved from Accounting to Sales.
+I live in Rome. > I moved to Phase Two.
+I live in Rome. > Sorry, I moved to Gmail.
+I live in Austin. > I live in Texas.
+I live in Austin. > I live in the US.
+I live in London. > I live in the UK.
+I live in London. > I moved to England.
+I live in Texas. > I live in Austin, Texas.
+I live in Brooklyn. > I live in New York.
+I live in Uppsala. > I live in Europe.
+My favourite player is Messi. > My favourite player is running.
+My favourite team is Arsenal. > My favourite team is training.
+My favourite band is Blur. > My favourite band is named Pulp after a film.
+My favourite shop is Ikea. > My favourite shop is baked.
+My favourite sport is tennis. > My favourite sport is getting expensive.
+My phone number is 070-1112233. > Sorry, my work phone number is 070-1112244.
+I live in Oslo. > I meant that I work in Bergen.
+I live in Oslo. > No, I moved to Bergen in 2005.
+I'm married. > Sorry, my sister is single.
+My aunt Rosa lives in Lima. > My grandmother Rosa lives in Quito.
+My old boss Anna works at Acme. > My boss Anna works at Ikea.
+My father Tom is married. > My son Tom is single.
+Her brother Tom works at Acme. > My brother Tom works at Ikea.
+My brother Tom lives in Rome. > My friend Tom moved to Oslo.
+My friend Ann is 30 years old. > I turned 40.
+I work at Amazon. > I left Amazon Prime.
+I use Photoshop. > I no longer use Photoshop on weekends.
+I work as a nurse. > I now work at night as a guard.
+I work as a nurse. > I no longer work as a night nurse.
+I play tennis. > I no longer play tennis with Bob.
+I live in Lund. > I no longer live in Lund on weekdays.
+Emma works at Dell. > Emma no longer works at Dell on Mondays.
+I work at Acme. > I no longer work as a manager at Acme.
+I'm a nurse at Acme. > I'm no longer a head nurse at Acme.
+I work at Acme as a nurse. > I now work at Acme as a cook.
+I work as a nurse. > I work as a nanny at Capio.
+I work at Acme as a nurse. > I now work as a cook.
+I work at Acme. > I met Bob, a nurse at Capio.
+I'm single. > My dog is married to Bob, London.
+I live in Rome. > I moved to Slack, Berlin is nice.
+"""
 # What the rules get wrong, with the reason; all others they must get right.
 WRONG: Final = {
     "Trabajo en Seat. > Empecé a trabajar en Renault.": "Seat may be a city, where people work for Renault",
@@ -269,8 +505,8 @@ WRONG: Final = {
 PAIRS: Final = tuple(
     (*line.split(" > "), is_ended)
     for is_ended, tables in (
-        (True, (FOUND_ENDED, UNSEEN_ENDED, LATER_ENDED, LAST_ENDED)),
-        (False, (FOUND_KEPT, UNSEEN_KEPT, LATER_KEPT, LAST_KEPT, PROBED_KEPT)),
+        (True, (FOUND_ENDED, UNSEEN_ENDED, LATER_ENDED, LAST_ENDED, BLIND_ENDED)),
+        (False, (FOUND_KEPT, UNSEEN_KEPT, LATER_KEPT, LAST_KEPT, PROBED_KEPT, BLIND_KEPT)),
     )
     for table in tables
     for line in table.strip().splitlines()

@@ -25,6 +25,9 @@ so ive moved to bremen in may... > So I've moved to Bremen in May...
 last month i moved to oslo > Last month I moved to Oslo
 just moved to denver > I just moved to Denver
 moved to denver a year ago > I moved to Denver a year ago
+i moved to uppsala > I moved to Uppsala
+sorry, i live in oslo > Sorry, I live in Oslo
+no wait i moved to oslo > No wait I moved to Oslo
 im a nurse at mercy general > I'm a nurse at Mercy General
 Im working at ibm :) > I'm working at Ibm
 i work for boeing and like it > I work for Boeing and like it
@@ -49,6 +52,9 @@ I live in 3b
 I moved to the second floor
 I moved to tears
 I moved to quellbrook
+I moved to bath
+I moved to nice
+I moved to berlin labs
 I moved to sales last year
 I moved to somewhere small
 I work at night
@@ -65,13 +71,27 @@ OTHERS: Final = (  # as they are: written with care, or not about their speaker
     "I moved to management.", "bob lives in oslo", "im Sommer ist es heiß", "im letzten jahr war es heiß",
     "lol", "Note that i.e. is short.", "OK.", "",
 )  # fmt: skip
-# What is lost without capitals: joined and left are said of too much.
+# What is lost without capitals: joined and left are said of too much, and unknown places are no names.
 LOST: Final = {
     "I work for Nokia. > I joined Ericsson in October.",
     "I work at Bank of America. > I left Bank of America.",
+    "I work as a nurse at Skane Hospital. > I joined Capio.",
+    "I'm employed as a nurse by Skane Hospital. > I left Skane Hospital.",
+    "I live in Rome. > I moved to Xanten, Germany.",
+    "I live in Rome. > I moved to Xanten, Germany last year.",
+    "I live in Rome. > We relocated to Xanten, Germany.",
+    "I live in Rome. > I moved from Rome to Xanten.",
+    "I live in Oslo. > I moved from Rome to Xanten.",
+    "I live in Rome. > We moved house to Xanten.",
+    "I live in Quellbrook. > I moved from Quellbrook to Xanten.",
+    "I work as a nurse in Lund. > I no longer work in Lund.",
+    "We live in Leeds. > We moved to Bath in May.",
+    "My favourite film is Man on Fire. > My favourite film is Alien.",
 }
 OWN_PAIRS: Final = [
-    (str(old), str(new)) for old, new, _ in PAIRS if re.match("(?:I|We|My)(?![a-z])", str(old))
+    (str(old), str(new))
+    for old, new, _ in PAIRS
+    if re.match("(?:I|We|My(?!(?: [a-z]+)+ [A-Z][a-z]+ [a-z]))(?![a-z])", str(old))  # not "my sister ann"
 ]
 
 
@@ -114,7 +134,7 @@ def test_names_are_stored_as_they_are_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["lol ", "im ", "now ", "just ", "moved to ", "live in oslo, ", "i", "the ", "🎉"]
+    "part", ["lol ", "im ", "now ", "just ", "moved to ", "live in oslo, ", "i", "the ", "🎉", "no sorry, "]
 )
 def test_no_sentence_takes_long_to_read(part: str) -> None:
     started = time.process_time()

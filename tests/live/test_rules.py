@@ -48,6 +48,7 @@ READ: Final = (
     ("Mi hermano Zork trabaja para Seat.", "Zork person, Seat organization"),
     ("Der Zug ist nach Hamburg gefahren. Sie wohnt in Köln.", "- / -"),
     ("Anna ist gegen Nüsse allergisch. Bob adore le jazz.", "Anna person / Bob person"),
+    ("My name is Ann. Ich bin nach Hamburg gezogen.", "Ann person / Ann person, Hamburg location"),
     ("Das ist gut. Rom ist alt. Zork ist groß.", "- / - / -"),
     ("My name is Ann. Ich heiße Ann und arbeite als Chef.", "Ann person / Ann person / Ann person"),
     ("My name is Ann. Ich war klein, als ich kam, und wohne hier.", "Ann person / Ann person"),
@@ -84,6 +85,7 @@ READ: Final = (
     ("Friday works for me. Dinner moved to Friday. Nobody likes Mondays.", "- / - / -"),
     ("Mom lives in Florida. Everyone loves Alice. Bet Max loves it.", "- / - / -"),
     ("It's raining. Let's meet. That's great.", "- / - / -"),
+    ("Wait times are long. Sorry, Zork works at Globex.", "- / Zork person, Globex organization"),
     ("OMG is it late. TV is boring. Glad I can help.", "- / - / -"),
     ("You are Awesome! Paris is lovely. Jack and Jill went up the hill.", "- / - / -"),
 )  # fmt: skip
@@ -254,6 +256,36 @@ def test_only_what_is_no_longer_true_is_ended_in_a_memory(old: str, new: str, is
     with open_blocking(":memory:", user="ann", agent="helper") as memory:  # and so in one text
         result = memory.remember(f"{old} {new}").value
         assert len(result.ended) == int(is_ended is is_right)
+
+
+# A later statement, and whether it ends what was told of my sister Anna, of my colleague Anna, and of Anna.
+NAMESAKES: Final = (
+    ("Anna moved to Rome.", (False, False, True)),
+    ("My sister Anna moved to Rome.", (True, False, False)),
+    ("Our colleague Anna moved to Rome.", (False, True, False)),
+    ("My aunt Anna moved to Rome.", (False, False, False)),
+)
+
+
+@pytest.mark.parametrize(("later", "ended"), NAMESAKES)
+def test_of_two_persons_of_one_name_a_statement_ends_only_what_is_of_the_same(
+    later: str, ended: tuple[bool, ...]
+) -> None:
+    told = ("My sister Anna lives in Lund.", "My colleague Anna lives in Bergen.", "Anna lives in Malmö.")
+    with open_blocking(":memory:", user="kim", agent="helper") as memory:
+        for text in told[:2]:
+            assert memory.remember(text).value.ended == ()
+        memory.remember(told[2])
+        memory.remember(later)
+        current = [it.content for it in memory.facts("Anna")]
+        assert tuple(text not in current for text in told) == ended
+
+
+def test_what_persons_say_of_themselves_is_theirs_also_if_they_are_relatives_of_another() -> None:
+    with open_blocking(":memory:", user="Bob", agent="helper") as memory:
+        for text in ("I live in Oslo.", "My brother Bob works at Acme."):
+            assert memory.remember(text).value.ended == ()
+        assert len(memory.remember("Bob moved to Rome.").value.ended) == 1
 
 
 @pytest.mark.parametrize(("year", "is_ended"), [("2010", True), ("2011", False), ("", False)])
