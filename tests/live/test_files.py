@@ -114,7 +114,9 @@ def test_a_recall_writes_nothing_for_an_unknown_user_either(
             with pytest.raises(SystemExit) as ended:
                 main()
             output = capsys.readouterr()
-            assert (ended.value.code or 0, output.err) == (0, "")
+            says_nothing = "umi-live: agent.db: has nothing of user 'nobody' and agent 'agent'\n"
+            assert output.err == ("" if found else says_nothing)
+            assert (ended.value.code or 0) == (0 if found or command != ("export",) else 2)
             assert found is ("likes" in output.out) or command == ("blocks",)
         assert state(tmp_path) == before
 
