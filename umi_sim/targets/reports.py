@@ -11,6 +11,7 @@ from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, row, under, wh
 from umi_sim.kernel.wording import plural
 from umi_sim.record.saved_failures import name_subject
 from umi_sim.targets.adapter import Adapter, is_async, ops_of
+from umi_sim.targets.drawing import Moments, failing_moments
 from umi_sim.targets.hunt import Hunt
 from umi_sim.targets.items import ContractOp, Item, join_shown
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict
@@ -118,9 +119,10 @@ def report_reached(found: Hunt) -> Iterator[ReportRow]:
     if lacking := [f"`{name}`" for name in adapter.contract.ops if name not in asked]:
         yield row("", f"not asked, since {adapter.__name__} has none of them: {', '.join(lacking)}")
     kinds = ["restarts and crashes"] if adapter.durable else []
+    if adapter.durable and (sites := list_sites(found.moments)):
+        kinds.append(f"crashes within operations (at {', '.join(sites)})")
     kinds += ["requests at once", "cancellations"] if is_async(adapter) else []
-    sites = {site for moments in found.moments.values() for site, _ in moments}
-    kinds += [f"failures of {site}" for site in sorted(sites)]
+    kinds += [f"failures of {site}" for site in list_sites(failing_moments(adapter, found.moments))]
     yield row("met", ", ".join(kinds) or "operations and time alone")
     if not is_async(adapter):
         yield row("", "no two requests at once: an operation that begins with `async def` can be asked so")
@@ -134,8 +136,22 @@ def report_reached(found: Hunt) -> Iterator[ReportRow]:
     yield from list_threads(found)
     if not adapter.fails:
         yield row("", "no failures: fails = () asks for none")
+    yield from (row("", each) for each in list_unmet_deaths(found))
     if not adapter.durable:
         yield row("", "no restart, no crash: durable = True asks for them, if all of it is in self.folder")
+
+
+def list_sites(moments: Moments) -> list[str]:
+    return sorted({site for each in moments.values() for site, _ in each})
+
+
+def list_unmet_deaths(found: Hunt) -> list[str]:
+    """Return what the hunt says nothing about: deaths within operations that no run can place."""
+    if not found.adapter.durable:
+        return []
+    if not found.moments:
+        return ["no crash within an operation: none reached SQLite, a file or a client that runs see"]
+    return ["no crash within what its own threads do"] * bool(found.threads)
 
 
 LINES: Final = "line_by_line = True lets jobs pause at each line of your code"
@@ -196,13 +212,14 @@ def counts_of(found: Hunt) -> dict[str, Any]:
         "runs": found.run_count, "operations": found.op_count, "inferred": inferred,
         "known": [msgspec.to_builtins(it) for it in found.known], "promised": list_promises(found.adapter),
         "did_not_recur": [str(each.broken and each.broken.message) for each in found.not_recurring],
-        **jobs_as_json(found.jobs),
+        **jobs_as_json(found.jobs, list_unmet_deaths(found)),
     }  # fmt: skip
 
 
-def jobs_as_json(counts: JobCounts) -> dict[str, Any]:
-    warning = warn_unexplored(counts)
-    return {"jobs": counts.count, "pauses": counts.pause_count, "not_explored": [warning] if warning else []}
+def jobs_as_json(counts: JobCounts, unmet: Sequence[str] = ()) -> dict[str, Any]:
+    """`unmet`: what else was not explored."""
+    not_explored = [*filter(None, [warn_unexplored(counts)]), *unmet]
+    return {"jobs": counts.count, "pauses": counts.pause_count, "not_explored": not_explored}
 
 
 def report_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
