@@ -35,9 +35,7 @@ def report_hunt(name: str, found: Hunt, saved: str) -> Report:
         whole("repeat", repeat_command(name, saved)),
         row("shrunk", f"{plural(before, 'item')} to {after}; found after {counted}"),
     ]
-    if found.first.broken and found.small.broken and found.first.broken.rule != found.small.broken.rule:
-        known = f"found as {found.first.broken.rule}; without any restart or fault it is"
-        rows.append(row("", f"{known} {found.small.broken.rule}"))
+    rows += [row("", each) for each in tell_other_rule(found.first, found.small)]
     again = repeat_command(name, saved)
     rows += [
         BLANK,
@@ -54,6 +52,24 @@ def report_hunt(name: str, found: Hunt, saved: str) -> Report:
         ReportRow("", (again, "# exit 0: it fails still, as recorded; 1: no longer")),
     ]
     return Report(headline(name, found.small), rows, value, 1)
+
+
+CONDITIONS: Final = {
+    "at_once": "concurrent requests", "cancel": "cancellations", "fail": "failures", "reopen": "restarts",
+    "crash": "crashes", "crash_in": "crashes",
+}  # fmt: skip
+
+
+def tell_other_rule(first: TargetVerdict, small: TargetVerdict) -> Iterator[str]:
+    """Yield by which rule a failure was found, if the small run breaks another one, and what that has not."""
+    if first.broken is None or small.broken is None or first.broken.rule == small.broken.rule:
+        return
+    kinds, left = (
+        [CONDITIONS.get(it.kind) for it in run.items[: run.ended_at + 1]] for run in (first, small)
+    )
+    gone = [kind for kind in dict.fromkeys(kinds) if kind and kind not in left]
+    change = f"without {' and '.join(gone)}" if gone else "with fewer or plainer items"
+    yield f"found as {first.broken.rule}; {change} it is {small.broken.rule}"
 
 
 def report_not_recurring(name: str, found: Hunt, value: Callable[[], Any]) -> Report:

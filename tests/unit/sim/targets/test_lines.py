@@ -7,19 +7,27 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from umi_sim.formats.strict_json import layout
 from umi_sim.kernel.report import laid_out
-from umi_sim.targets import MISSING, Kv, page, seed_files
+from umi_sim.targets import MISSING, Kv, exporting, page, seed_files
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.alike import run_both
 from umi_sim.targets.as_test import RacesNotExplored, failure_of
+from umi_sim.targets.checker import BrokenContract
 from umi_sim.targets.drawing import Moments, draw_items
-from umi_sim.targets.exporting import script_of
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import JobCounts, TargetVerdict, run
-from umi_sim.targets.reports import list_calls, report_all, report_earlier, report_hunt, report_replay
+from umi_sim.targets.reports import (
+    list_calls,
+    report_all,
+    report_earlier,
+    report_hunt,
+    report_replay,
+    tell_other_rule,
+)
 from umi_sim.targets.seed_files import Earlier, document_of
 from umi_sim.targets.shrinking import shrink
 
@@ -54,7 +62,9 @@ def list_lines(store: type[Adapter], items: Sequence[Item]) -> list[str]:
     return [*list_calls(store, run(store, items))]
 
 
-def test_a_time_is_printed_as_the_method_got_it_and_an_error_that_means_missing_as_well() -> None:
+def test_a_time_is_printed_as_the_method_got_it_and_an_error_that_means_missing_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     got = "raised KeyError('a'), taken for: not there"
     assert list_lines(Seconds, (PUT, GET)) == [
         "put(key='a', value=1, ttl=1.5)  ->  None", f"get(key='a')  ->  {got}",
@@ -63,7 +73,8 @@ def test_a_time_is_printed_as_the_method_got_it_and_an_error_that_means_missing_
     verdict = run(Seconds, (PUT, GET))
     assert verdict.broken is not None
     assert (verdict.broken.got, verdict.broken.allowed) == (got, "1")
-    assert "put(key='a', value=1, ttl=1.5)" in script_of(Seconds, verdict)
+    monkeypatch.setattr(exporting, "try_script", lambda _: "")  # this module needs all of umi_sim
+    assert "put(key='a', value=1, ttl=1.5)" in exporting.script_of(Seconds, verdict)
     assert "ttl=1500" in str(verdict.steps[0].item)  # the trace is as it has always been
 
 
@@ -243,3 +254,34 @@ class Keeps(Deletes):
 def rule_of(verdict: TargetVerdict) -> str:
     assert verdict.broken is not None
     return verdict.broken.rule
+
+
+def broken_by(rule: str, *kinds: str) -> TargetVerdict:
+    items = tuple(Item(kind) for kind in kinds)
+    return TargetVerdict(items, (), "", BrokenContract(rule, "get", "1"), len(kinds) - 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "small", "change"),
+    [
+        (("op", "crash_in", "op"), ("op", "op"), "without crashes"),
+        (("op", "crash_in", "op"), ("op", "crash", "op"), "with fewer or plainer items"),
+        (("fail", "crash", "op"), ("fail", "crash", "op"), "with fewer or plainer items"),
+        (("fail", "crash", "op"), ("crash", "op"), "without failures"),
+        (("at_once", "reopen", "op"), ("op", "op"), "without concurrent requests and restarts"),
+        (("at_once", "cancel", "fail"), ("fail",), "without concurrent requests and cancellations"),
+        (("op", "advance", "op"), ("op",), "with fewer or plainer items"),
+    ],
+)
+def test_what_a_smaller_run_has_not_is_said_where_its_rule_is_another(
+    first: Sequence[str], small: Sequence[str], change: str
+) -> None:
+    found, less = broken_by("at-once", *first), broken_by("answer", *small)
+    assert [*tell_other_rule(found, less)] == [f"found as at-once; {change} it is answer"]
+    assert [*tell_other_rule(found, broken_by("at-once", *small))] == []
+
+
+def test_what_came_after_the_failure_was_no_condition_of_it() -> None:
+    found = structs.replace(broken_by("at-once", "op", "crash"), ended_at=0)
+    message = "found as at-once; with fewer or plainer items it is answer"
+    assert [*tell_other_rule(found, broken_by("answer", "op"))] == [message]
