@@ -115,11 +115,14 @@ class Checker:
         self.possible: list[State] = [contract.initial(each) for each in resolve_flags(contract, flags, ops)]
         self.suspects: list[Suspects] = []
         self.cut_off: list[CutOff] = []
+        self.cut_off_before: list[CutOff] = []  # the same as it was before the last operation
         self.blamed = NO_SUSPECTS
         self.past: list[ContractOp] = []
         self.has_died = False  # in the last operation
         self.is_update = False  # whether several requests of the last ones at once were to change something
         self.earlier: list[State] = []
+        self.before_restart: list[State] = []  # all that a store may have been in up to the last one
+        self.since_restart: list[Callable[[Sequence[State]], list[State]]] = []  # what was answered
         self.last_reads: dict[object, object] = {}  # what each read said since the last write
         self.deadlines: set[int] = set()  # of all entries so far, also of those that were replaced
         self.removed: dict[str, str] = {}  # values that no state has any more, with the operation
@@ -248,13 +251,20 @@ class Checker:
     def take_reopening(self, is_durable: bool) -> None:
         """Follow a restart: a store that is not durable is empty after it.
 
-        What the operation has lost in which the process died is no loss of the restart.
+        What the operation has lost in which the process died is no loss of the restart, nor is what an
+        operation has changed that raised: `delete a` raised, and after the restart there is no a. Where the
+        restart alone loses it, the shrinker leaves that operation out.
         """
         empty = [self.contract.initial(state.flags) for state in self.possible]
         if is_durable:
-            of_death, self.suspects = self.suspects[: self.has_died], self.suspects[self.has_died :]
+            of_death, others = self.suspects[: self.has_died], self.suspects[self.has_died :]
+            applied = [each for each in others if each.rule == "error-applied"]
+            self.suspects = [each for each in others if each.rule != "error-applied"]
             self.suspect("reopen-lost", empty)
-            self.suspects = [*of_death, *self.suspects]
+            self.suspects = [*of_death, *applied, *self.suspects]
+            readings = [state.flags for state in self.possible]
+            self.before_restart = [state for state in self.earlier if state.flags in readings]
+            self.since_restart = []
         else:
             self.possible, self.suspects, self.cut_off = distinct(empty), [], []
 
@@ -268,7 +278,7 @@ class Checker:
 
     def note_past(self, ops: Iterable[ContractOp], times_ms: Sequence[int], *, is_cut: bool = False) -> None:
         """Note operations; `is_cut`: they may not have been applied."""
-        self.has_died = False
+        self.has_died, self.cut_off_before = False, self.cut_off
         for op in ops:
             self.follow_cut(op, times_ms, is_cut=is_cut)
             self.past.append(op)
@@ -322,11 +332,25 @@ class Checker:
         left = step(self.possible)
         suspects = [Suspects(each.rule, step(each.states)) for each in self.suspects]
         suspects = [each for each in suspects if each.states]
+        if self.before_restart:
+            self.since_restart.append(step)
         if left:
             self.possible, self.suspects = left, suspects
         else:
-            self.blamed = suspects[0] if suspects else NO_SUSPECTS
+            self.blamed = suspects[0] if suspects else self.find_rollback()
         return bool(left)
+
+    def find_rollback(self) -> Suspects:
+        """Return the states in which the last restart has undone what was done, if they explain all answers.
+
+        `delete a` was answered, the process died, and a is back.
+        """
+        left: Sequence[State] = once(self.before_restart)
+        with suppress(TooMany):
+            for each in self.since_restart:
+                left = each(left)
+            return Suspects("reopen-lost", left) if left else NO_SUSPECTS
+        return NO_SUSPECTS
 
     def accept(self, ops: Sequence[ContractOp]) -> bool:
         """Go on from a state that must not be and yet is; return False if there is none.
@@ -410,7 +434,7 @@ class Checker:
         allowed += tell_lacking(answers, got.value)
         is_undecided = False
         if self.blamed.rule in ("", "reopen-lost"):
-            for each in self.cut_off:
+            for each in self.cut_off_before:
                 if is_undecided := self.would_answer(each.states, op, got, times_ms[-1]):
                     self.blamed = each
                     allowed += f"; by one answer {each.op}, which was cut off, was done, and by another not"

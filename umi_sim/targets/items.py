@@ -129,8 +129,8 @@ class Kind:
         """Yield its operations one after the other, in every order, and nothing that ends a process."""
         yield from (tuple(Item("op", (op,)) for op in order) for order in permutations(item.ops))
 
-    def less_concurrent(self, item: Item) -> Iterator[tuple[Item, ...]]:
-        """Yield what has fewer operations at the same time."""
+    def calmer(self, item: Item) -> Iterator[tuple[Item, ...]]:
+        """Yield what has fewer operations at the same time, or a death between two operations."""
         return iter(())
 
     def plainer(self, item: Item) -> Iterator[Item]:
@@ -185,7 +185,7 @@ class AtOnce(Kind):
     op_counts, number_max, pauses_max = range(1, AT_ONCE_MAX + 1), 2**62, PAUSE_COUNT_MAX
     lesser = "one after the other"
 
-    def less_concurrent(self, item: Item) -> Iterator[tuple[Item, ...]]:
+    def calmer(self, item: Item) -> Iterator[tuple[Item, ...]]:
         """Yield one of the operations before or after the others, which may be in another order."""
         for place, op in enumerate(item.ops if len(item.ops) > 2 else ()):
             one, ops = Item("op", (op,)), item.ops[:place] + item.ops[place + 1 :]
@@ -254,13 +254,18 @@ class CrashIn(Kind):
         """Yield a crash after which nothing was asked, too."""
         yield from (*super().plainer(item), Item("crash"))
 
+    def calmer(self, item: Item) -> Iterator[tuple[Item, ...]]:
+        """Yield a death before the operation, and one after it."""
+        yield (Item("crash"),)
+        yield Item("op", item.ops), Item("crash")
+
 
 class Cancel(Kind):
     text, place = "{together}{ops}, {which}cancelled after {number} steps{pauses}", "clients"
     op_counts, number_max, pauses_max = range(1, AT_ONCE_MAX + 1), N_MAX, PAUSE_COUNT_MAX
     lesser = "not cancelled"
 
-    def less_concurrent(self, item: Item) -> Iterator[tuple[Item, ...]]:
+    def calmer(self, item: Item) -> Iterator[tuple[Item, ...]]:
         if len(item.ops) > 1:
             yield (Item("at_once", item.ops, pauses=item.pauses),)
             yield (structs.replace(item, ops=item.ops[:1]),)
