@@ -13,13 +13,14 @@ from typing import Any, Final
 from msgspec import structs
 
 from umi_core.data import Data
-from umi_sim.kernel.wording import show_value
+from umi_sim.kernel.wording import LINE_CHARS_MAX, show_value
 from umi_sim.targets.clocks import START_MS
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
     REFUSED,
     AnyOrder,
     Contract,
+    Exactly,
     Expectation,
     Flags,
     Outcome,
@@ -431,7 +432,7 @@ class Checker:
         reasons = {self.contract.absence(state, op, times_ms[-1]) for state in self.possible}
         if len(reasons) == 1:
             allowed = ": ".join(filter(None, (allowed, *sorted(reasons))))
-        allowed += tell_lacking(answers, got.value)
+        allowed += tell_lacking(answers, got.value) or tell_difference(answers, got.value)
         is_undecided = False
         if self.blamed.rule in ("", "reopen-lost"):
             for each in self.cut_off_before:
@@ -534,14 +535,57 @@ class Checker:
 
 
 def tell_lacking(answers: Iterable[Expectation], got: object) -> str:
-    """Return what a long list lacks of what had to be in it; "" for a short one, where that can be seen."""
+    """Return what a long list lacks, or has too much; "" for a short one, where that can be seen."""
     for answer in answers:
-        if isinstance(answer, AnyOrder) and isinstance(got, list) and len(answer.must) > LISTED_MAX:
-            lacking = [*answer.must]
+        if isinstance(answer, AnyOrder) and isinstance(got, list):
+            lacking, more = [*answer.must], [*got]
             take(lacking, got)
-            message = f"; it lacks {len(lacking)} of {len(answer.must)}: {show_value(lacking[:3])}"
-            return message if lacking else ""
+            take(more, [*answer.must, *answer.may])
+            if len(answer.must) <= LISTED_MAX and len(repr(got)) <= LINE_CHARS_MAX:
+                return ""
+            if lacking and answer.limit is None:
+                return f"; it lacks {len(lacking)} of {len(answer.must)}: {show_value(lacking[:3])}"
+            return f"; it has {len(more)} too much: {show_value(more[:3])}" if more else ""
     return ""
+
+
+def tell_difference(answers: Iterable[Expectation], got: object) -> str:
+    """Return how a long answer differs from the one that was expected; "" where both can be read."""
+    wanted = next((answer.value for answer in answers if isinstance(answer, Exactly)), None)
+    place = ""
+    while max(len(repr(wanted)), len(repr(got))) > LINE_CHARS_MAX:
+        match wanted, got:
+            case list(), list():
+                at = [n for n, pair in enumerate(zip(wanted, got, strict=False)) if not same(*pair)]
+                if len(at) != 1 or len(wanted) != len(got):
+                    return f"; the answer{place} {tell_members(wanted, got, at)}"
+                wanted, got, place = wanted[at[0]], got[at[0]], f"{place}[{at[0]}]"
+            case dict(), dict():
+                names = {**wanted, **got}
+                name = next(it for it in names if not same(wanted.get(it, MISSING), got.get(it, MISSING)))
+                wanted, got, place = wanted.get(name, MISSING), got.get(name, MISSING), f"{place}[{name!r}]"
+            case str(), str():
+                pairs = enumerate(zip(wanted, got, strict=False))
+                start = next((n for n, (one, other) in pairs if one != other), min(len(wanted), len(got)))
+                texts = f"is {show_value(got[start:])}, expected {show_value(wanted[start:])}"
+                return f"; the answer{place} from character {start} on {texts}"
+            case _:
+                break
+    return f"; the answer{place} is {show_value(got)}, expected {show_value(wanted)}" if place else ""
+
+
+def tell_members(wanted: Sequence[object], got: Sequence[object], differing: Sequence[int]) -> str:
+    """Return what a list lacks and what it has too much; with the same members, where it first differs."""
+    lacking, more = [*wanted], [*got]
+    take(lacking, got)
+    take(more, wanted)
+    if not (lacking or more):
+        at = differing[0]
+        return f"has another order: at {at} {show_value(got[at])}, expected {show_value(wanted[at])}"
+    parts = [f"has {len(wanted) - len(lacking)} of {len(wanted)}"]
+    parts += [f"lacks {show_value(each)}" for each in lacking[:1]]
+    parts += [f"has {show_value(each)}, which is too much" for each in more[:1]]
+    return ", ".join(parts)
 
 
 def distinct(states: Iterable[State]) -> list[State]:

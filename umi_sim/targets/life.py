@@ -201,6 +201,7 @@ class TargetRun:
         if len(self.world.loop.own_threads) > thread_count:
             self.threaded |= dict.fromkeys(op.name for op in item.ops)
         gots = [self.got_of(each, op) for op, each in zip(item.ops, answers, strict=True)]
+        gots = [self.show_version(op, got) for op, got in zip(item.ops, gots, strict=True)]
         is_quiet = item.kind == "op" and not self.world.has_failed
         for op, got in zip(item.ops, gots, strict=True):
             if not got.error and (is_quiet or isinstance(got.value, dict)):
@@ -335,6 +336,13 @@ class TargetRun:
         frame = frame_of(outcome)
         where = f"{Path(frame.filename).name}:{frame.name}" if frame else ""  # the same on every machine
         return Got(None, type(outcome).__name__, text, is_refusal, is_busy, where)
+
+    def show_version(self, op: ContractOp, got: Got) -> Got:
+        """Return an answer that is the name of a version with what the store itself has given."""
+        if op.name != "version" or got.error:
+            return got
+        own = self.hide_folder(show_value(self.world.names.versions[str(op.args["version"])]))
+        return structs.replace(got, seen=f"{show_value(got.value)}, which is {own}")
 
     def check_shape(self, op: ContractOp, value: object) -> None:
         """Raises BadAdapter if this operation returns no such value, unless something failed below it."""

@@ -14,7 +14,7 @@ from umi_sim.targets.adapter import Adapter, is_async, ops_of
 from umi_sim.targets.drawing import Moments, failing_moments
 from umi_sim.targets.hunt import Hunt
 from umi_sim.targets.items import ContractOp, Item, join_shown
-from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict
+from umi_sim.targets.life import NO_JOBS, JobCounts, TargetStep, TargetVerdict
 from umi_sim.targets.promises import RULES, list_promises, meaning_of
 from umi_sim.targets.seed_files import Earlier, SavedRun, document_of
 from umi_sim.targets.shrinking import fingerprint_of
@@ -376,7 +376,15 @@ def list_calls(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[str]:
         is_finished = bool(step.gots) and step.replies == tuple(map(str, step.gots))  # else cut off
         shown = join_shown([got.told for got in step.gots]) if is_finished else step.told
         paused = f" (paused at {', '.join(step.paused_at)})" if step.paused_at else ""
-        yield f"{text_of(adapter, step.item)}  ->  {shown}{paused}"
+        emptied = "; then its caller empties what it gave and got" * is_emptied(adapter, step)
+        yield f"{text_of(adapter, step.item)}  ->  {shown}{paused}{emptied}"
+
+
+def is_emptied(adapter: type[Adapter], step: TargetStep) -> bool:
+    """Return whether a list or an object was given or got, which the caller changes afterwards."""
+    values = [got.value for got in step.gots]
+    values += [value for op in step.item.ops for value in op.args.values()]
+    return adapter.copies and any(isinstance(value, list | dict) and value for value in values)
 
 
 def warn_unexplored(jobs: JobCounts) -> str:

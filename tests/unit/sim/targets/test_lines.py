@@ -11,15 +11,16 @@ from msgspec import structs
 
 from umi_sim.formats.strict_json import layout
 from umi_sim.kernel.report import laid_out
-from umi_sim.targets import MISSING, Kv, exporting, page, seed_files
+from umi_sim.targets import MISSING, Kv, Sessions, exporting, page, seed_files
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.alike import run_both
 from umi_sim.targets.as_test import RacesNotExplored, failure_of
-from umi_sim.targets.checker import BrokenContract
+from umi_sim.targets.checker import BrokenContract, tell_difference
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import JobCounts, TargetVerdict, run
+from umi_sim.targets.model import Exactly
 from umi_sim.targets.reports import (
     list_calls,
     report_all,
@@ -285,3 +286,97 @@ def test_what_came_after_the_failure_was_no_condition_of_it() -> None:
     found = structs.replace(broken_by("at-once", "op", "crash"), ended_at=0)
     message = "found as at-once; with fewer or plainer items it is answer"
     assert [*tell_other_rule(found, broken_by("answer", "op"))] == [message]
+
+
+def message(number: int) -> dict[str, object]:
+    return {"role": "user", "content": f"message number {number}"}
+
+
+FIVE = [message(number) for number in range(5)]
+OTHERS = f"lacks {message(4)}, has {message(0)}, which is too much"
+LONG = "x" * 300
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got", "difference"),
+    [
+        (FIVE, FIVE[:4], f"the answer has 4 of 5, lacks {message(4)}"),
+        (
+            FIVE[1:],
+            FIVE[:4],
+            f"the answer has 3 of 4, lacks {message(4)}, has {message(0)}, which is too much",
+        ),
+        (FIVE, [*FIVE, message(0)], f"the answer has 5 of 5, has {message(0)}, which is too much"),
+        (FIVE, FIVE[::-1], f"the answer has another order: at 0 {message(4)}, expected {message(0)}"),
+        (FIVE, [*FIVE[:4], message(7)], f"the answer[4] is {message(7)}, expected {message(4)}"),
+        (FIVE, MISSING, ""),
+        (FIVE[:1], FIVE[1:2], ""),
+        ("a", "b", ""),
+        (1, 2, ""),
+        (f"{LONG}ab", f"{LONG}b", "the answer from character 300 on is 'b', expected 'ab'"),
+        ({"a": LONG, "b": 1}, {"a": LONG, "b": 2}, "the answer['b'] is 2, expected 1"),
+        ({"a": LONG, "b": 1}, {"a": LONG}, "the answer['b'] is nothing, expected 1"),
+        ([{"a": [LONG, 1]}], [{"a": [LONG, 2]}], "the answer[0]['a'][1] is 2, expected 1"),
+    ],
+)
+def test_a_long_answer_is_reported_with_what_differs(wanted: object, got: object, difference: str) -> None:
+    assert tell_difference([Exactly(wanted)], got) == (f"; {difference}" if difference else "")
+
+
+class Window(Sessions):
+    """Keeps the first four messages in place of the last four."""
+
+    keeps_last: int | None = 4
+
+    def make(self) -> None:
+        self.rows: dict[str, list[object]] = {}
+
+    def add(self, session: str, items: list[object]) -> None:
+        self.rows[session] = [*self.rows.get(session, []), *items][:4]
+
+    def get(self, session: str) -> list[object]:
+        return self.rows.get(session, [])
+
+
+def test_a_report_and_its_json_have_the_difference() -> None:
+    broken = run(Window, (op("add", session="a", items=FIVE), op("get", session="a"))).broken
+    assert broken is not None
+    assert OTHERS in broken.message
+    assert OTHERS in broken.allowed
+
+
+class Live(Window):
+    """Its callers get the list that it keeps."""
+
+    copies = True
+    keeps_last = None
+
+    def get(self, session: str) -> list[object]:
+        return self.rows.setdefault(session, [])
+
+
+def test_an_item_says_that_its_caller_changed_what_it_got() -> None:
+    items = (op("get", session="a"), op("add", session="a", items=FIVE[:1]), op("get", session="a"))
+    emptied = "; then its caller empties what it gave and got"
+    assert [line.endswith(emptied) for line in list_lines(Live, items)] == [False, True, True]
+    items = (op("add", session="a", items=FIVE[:1]), op("get", session="a"), op("get", session="a"))
+    for store, is_told in ((Live, True), (type("Own", (Live,), {"copies": False}), False)):
+        assert (emptied in list_lines(store, items)[0]) == is_told
+
+
+class Counted(Window):
+    """The number of messages stands for the version."""
+
+    stale = (KeyError,)
+
+    def version(self, session: str) -> int:
+        return len(self.rows.get(session, []))
+
+    def append(self, session: str, items: list[object], version: int) -> None:
+        self.add(session, items)
+
+
+def test_a_version_is_shown_with_what_the_store_gave_for_it() -> None:
+    items = (op("add", session="a", items=FIVE[:1]), op("version", session="a", version="r1"))
+    assert list_lines(Counted, items)[1].endswith("  ->  'r1', which is 1")
+    assert run(Counted, items).steps[1].told == "'r1'"  # the trace is as it has always been
