@@ -30,7 +30,7 @@ from umi_sim.targets.model import (
     resolve_flags,
     take,
 )
-from umi_sim.targets.promises import name_anomaly
+from umi_sim.targets.promises import SCOPES, name_anomaly
 from umi_sim.targets.values import MISSING, key_of, same
 
 STATE_COUNT_MAX: Final = 256
@@ -441,6 +441,8 @@ class Checker:
                     allowed += f"; by one answer {each.op}, which was cut off, was done, and by another not"
                     break
         rule = "raises" if got.error else self.blamed.rule or self.rule_of(op, got, answers, times_ms[-1])
+        if rule == "answer":
+            allowed += self.tell_names_taken(op, got, times_ms[-1])
         is_read = is_undecided and op.name in self.contract.reads
         anomaly = name_anomaly(rule, "undecided" if is_read else self.evidence_of(op, got, times_ms[-1]))
         return BrokenContract(rule, op.name, got.told, allowed, got.error, got.frame, anomaly)
@@ -473,22 +475,35 @@ class Checker:
             return "order"
         if any(answer.allows_each(got.value) for answer in answers):
             return "answer"  # a hit is missing: nothing of another place is shown
-        return "scope" if self.is_explained_elsewhere(op, got, now_ms) else "answer"
+        moved = self.find_names_taken(op, got, now_ms)
+        return "answer" if moved.keys().isdisjoint(SCOPES) else "scope"
 
-    def is_explained_elsewhere(self, op: ContractOp, got: Got, now_ms: int) -> bool:
-        """Return whether an earlier operation would explain the answer only if its place were another one.
+    def find_names_taken(self, op: ContractOp, got: Got, now_ms: int) -> Mapping[str, tuple[object, object]]:
+        """Return by which names an earlier operation would explain the answer if its place were another one.
 
-        `put("ab", 1)`, then `get("a")` says 1: right if the put had been one of "a". What also fails without
-        the put is not reported so, since the shrinker leaves it out.
+        `put("ab", 1)`, then `get("a")` says 1: right if the put had been one of "a". That is {"key": ("ab",
+        "a")}. Empty if an operation explains it at its own place. What also fails without the put is not
+        reported so, since the shrinker leaves it out.
         """
-        is_explained = False
+        found: Mapping[str, tuple[object, object]] = {}
         for state, (past, moved) in product(self.possible, self.moves(op)):
             after = (new for _, new in self.contract.outcomes(state, moved, now_ms))
             if self.would_answer(after, op, got, now_ms):
                 if self.contract.bind(past, state.flags) == self.contract.bind(moved, state.flags):
-                    return False
-                is_explained = True
-        return is_explained
+                    return {}
+                found = found or {
+                    name: (value, moved.args[name])
+                    for name, value in past.args.items()
+                    if not same(value, moved.args[name])
+                }
+        return found
+
+    def tell_names_taken(self, op: ContractOp, got: Got, now_ms: int) -> str:
+        """Return which two names of one scope may be one: `put("a", 1)`, then `get("A")` says 1."""
+        moved = self.find_names_taken(op, got, now_ms)
+        if not moved.keys().isdisjoint(SCOPES):
+            return ""
+        return "".join(f"; as if {name} {one!r} were {other!r}" for name, (one, other) in moved.items())
 
     def moves(self, op: ContractOp) -> list[tuple[ContractOp, ContractOp]]:
         """Return each earlier operation, and the same at the place of `op`, or at each if that names none.
