@@ -24,7 +24,7 @@ from umi_sim.targets import clocks, faults, files, loop, names, threads, world
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import TargetVerdict
-from umi_sim.targets.promises import RULES
+from umi_sim.targets.promises import tell_promise
 from umi_sim.targets.reports import as_taken, text_of
 
 MARK: Final = "Written by `umi-sim target --export`"
@@ -129,7 +129,7 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
         raise CannotExport("a script shows answers, not what is in files: --replay shows it")
     if broken.rule == "hang" and not replayed[-1].strip().startswith((world.ENDLESS, "raises Stuck(")):
         raise CannotExport("it did not hang when it was run again: the judge of the run took the time")
-    source, title = source_of(adapter), f"{broken.op} breaks: {RULES[broken.rule]}."
+    source, title = source_of(adapter), f"{broken.op} breaks: {tell_promise(broken.rule, broken.op)}."
     taken = [
         structs.replace(item, ops=tuple(as_taken(adapter, op) for op in item.ops)) for item in verdict.items
     ]

@@ -72,7 +72,8 @@ class Item(Data):
         return KINDS[self.kind]
 
     def __str__(self) -> str:
-        return self.describe(join_shown([str(op) for op in self.ops]))
+        """Return the item as the trace of a run has it."""
+        return self.fill(self.of.text, join_shown([str(op) for op in self.ops]))
 
     @property
     def event(self) -> str:
@@ -80,13 +81,17 @@ class Item(Data):
         return self.describe("").strip(" ,:").removeprefix("of which ")
 
     def describe(self, ops: str) -> str:
+        """Describe the item for people."""
+        return self.fill(self.of.wording(self), ops)
+
+    def fill(self, text: str, ops: str) -> str:
         part = f" ({self.part} % done)" if self.part else ""
         points = ", ".join(map(str, accumulate(each for each in self.pauses if each > 0)))
         ends = ", ".join(map(str, accumulate(-each for each in self.pauses if each < 0)))
         pauses = f", a job pausing at point {points}" * bool(points)
         pauses += f", the result of job {ends} coming late" * bool(ends)
         is_one = len(self.ops) == 1
-        return self.of.text.format(
+        return text.format(
             ops=ops, number=self.number, site=self.site, part=part, pauses=pauses,
             together="" if is_one else "at once: ", which="" if is_one else "the first ",
         )  # fmt: skip
@@ -124,6 +129,10 @@ class Kind:
     pauses_max: ClassVar[int] = 0
     place: ClassVar[str] = ""
     lesser: ClassVar[str] = ""
+
+    def wording(self, item: Item) -> str:
+        """Return the text by which people read it."""
+        return self.text
 
     def alone(self, item: Item) -> Iterator[tuple[Item, ...]]:
         """Yield its operations one after the other, in every order, and nothing that ends a process."""
@@ -244,6 +253,11 @@ class Crash(Kind):
 class Fail(Kind):
     text, place = "{ops}, of which {site} {number}{part} fails", "files"
     number_max, sites, lesser = N_MAX, SITES, "without the failure"
+
+    def wording(self, item: Item) -> str:
+        """Return what is true of an error and of `os.write`, which tells how few bytes it wrote."""
+        less = f" writes only {item.part} % of its bytes"
+        return self.text.replace("{part} fails", less) if item.part else self.text
 
 
 class CrashIn(Kind):

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, Final
 
 import msgspec
-from msgspec import structs
 
 from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import plural
@@ -15,7 +14,7 @@ from umi_sim.targets.drawing import Moments, failing_moments
 from umi_sim.targets.hunt import Hunt
 from umi_sim.targets.items import ContractOp, Item, join_shown
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetStep, TargetVerdict
-from umi_sim.targets.promises import RULES, list_promises, meaning_of
+from umi_sim.targets.promises import list_promises, meaning_of, tell_promise
 from umi_sim.targets.seed_files import Earlier, SavedRun, document_of
 from umi_sim.targets.shrinking import fingerprint_of
 from umi_sim.targets.world import fitting
@@ -107,7 +106,7 @@ def list_cause(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[Repor
     """Yield the broken promise, what came instead, and how it came about."""
     found = verdict.broken
     assert found is not None
-    yield row("promised", RULES[found.rule])
+    yield row("promised", tell_promise(found.rule, found.op))
     if found.anomaly:
         yield row("anomaly", f"{found.anomaly}: {meaning_of(found.anomaly)}")
     yield row("got", f"{found.op}: {found.got}")
@@ -307,8 +306,9 @@ def list_earlier(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iter
 def report_saved(file: str, saved: SavedRun) -> Report:
     """Show a run as its file records it; the store is not run."""
     name = name_subject(saved.target, "MODULE:CLASS")
-    lines = [f"{step.item}  ->  {step.told}" for step in saved.steps]
-    facts = {"promised": RULES[saved.rule], "got": saved.message} if saved.rule else {}
+    texts = [step.item.describe(join_shown([str(op) for op in step.item.ops])) for step in saved.steps]
+    lines = [f"{text}  ->  {step.told}" for text, step in zip(texts, saved.steps, strict=True)]
+    facts = {"promised": tell_promise(saved.rule, saved.op), "got": saved.message} if saved.rule else {}
 
     def value() -> dict[str, Any]:
         result = "fail" if saved.rule else "pass"
@@ -404,7 +404,7 @@ REASONS: Final = "a global of a module, another process, a file elsewhere, or th
 
 
 def text_of(adapter: type[Adapter], item: Item) -> str:
-    return str(structs.replace(item, ops=tuple(as_taken(adapter, op) for op in item.ops)))
+    return item.describe(join_shown([str(as_taken(adapter, op)) for op in item.ops]))
 
 
 def as_taken(adapter: type[Adapter], op: ContractOp) -> ContractOp:

@@ -20,7 +20,9 @@ from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import JobCounts, TargetVerdict, run
+from umi_sim.targets.memory import ExpectedHits
 from umi_sim.targets.model import Exactly
+from umi_sim.targets.promises import tell_promise
 from umi_sim.targets.reports import (
     list_calls,
     report_all,
@@ -380,3 +382,62 @@ def test_a_version_is_shown_with_what_the_store_gave_for_it() -> None:
     items = (op("add", session="a", items=FIVE[:1]), op("version", session="a", version="r1"))
     assert list_lines(Counted, items)[1].endswith("  ->  'r1', which is 1")
     assert run(Counted, items).steps[1].told == "'r1'"  # the trace is as it has always been
+
+
+def test_a_write_that_is_cut_short_is_no_failed_one_for_people_alone() -> None:
+    """`os.write` tells how few bytes it wrote, and raises nothing."""
+    short = Item("fail", PUT.ops, 1, "write", 7)
+    assert list_lines(Seconds, (short,))[0].startswith(
+        "put(key='a', value=1, ttl=1.5), of which write 1 writes only 7 % of its bytes  ->  "
+    )
+    assert str(short).endswith("of which write 1 (7 % done) fails")  # the trace is as it has always been
+    assert short.event == "write 1 writes only 7 % of its bytes"
+    assert structs.replace(short, part=0).event == "write 1 fails"
+    assert Item("crash_in", PUT.ops, 1, "write", 7).event == "the process dies at write 1 (7 % done)"
+
+
+@pytest.mark.parametrize(
+    ("rule", "op", "words"),
+    [
+        ("raises", "make", "a store opens, also after a restart or a crash, and nothing is raised"),
+        ("raises", "get", "requests with plain names and values raise nothing"),
+        ("answer", "append", "an append with an old version is refused, and any other is done"),
+        ("answer", "get", "what is read is what was written"),
+        ("at-once", "append", "requests at once equal some order of them"),
+    ],
+)
+def test_a_promise_is_told_for_its_operation(rule: str, op: str, words: str) -> None:
+    assert tell_promise(rule, op) == words
+
+
+@pytest.mark.parametrize(
+    ("hits", "words"),
+    [
+        (ExpectedHits([], "tea", 1), "no hits, since nothing is there"),
+        (
+            ExpectedHits([["m1", "tea"]], "tea", 1),
+            "at most 1 of [['m1', 'tea']], each that says 'tea' among them",
+        ),
+        (ExpectedHits([["m1", "tea"]], "milk", 1), "at most 1 of [['m1', 'tea']]"),
+        (ExpectedHits([["m1", "tea"]], None, 2), "at most 2 of [['m1', 'tea']]"),
+        (
+            ExpectedHits([["m1", "tea"], ["m2", "tea"]], "tea", 1),
+            "at most 1 of [['m1', 'tea'], ['m2', 'tea']]",
+        ),
+        (ExpectedHits([["m1", "tea"]], "milk", 2, fills=True), "1 of [['m1', 'tea']]"),
+    ],
+)
+def test_hits_are_told_with_what_must_be_among_them(hits: ExpectedHits, words: str) -> None:
+    assert str(hits) == words
+
+
+def test_an_append_that_was_to_be_refused_is_told_so() -> None:
+    items = (
+        op("version", session="a", version="r1"), op("add", session="a", items=FIVE[:1]),
+        op("append", session="a", items=FIVE[1:2], version="r1"),
+    )  # fmt: skip
+    broken = run(Counted, items).broken
+    assert broken is not None
+    assert broken.message == (
+        "append: None; expected an error of `stale`, since the session has changed since that version"
+    )
