@@ -28,7 +28,9 @@ class Forgetting(MemoryStore):
         # A text that is deleted shortens the file, and what lies behind its end is still on the disk.
         old = self.path.read_bytes() if self.path.exists() and self.leak == "bytes" else b""
         data = json.dumps(self.rows).encode()
-        self.path.write_bytes(data + b" " * 4 + old[len(data) + 4 :] if old else data)
+        new = self.folder / "rows.new"
+        new.write_bytes(data + b" " * 4 + old[len(data) + 4 :] if old else data)
+        new.replace(self.path)
 
     async def add(self, id: str, text: str, user: str) -> str:
         self.rows[id] = [text, user]

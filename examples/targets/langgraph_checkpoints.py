@@ -41,7 +41,7 @@ class InMemory(Sessions):
 
 class Sqlite(InMemory):
     durable = True
-    fails = ()  # what a failure does is told of below; restarts and crashes between operations there are
+    fails = ()  # what a failure does is told of below; restarts and crashes there are
 
     def make(self):
         self.db = sqlite3.connect(self.folder / "checkpoints.db", check_same_thread=False)

@@ -115,6 +115,8 @@ def target(
         )
     if scenarios:
         refuse(f"--scenario {scenarios[0]}: is for --contract umi")
+    if seconds is not None and seeds is not None and len(seeds) == 1:
+        refuse(f"--seed {seeds[0]}: is one run, however long it takes: leave out --seconds")
     if init is not None:
         return begin(init, name)
     # A function, as each process of --jobs makes its own adapter.

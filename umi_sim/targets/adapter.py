@@ -73,7 +73,8 @@ class Adapter:
     """The shortest time that it tells apart; what passes in runs is a multiple of it."""
     fails: ClassVar[Sequence[str]] = SITES
     """What may fail under it: a statement or commit of SQLite, opening or replacing a file, a request of
-    httpx or redis that is not sent, or whose response is lost."""
+    httpx or redis that is not sent, or whose response is lost. The process of a durable store may die at
+    any of them, also at those that do not fail."""
     erases: ClassVar[bool] = False
     """Promise that no file of `self.folder` has a removed value once its removal was answered."""
     copies: ClassVar[bool] = False

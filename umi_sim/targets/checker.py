@@ -13,13 +13,14 @@ from typing import Any, Final
 from msgspec import structs
 
 from umi_core.data import Data
-from umi_sim.kernel.wording import show_value
+from umi_sim.kernel.wording import LINE_CHARS_MAX, show_value
 from umi_sim.targets.clocks import START_MS
 from umi_sim.targets.items import ContractOp
 from umi_sim.targets.model import (
     REFUSED,
     AnyOrder,
     Contract,
+    Exactly,
     Expectation,
     Flags,
     Outcome,
@@ -29,7 +30,7 @@ from umi_sim.targets.model import (
     resolve_flags,
     take,
 )
-from umi_sim.targets.promises import name_anomaly
+from umi_sim.targets.promises import SCOPES, name_anomaly
 from umi_sim.targets.values import MISSING, key_of, same
 
 STATE_COUNT_MAX: Final = 256
@@ -115,11 +116,14 @@ class Checker:
         self.possible: list[State] = [contract.initial(each) for each in resolve_flags(contract, flags, ops)]
         self.suspects: list[Suspects] = []
         self.cut_off: list[CutOff] = []
+        self.cut_off_before: list[CutOff] = []  # the same as it was before the last operation
         self.blamed = NO_SUSPECTS
         self.past: list[ContractOp] = []
         self.has_died = False  # in the last operation
         self.is_update = False  # whether several requests of the last ones at once were to change something
         self.earlier: list[State] = []
+        self.before_restart: list[State] = []  # all that a store may have been in up to the last one
+        self.since_restart: list[Callable[[Sequence[State]], list[State]]] = []  # what was answered
         self.last_reads: dict[object, object] = {}  # what each read said since the last write
         self.deadlines: set[int] = set()  # of all entries so far, also of those that were replaced
         self.removed: dict[str, str] = {}  # values that no state has any more, with the operation
@@ -248,13 +252,20 @@ class Checker:
     def take_reopening(self, is_durable: bool) -> None:
         """Follow a restart: a store that is not durable is empty after it.
 
-        What the operation has lost in which the process died is no loss of the restart.
+        What the operation has lost in which the process died is no loss of the restart, nor is what an
+        operation has changed that raised: `delete a` raised, and after the restart there is no a. Where the
+        restart alone loses it, the shrinker leaves that operation out.
         """
         empty = [self.contract.initial(state.flags) for state in self.possible]
         if is_durable:
-            of_death, self.suspects = self.suspects[: self.has_died], self.suspects[self.has_died :]
+            of_death, others = self.suspects[: self.has_died], self.suspects[self.has_died :]
+            applied = [each for each in others if each.rule == "error-applied"]
+            self.suspects = [each for each in others if each.rule != "error-applied"]
             self.suspect("reopen-lost", empty)
-            self.suspects = [*of_death, *self.suspects]
+            self.suspects = [*of_death, *applied, *self.suspects]
+            readings = [state.flags for state in self.possible]
+            self.before_restart = [state for state in self.earlier if state.flags in readings]
+            self.since_restart = []
         else:
             self.possible, self.suspects, self.cut_off = distinct(empty), [], []
 
@@ -268,7 +279,7 @@ class Checker:
 
     def note_past(self, ops: Iterable[ContractOp], times_ms: Sequence[int], *, is_cut: bool = False) -> None:
         """Note operations; `is_cut`: they may not have been applied."""
-        self.has_died = False
+        self.has_died, self.cut_off_before = False, self.cut_off
         for op in ops:
             self.follow_cut(op, times_ms, is_cut=is_cut)
             self.past.append(op)
@@ -322,11 +333,25 @@ class Checker:
         left = step(self.possible)
         suspects = [Suspects(each.rule, step(each.states)) for each in self.suspects]
         suspects = [each for each in suspects if each.states]
+        if self.before_restart:
+            self.since_restart.append(step)
         if left:
             self.possible, self.suspects = left, suspects
         else:
-            self.blamed = suspects[0] if suspects else NO_SUSPECTS
+            self.blamed = suspects[0] if suspects else self.find_rollback()
         return bool(left)
+
+    def find_rollback(self) -> Suspects:
+        """Return the states in which the last restart has undone what was done, if they explain all answers.
+
+        `delete a` was answered, the process died, and a is back.
+        """
+        left: Sequence[State] = once(self.before_restart)
+        with suppress(TooMany):
+            for each in self.since_restart:
+                left = each(left)
+            return Suspects("reopen-lost", left) if left else NO_SUSPECTS
+        return NO_SUSPECTS
 
     def accept(self, ops: Sequence[ContractOp]) -> bool:
         """Go on from a state that must not be and yet is; return False if there is none.
@@ -407,15 +432,17 @@ class Checker:
         reasons = {self.contract.absence(state, op, times_ms[-1]) for state in self.possible}
         if len(reasons) == 1:
             allowed = ": ".join(filter(None, (allowed, *sorted(reasons))))
-        allowed += tell_lacking(answers, got.value)
+        allowed += tell_lacking(answers, got.value) or tell_difference(answers, got.value)
         is_undecided = False
         if self.blamed.rule in ("", "reopen-lost"):
-            for each in self.cut_off:
+            for each in self.cut_off_before:
                 if is_undecided := self.would_answer(each.states, op, got, times_ms[-1]):
                     self.blamed = each
                     allowed += f"; by one answer {each.op}, which was cut off, was done, and by another not"
                     break
         rule = "raises" if got.error else self.blamed.rule or self.rule_of(op, got, answers, times_ms[-1])
+        if rule == "answer":
+            allowed += self.tell_names_taken(op, got, times_ms[-1])
         is_read = is_undecided and op.name in self.contract.reads
         anomaly = name_anomaly(rule, "undecided" if is_read else self.evidence_of(op, got, times_ms[-1]))
         return BrokenContract(rule, op.name, got.told, allowed, got.error, got.frame, anomaly)
@@ -448,22 +475,35 @@ class Checker:
             return "order"
         if any(answer.allows_each(got.value) for answer in answers):
             return "answer"  # a hit is missing: nothing of another place is shown
-        return "scope" if self.is_explained_elsewhere(op, got, now_ms) else "answer"
+        moved = self.find_names_taken(op, got, now_ms)
+        return "answer" if moved.keys().isdisjoint(SCOPES) else "scope"
 
-    def is_explained_elsewhere(self, op: ContractOp, got: Got, now_ms: int) -> bool:
-        """Return whether an earlier operation would explain the answer only if its place were another one.
+    def find_names_taken(self, op: ContractOp, got: Got, now_ms: int) -> Mapping[str, tuple[object, object]]:
+        """Return by which names an earlier operation would explain the answer if its place were another one.
 
-        `put("ab", 1)`, then `get("a")` says 1: right if the put had been one of "a". What also fails without
-        the put is not reported so, since the shrinker leaves it out.
+        `put("ab", 1)`, then `get("a")` says 1: right if the put had been one of "a". That is {"key": ("ab",
+        "a")}. Empty if an operation explains it at its own place. What also fails without the put is not
+        reported so, since the shrinker leaves it out.
         """
-        is_explained = False
+        found: Mapping[str, tuple[object, object]] = {}
         for state, (past, moved) in product(self.possible, self.moves(op)):
             after = (new for _, new in self.contract.outcomes(state, moved, now_ms))
             if self.would_answer(after, op, got, now_ms):
                 if self.contract.bind(past, state.flags) == self.contract.bind(moved, state.flags):
-                    return False
-                is_explained = True
-        return is_explained
+                    return {}
+                found = found or {
+                    name: (value, moved.args[name])
+                    for name, value in past.args.items()
+                    if not same(value, moved.args[name])
+                }
+        return found
+
+    def tell_names_taken(self, op: ContractOp, got: Got, now_ms: int) -> str:
+        """Return which two names of one scope may be one: `put("a", 1)`, then `get("A")` says 1."""
+        moved = self.find_names_taken(op, got, now_ms)
+        if not moved.keys().isdisjoint(SCOPES):
+            return ""
+        return "".join(f"; as if {name} {one!r} were {other!r}" for name, (one, other) in moved.items())
 
     def moves(self, op: ContractOp) -> list[tuple[ContractOp, ContractOp]]:
         """Return each earlier operation, and the same at the place of `op`, or at each if that names none.
@@ -510,14 +550,57 @@ class Checker:
 
 
 def tell_lacking(answers: Iterable[Expectation], got: object) -> str:
-    """Return what a long list lacks of what had to be in it; "" for a short one, where that can be seen."""
+    """Return what a long list lacks, or has too much; "" for a short one, where that can be seen."""
     for answer in answers:
-        if isinstance(answer, AnyOrder) and isinstance(got, list) and len(answer.must) > LISTED_MAX:
-            lacking = [*answer.must]
+        if isinstance(answer, AnyOrder) and isinstance(got, list):
+            lacking, more = [*answer.must], [*got]
             take(lacking, got)
-            message = f"; it lacks {len(lacking)} of {len(answer.must)}: {show_value(lacking[:3])}"
-            return message if lacking else ""
+            take(more, [*answer.must, *answer.may])
+            if len(answer.must) <= LISTED_MAX and len(repr(got)) <= LINE_CHARS_MAX:
+                return ""
+            if lacking and answer.limit is None:
+                return f"; it lacks {len(lacking)} of {len(answer.must)}: {show_value(lacking[:3])}"
+            return f"; it has {len(more)} too much: {show_value(more[:3])}" if more else ""
     return ""
+
+
+def tell_difference(answers: Iterable[Expectation], got: object) -> str:
+    """Return how a long answer differs from the one that was expected; "" where both can be read."""
+    wanted = next((answer.value for answer in answers if isinstance(answer, Exactly)), None)
+    place = ""
+    while max(len(repr(wanted)), len(repr(got))) > LINE_CHARS_MAX:
+        match wanted, got:
+            case list(), list():
+                at = [n for n, pair in enumerate(zip(wanted, got, strict=False)) if not same(*pair)]
+                if len(at) != 1 or len(wanted) != len(got):
+                    return f"; the answer{place} {tell_members(wanted, got, at)}"
+                wanted, got, place = wanted[at[0]], got[at[0]], f"{place}[{at[0]}]"
+            case dict(), dict():
+                names = {**wanted, **got}
+                name = next(it for it in names if not same(wanted.get(it, MISSING), got.get(it, MISSING)))
+                wanted, got, place = wanted.get(name, MISSING), got.get(name, MISSING), f"{place}[{name!r}]"
+            case str(), str():
+                pairs = enumerate(zip(wanted, got, strict=False))
+                start = next((n for n, (one, other) in pairs if one != other), min(len(wanted), len(got)))
+                texts = f"is {show_value(got[start:])}, expected {show_value(wanted[start:])}"
+                return f"; the answer{place} from character {start} on {texts}"
+            case _:
+                break
+    return f"; the answer{place} is {show_value(got)}, expected {show_value(wanted)}" if place else ""
+
+
+def tell_members(wanted: Sequence[object], got: Sequence[object], differing: Sequence[int]) -> str:
+    """Return what a list lacks and what it has too much; with the same members, where it first differs."""
+    lacking, more = [*wanted], [*got]
+    take(lacking, got)
+    take(more, wanted)
+    if not (lacking or more):
+        at = differing[0]
+        return f"has another order: at {at} {show_value(got[at])}, expected {show_value(wanted[at])}"
+    parts = [f"has {len(wanted) - len(lacking)} of {len(wanted)}"]
+    parts += [f"lacks {show_value(each)}" for each in lacking[:1]]
+    parts += [f"has {show_value(each)}, which is too much" for each in more[:1]]
+    return ", ".join(parts)
 
 
 def distinct(states: Iterable[State]) -> list[State]:

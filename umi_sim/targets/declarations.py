@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any, Final
 
 from umi_sim.kernel.wording import show_value
-from umi_sim.targets.adapter import CONTRACTS, Adapter, BadAdapter, Known, ops_of
+from umi_sim.targets.adapter import CONTRACTS, CURSOR, Adapter, BadAdapter, Known, ops_of
 from umi_sim.targets.items import SITES
 from umi_sim.targets.model import Contract
 from umi_sim.targets.promises import RULES
@@ -45,6 +45,8 @@ def check_declared(adapter: type[Adapter]) -> None:
         given = getattr_static(adapter, name, ABSENT)
         if given is not ABSENT and not fits(given):
             raise BadAdapter(f"{adapter.__name__}.{name}: is {show_value(given)}, expected {expected}")
+    for name, args in adapter.contract.ops.items():
+        check_self(adapter, name, args)
     for known in adapter.known:
         check_known(adapter, known)
     ops_of(adapter)
@@ -122,6 +124,15 @@ def is_method(value: Any) -> bool:
     if isinstance(value, FunctionType):
         return value.__code__.co_argcount > 0 or bool(value.__code__.co_flags & CO_VARARGS)
     return hasattr(value, "__get__") and (callable(value) or isinstance(value, staticmethod | classmethod))
+
+
+def check_self(adapter: type[Adapter], name: str, args: Sequence[str]) -> None:
+    """Raises BadAdapter if the first argument of a method is one of the operation: `def delete(key)`."""
+    given = getattr_static(adapter, name, ABSENT)
+    if isinstance(given, FunctionType) and given.__code__.co_argcount:
+        first = given.__code__.co_varnames[0]
+        if first in (*args, "ttl_ms", CURSOR):
+            raise BadAdapter(f"{adapter.__name__}.{name}: lacks self before its first argument {first!r}")
 
 
 def expectations(adapter: type[Adapter]) -> dict[str, Expected]:

@@ -8,7 +8,7 @@ from msgspec import structs
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.adapter import Adapter, flags_of, is_async, ops_of
-from umi_sim.targets.items import PARTED, ContractOp, Item
+from umi_sim.targets.items import PARTED, SITES, ContractOp, Item
 from umi_sim.targets.model import CROWD, TTL_ZERO, TTLS_BELOW_MS, Contract, Pool
 from umi_sim.targets.values import ODD_JSON, ODD_NAMES, ODD_TEXTS
 from umi_sim.targets.world import parameters
@@ -34,7 +34,10 @@ WEIGHTS: Final[Mapping[str, int]] = {
 
 
 class DrawingPlan(Data):
-    """Everything that may happen in the runs of an adapter. `moments`: when each operation may fail."""
+    """Everything that may happen in the runs of an adapter.
+
+    `moments`: when the process may die in each operation; it fails only at the sites that `fails` names.
+    """
 
     adapter: type[Adapter]
     ops: Mapping[str, Sequence[str]]
@@ -50,7 +53,7 @@ class DrawingPlan(Data):
 def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Item, ...]:
     chance = Stream(seed, "target", adapter.contract.name)
     ops, pool = draw_ops(adapter, chance), draw_pool(adapter, chance, Stream(seed, "target", "separators"))
-    plan = DrawingPlan(adapter, ops, pool, draw_kinds(adapter, chance, bool(moments), ops), moments)
+    plan = DrawingPlan(adapter, ops, pool, draw_kinds(adapter, chance, moments, ops), moments)
     count, items = chance.log_between(4, ITEM_COUNT_MAX), list[Item]()
     while len(items) < count:
         items += draw_next(plan, chance, len(items))
@@ -127,21 +130,31 @@ def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
     return structs.replace(pool, ttls_ms=(*pool.ttls_ms, *more)) if more else pool
 
 
+def failing_moments(adapter: type[Adapter], moments: Moments) -> Moments:
+    """Return the moments at which something may fail that `fails` names."""
+    found = {name: [each for each in moments[name] if each[0] in adapter.fails] for name in moments}
+    return {name: each for name, each in found.items() if each}
+
+
 def draw_kinds(
-    adapter: type[Adapter], chance: Stream, can_fail: bool, ops: Mapping[str, Sequence[str]]
+    adapter: type[Adapter], chance: Stream, moments: Moments, ops: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
-    """Kinds of items, each with its weight; faults are left out of a third of the runs."""
+    """Kinds of items, each with its weight; faults are left out of a third of the runs.
+
+    A process may die at any moment that was met: `fails = ()` says nothing about deaths.
+    """
     is_calm = chance.chance(1, 3)
     is_timed = any("ttl" in args for args in ops_of(adapter).values()) or "default_ttl_ms" in flags_of(
         adapter
     )
     async_weight = 0 if is_calm or not is_async(adapter) else 1
-    site_weight = 0 if is_calm or not can_fail else 1
+    fail_weight = 0 if is_calm or not failing_moments(adapter, moments) else 3
+    death_weight = 0 if is_calm or not (moments and adapter.durable) else 1
     is_paged = "scan" in ops and getattr(adapter, "steady_pages", True)
     return {
         "op": 16, "advance": 4 if is_timed else 1, "reopen": 1 if adapter.durable else 0,
         "crash": 1 if adapter.durable and not is_calm else 0, "at_once": 4 * async_weight,
-        "cancel": async_weight, "fail": 3 * site_weight, "crash_in": site_weight if adapter.durable else 0,
+        "cancel": async_weight, "fail": fail_weight, "crash_in": death_weight,
         "paged": 3 if is_paged else 0,
     }  # fmt: skip
 
@@ -166,8 +179,12 @@ def draw_item(plan: DrawingPlan, chance: Stream, at: str) -> Item:
             ops, pauses = draw_beside(plan, own, op, at), draw_pauses(Stream(number, "pauses", at))
             return Item(kind, ops, 1 + number % EARLY if own.chance(1, 2) else number, pauses=pauses)
         case "fail" | "crash_in":
-            op = draw_write(plan, chance, at)
-            site, number = chance.pick(plan.moments.get(op.name) or [("statement", 1)])
+            is_death = kind == "crash_in"
+            moments = plan.moments if is_death else failing_moments(plan.adapter, plan.moments)
+            op = draw_write(plan, chance, at, moments)
+            # where no operation of the run has a moment, nothing comes of it
+            unmet = SITES[0] if is_death else plan.adapter.fails[0]
+            site, number = chance.pick(moments.get(op.name) or [(unmet, 1)])
             return Item(kind, (op,), number, site, draw_part(chance, kind, site))
     return Item(kind, (draw_op(plan, chance, at),))
 
@@ -290,9 +307,9 @@ def draw_op(plan: DrawingPlan, chance: Stream, at: str, lone: bool = False) -> C
     return draw_named(plan, chance, at, chance.pick_weighted(names, [WEIGHTS.get(name, 2) for name in names]))
 
 
-def draw_write(plan: DrawingPlan, chance: Stream, at: str) -> ContractOp:
-    """An operation that may fail, each as often; mostly one that writes, for there it is seen."""
-    names = [name for name in plan.ops if name in plan.moments] or list(plan.ops)
+def draw_write(plan: DrawingPlan, chance: Stream, at: str, moments: Moments) -> ContractOp:
+    """An operation with such a moment, each as often; mostly one that writes, for there it is seen."""
+    names = [name for name in plan.ops if name in moments] or list(plan.ops)
     writes = [name for name in names if name not in plan.contract.reads]
     return draw_named(plan, chance, at, chance.pick(writes if writes and chance.chance(3, 4) else names))
 

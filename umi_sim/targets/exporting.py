@@ -1,8 +1,8 @@
 """Exporting: a run as a script that needs the store and Python, and nothing of ours.
 
 The script has the source of the adapter's module in it. Calls, restarts and time that passes are plain
-Python, if a trial shows that they give what was recorded. Any other run needs the world of the simulator,
-made by copies of files of ours, which need the standard library alone.
+Python, if trials show that they give what was recorded each time. Any other run needs the world of the
+simulator, made by copies of files of ours, which need the standard library alone: that orders jobs, for one.
 """
 
 import ast
@@ -24,7 +24,7 @@ from umi_sim.targets import clocks, faults, files, loop, names, threads, world
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import TargetVerdict
-from umi_sim.targets.promises import RULES
+from umi_sim.targets.promises import tell_promise
 from umi_sim.targets.reports import as_taken, text_of
 
 MARK: Final = "Written by `umi-sim target --export`"
@@ -129,22 +129,26 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
         raise CannotExport("a script shows answers, not what is in files: --replay shows it")
     if broken.rule == "hang" and not replayed[-1].strip().startswith((world.ENDLESS, "raises Stuck(")):
         raise CannotExport("it did not hang when it was run again: the judge of the run took the time")
-    source, title = source_of(adapter), f"{broken.op} breaks: {RULES[broken.rule]}."
+    source, title = source_of(adapter), f"{broken.op} breaks: {tell_promise(broken.rule, broken.op)}."
     taken = [
         structs.replace(item, ops=tuple(as_taken(adapter, op) for op in item.ops)) for item in verdict.items
     ]
     message = broken.allowed or "no error"
-    if broken.rule != "hang":  # of which only the simulated world makes an end
+    # Only the simulated world makes an end of what hangs, and only it orders jobs.
+    if broken.rule != "hang" and not (verdict.jobs.count or verdict.threads):
         plain = write_plainly(adapter.__name__, source, taken, replayed, title, f"expected  {message}")
         if plain is not None:
             return plain
     lay_out = partial(pformat, width=WIDTH, sort_dicts=False)
     parts = {each.__name__: inspect.getsource(each) for each in PARTS}
-    return SCRIPT.format(
+    text = SCRIPT.format(
         title=title, mark=MARK, adapter=source, name=adapter.__name__,
         case=lay_out(case), said=lay_out(replayed), expected=message, seed=verdict.seed,
         parts="\n".join(f"    {name!r}: {text!r}," for name, text in parts.items()),
     )  # fmt: skip
+    if reason := try_script(text):
+        raise CannotExport(f"a script does not show it each time, as --replay does here: {reason}")
+    return text
 
 
 WIDTH: Final = 110
@@ -160,13 +164,14 @@ def source_of(adapter: type[Adapter]) -> str:
     return "\n".join(line for line in source.splitlines() if not line.startswith("from __future__")).strip()
 
 
-# As plain calls. Most failures need no more than two or three, and such a script can be read. It is believed
-# only after a trial in a process of its own.
+# As plain calls. Most failures need no more than two or three, and such a script can be read. Whatever is
+# written is believed only after trials, each in a process of its own.
 
 OURS: Final = "umi_sim.targets"
 BASES: Final = ("Kv", "Sessions", "MemoryStore")
 STAND_INS: Final = ("MISSING", *BASES)
-TRIAL_SECONDS: Final = 10
+TRIAL_COUNT: Final = 3
+TRIAL_SECONDS: Final = 60
 PLAIN_SCRIPT: Final = '''\
 """{title}
 
@@ -239,7 +244,7 @@ def write_plainly(
         preparation="\n".join(prepare(source, has_time=has_time)),
         steps="\n".join(f"    {line}" for step in steps for line in step or ()),
     )  # fmt: skip
-    return text if shows(text) else None
+    return None if try_script(text) else text
 
 
 def prepare(source: str, *, has_time: bool) -> Iterator[str]:
@@ -276,13 +281,21 @@ def without_ours(source: str) -> str | None:
     return None if "umi_sim" in text or "outside" in text else text
 
 
-def shows(script: str) -> bool:
-    """Return True if the script, run by itself, shows what was recorded."""
+def try_script(script: str) -> str:
+    """Return why the script, run by itself several times, does not show what was recorded; "" if it does."""
+    return next(filter(None, (try_once(script) for _ in range(TRIAL_COUNT))), "")
+
+
+def try_once(script: str) -> str:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(it for it in sys.path if it)}
     try:
         done = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, env=env, timeout=TRIAL_SECONDS, check=False
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 1 and done.stdout.endswith(b"it happens still\n")
+            [sys.executable, "-"], input=script.encode(errors="backslashreplace"),
+            capture_output=True, env=env, timeout=TRIAL_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return f"{type(error).__name__}"
+    if done.returncode == 1 and done.stdout.endswith(b"it happens still\n"):
+        return ""
+    said = (done.stderr or done.stdout).decode(errors="replace").splitlines()
+    return said[-1] if said else f"it ended with status {done.returncode}"

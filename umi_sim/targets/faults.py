@@ -10,6 +10,7 @@ import os
 import re
 import sqlite3
 import sys
+from _thread import get_ident
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -58,10 +59,14 @@ class Sites:
         """`do_part`: does so many per cent of the call, and returns what was done."""
         self.switch()
         self.counts[site] += 1
-        if site == self.site and not self.fired and self.counts[site] >= self.n:
+        if site == self.site and not self.fired and self.counts[site] >= self.n and self.can_act():
             self.fired = True
             self.told = do_part(self.part) if do_part else ""
             self.action(error)
+
+    def can_act(self) -> bool:
+        """Return whether it fails here: a thread of the store's own cannot die in place of its process."""
+        return self.action is fail or self.loop is None or get_ident() in self.loop.clock.threads
 
     def switch(self) -> None:
         if self.loop is not None and not self.is_locked:

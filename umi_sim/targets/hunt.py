@@ -122,7 +122,10 @@ def recurs(adapter: type[Adapter], verdict: TargetVerdict, live: Live) -> bool:
 
 
 def moments_of(adapter: type[Adapter]) -> Moments:
-    """Return when each operation may fail: what it reached in a few quiet runs. Raises BadAdapter."""
+    """Return when each operation may fail, or the process die in it. Raises BadAdapter.
+
+    These are the sites that it reached in a few quiet runs.
+    """
     check_judged(adapter)
     most: dict[tuple[str, str], int] = {}
     for seed in PROBES:
@@ -133,8 +136,7 @@ def moments_of(adapter: type[Adapter]) -> Moments:
             break
     found: dict[str, list[tuple[str, int]]] = {}
     for (name, site), count in sorted(most.items()):
-        if site in adapter.fails:
-            found.setdefault(name, []).extend((site, n) for n in range(1, min(count, COUNT_MAX) + 1))
+        found.setdefault(name, []).extend((site, n) for n in range(1, min(count, COUNT_MAX) + 1))
     return found
 
 

@@ -72,7 +72,8 @@ class Item(Data):
         return KINDS[self.kind]
 
     def __str__(self) -> str:
-        return self.describe(join_shown([str(op) for op in self.ops]))
+        """Return the item as the trace of a run has it."""
+        return self.fill(self.of.text, join_shown([str(op) for op in self.ops]))
 
     @property
     def event(self) -> str:
@@ -80,13 +81,17 @@ class Item(Data):
         return self.describe("").strip(" ,:").removeprefix("of which ")
 
     def describe(self, ops: str) -> str:
+        """Describe the item for people."""
+        return self.fill(self.of.wording(self), ops)
+
+    def fill(self, text: str, ops: str) -> str:
         part = f" ({self.part} % done)" if self.part else ""
         points = ", ".join(map(str, accumulate(each for each in self.pauses if each > 0)))
         ends = ", ".join(map(str, accumulate(-each for each in self.pauses if each < 0)))
         pauses = f", a job pausing at point {points}" * bool(points)
         pauses += f", the result of job {ends} coming late" * bool(ends)
         is_one = len(self.ops) == 1
-        return self.of.text.format(
+        return text.format(
             ops=ops, number=self.number, site=self.site, part=part, pauses=pauses,
             together="" if is_one else "at once: ", which="" if is_one else "the first ",
         )  # fmt: skip
@@ -125,12 +130,16 @@ class Kind:
     place: ClassVar[str] = ""
     lesser: ClassVar[str] = ""
 
+    def wording(self, item: Item) -> str:
+        """Return the text by which people read it."""
+        return self.text
+
     def alone(self, item: Item) -> Iterator[tuple[Item, ...]]:
         """Yield its operations one after the other, in every order, and nothing that ends a process."""
         yield from (tuple(Item("op", (op,)) for op in order) for order in permutations(item.ops))
 
-    def less_concurrent(self, item: Item) -> Iterator[tuple[Item, ...]]:
-        """Yield what has fewer operations at the same time."""
+    def calmer(self, item: Item) -> Iterator[tuple[Item, ...]]:
+        """Yield what has fewer operations at the same time, or a death between two operations."""
         return iter(())
 
     def plainer(self, item: Item) -> Iterator[Item]:
@@ -185,7 +194,7 @@ class AtOnce(Kind):
     op_counts, number_max, pauses_max = range(1, AT_ONCE_MAX + 1), 2**62, PAUSE_COUNT_MAX
     lesser = "one after the other"
 
-    def less_concurrent(self, item: Item) -> Iterator[tuple[Item, ...]]:
+    def calmer(self, item: Item) -> Iterator[tuple[Item, ...]]:
         """Yield one of the operations before or after the others, which may be in another order."""
         for place, op in enumerate(item.ops if len(item.ops) > 2 else ()):
             one, ops = Item("op", (op,)), item.ops[:place] + item.ops[place + 1 :]
@@ -245,6 +254,11 @@ class Fail(Kind):
     text, place = "{ops}, of which {site} {number}{part} fails", "files"
     number_max, sites, lesser = N_MAX, SITES, "without the failure"
 
+    def wording(self, item: Item) -> str:
+        """Return what is true of an error and of `os.write`, which tells how few bytes it wrote."""
+        less = f" writes only {item.part} % of its bytes"
+        return self.text.replace("{part} fails", less) if item.part else self.text
+
 
 class CrashIn(Kind):
     text, place = "the process dies at {site} {number}{part}: {ops}", "files"
@@ -254,13 +268,18 @@ class CrashIn(Kind):
         """Yield a crash after which nothing was asked, too."""
         yield from (*super().plainer(item), Item("crash"))
 
+    def calmer(self, item: Item) -> Iterator[tuple[Item, ...]]:
+        """Yield a death before the operation, and one after it."""
+        yield (Item("crash"),)
+        yield Item("op", item.ops), Item("crash")
+
 
 class Cancel(Kind):
     text, place = "{together}{ops}, {which}cancelled after {number} steps{pauses}", "clients"
     op_counts, number_max, pauses_max = range(1, AT_ONCE_MAX + 1), N_MAX, PAUSE_COUNT_MAX
     lesser = "not cancelled"
 
-    def less_concurrent(self, item: Item) -> Iterator[tuple[Item, ...]]:
+    def calmer(self, item: Item) -> Iterator[tuple[Item, ...]]:
         if len(item.ops) > 1:
             yield (Item("at_once", item.ops, pauses=item.pauses),)
             yield (structs.replace(item, ops=item.ops[:1]),)

@@ -24,15 +24,25 @@ from umi_sim.targets.loop import OutOfReach, Stuck
 from umi_sim.targets.names import NotAsked
 from umi_sim.targets.threads import find_own_threads
 from umi_sim.targets.values import MISSING
-from umi_sim.targets.world import COMPUTING_SECONDS_MAX, ENDLESS, RESTARTS, NotOpened, TargetWorld, world_of
+from umi_sim.targets.world import (
+    COMPUTING_SECONDS_MAX,
+    ENDLESS,
+    RESTARTS,
+    NotOpened,
+    TargetWorld,
+    WrongShape,
+    world_of,
+)
 
 MAY_MISS: Final = ("get", "pop", "delete", "touch", "incr", "update", "ttl", "history", "state")
 HERE: Final = Path(__file__).parent
 PERSON: Final = b"umi-target-1"
 CUT_OFF: Final = {"Killed": "crash-split", "CancelledError": "cancel-split"}  # the promise at stake, by error
 
-LISTED: Final[Mapping[str, str]] = {  # operations that return lists, and of what, where a dict has both
-    "keys": "", "sessions": "", "items": " of pairs", "list": " of pairs", "search": " of pairs",
+PAIRS: Final = "a list of pairs"
+SHAPES: Final[Mapping[str, str]] = {  # what operations return, where another type is an error of the adapter
+    "keys": "a list", "sessions": "a list", "items": PAIRS, "list": f"{PAIRS} of id and text",
+    "search": f"{PAIRS} of id and text", "count": "a number",
 }  # fmt: skip
 
 
@@ -191,6 +201,11 @@ class TargetRun:
         if len(self.world.loop.own_threads) > thread_count:
             self.threaded |= dict.fromkeys(op.name for op in item.ops)
         gots = [self.got_of(each, op) for op, each in zip(item.ops, answers, strict=True)]
+        gots = [self.show_version(op, got) for op, got in zip(item.ops, gots, strict=True)]
+        is_quiet = item.kind == "op" and not self.world.has_failed
+        for op, got in zip(item.ops, gots, strict=True):
+            if not got.error and (is_quiet or isinstance(got.value, dict)):
+                self.check_shape(op, got.value)
         torn = self.world.sites.told
         gots = [
             structs.replace(got, torn=torn, is_unknown=self.is_unknown(item, place, got))
@@ -307,10 +322,9 @@ class TargetRun:
                     outcome[0].close()  # else Python warns that nothing awaited it
                 message = f"returned a {type(outcome[0]).__name__}: is an `await` missing?"
                 raise BadAdapter(f"{self.adapter.__name__}.{op.name}: {message}")
-            if op is not None and op.name in LISTED and isinstance(outcome[0], dict):
-                message = f"returns a dict, expected a list{LISTED[op.name]}"
-                raise BadAdapter(f"{self.adapter.__name__}.{op.name}: {message}")
             return Got(outcome[0])
+        if isinstance(outcome, WrongShape) and op is not None:
+            raise BadAdapter(f"{self.adapter.__name__}.{op.name}: {outcome}")
         if isinstance(outcome, LookupError) and op is not None and op.name in MAY_MISS:
             return Got(MISSING, seen=f"raised {self.hide_folder(repr(outcome))}, taken for: not there")
         if isinstance(outcome, NotAsked):
@@ -322,6 +336,27 @@ class TargetRun:
         frame = frame_of(outcome)
         where = f"{Path(frame.filename).name}:{frame.name}" if frame else ""  # the same on every machine
         return Got(None, type(outcome).__name__, text, is_refusal, is_busy, where)
+
+    def show_version(self, op: ContractOp, got: Got) -> Got:
+        """Return an answer that is the name of a version with what the store itself has given."""
+        if op.name != "version" or got.error:
+            return got
+        own = self.hide_folder(show_value(self.world.names.versions[str(op.args["version"])]))
+        return structs.replace(got, seen=f"{show_value(got.value)}, which is {own}")
+
+    def check_shape(self, op: ContractOp, value: object) -> None:
+        """Raises BadAdapter if this operation returns no such value, unless something failed below it."""
+        expected = SHAPES.get(op.name, "")
+        fits = not expected or isinstance(value, int if op.name == "count" else list)
+        if isinstance(value, list) and expected.startswith(PAIRS):
+            fits = all(isinstance(row, list) and len(row) == 2 for row in value)
+        if op.name == "add" and self.adapter.contract.name == "memory":
+            takes_id = "id" in ops_of(self.adapter)["add"]
+            may_be_none = takes_id or flags_of(self.adapter).get("dedupes")
+            fits, expected = value is not None or bool(may_be_none), "the id that the store made"
+        if not fits:
+            message = f"returns {show_value(value)}, expected {expected}"
+            raise BadAdapter(f"{self.adapter.__name__}.{op.name}: {message}")
 
     def hide_folder(self, text: str) -> str:
         """Put FOLDER in place of the path, which is another one in each run."""

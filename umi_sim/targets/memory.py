@@ -419,6 +419,12 @@ class ExpectedHits(Expectation):
         return is_sound and len(set(names)) == len(names) and has_own and has_all
 
     def __str__(self) -> str:
+        rows = [*self.own, *self.recent]
+        if not rows:
+            return "no hits, since nothing is there"
         count = f"{min(self.limit, len(self.own))}" if self.fills else f"at most {self.limit}"
-        own = f"{count} of {show_value([*self.own, *self.recent])}"
-        return own if self.query is None else f"{own}, with all that say {show_value(self.query)}"
+        asked = [row for row in pairs_of(self.own) if row[1] == self.query]
+        needed = (
+            f", each that says {show_value(self.query)} among them" if 0 < len(asked) <= self.limit else ""
+        )
+        return f"{count} of {show_value(rows)}{needed}"

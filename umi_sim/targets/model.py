@@ -155,7 +155,7 @@ def any_of(*values: object) -> Expectation:
 
 class RefusalMarker:
     def __repr__(self) -> str:
-        return "a refusal"
+        return "an error of `refuses`"
 
 
 REFUSED: Final = RefusalMarker()

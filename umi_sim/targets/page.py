@@ -15,7 +15,7 @@ from umi_sim.pages.page_data import About, page_data
 from umi_sim.record.saved_failures import name_subject
 from umi_sim.targets import life
 from umi_sim.targets.checker import NOT_ASKED
-from umi_sim.targets.promises import RULES
+from umi_sim.targets.promises import tell_promise
 from umi_sim.targets.reports import warn_unexplored
 from umi_sim.targets.seed_files import SavedRun
 
@@ -28,7 +28,9 @@ UNSEEN: Final = "What a store keeps is its own: known is what it was asked, and 
 def data_of(file: str, saved: SavedRun) -> dict[str, object]:
     """All that the page shows."""
     name = name_subject(saved.target, "MODULE:CLASS")
-    facts = (("promised", RULES[saved.rule]), ("instead", saved.message)) if saved.rule else ()
+    facts = (
+        (("promised", tell_promise(saved.rule, saved.op)), ("instead", saved.message)) if saved.rule else ()
+    )
     if warning := warn_unexplored(saved.jobs):
         facts = (*facts, ("jobs", warning))
     about = About(

@@ -12,7 +12,7 @@ from umi_sim.targets.adapter import PAGED, Adapter, is_async, ops_of
 SCOPES: Final = ("ns", "user", "session", "agent", "run")  # arguments that say whose a row is
 RULES: Final[Mapping[str, str]] = {
     "answer": "what is read is what was written",
-    "raises": "what is asked in plain words is not refused, and nothing is raised",
+    "raises": "requests with plain names and values raise nothing",
     "error-applied": "an error means not applied, now or later",
     "done-lost": "done means done",
     "batch-split": "a batch that failed was not applied in part",
@@ -31,6 +31,18 @@ RULES: Final[Mapping[str, str]] = {
     "hang": "every operation ends",
     "process": "the process of the store lives and speaks its protocol",
 }
+
+
+OF_OPS: Final[Mapping[tuple[str, str], str]] = {  # in place of them, where they would puzzle
+    ("raises", "make"): "a store opens, also after a restart or a crash, and nothing is raised",
+    ("raises", "close"): "a store closes, and nothing is raised",
+    ("answer", "append"): "an append with an old version is refused, and any other is done",
+}
+
+
+def tell_promise(rule: str, op: str) -> str:
+    """Return the promise that an operation breaks, in words."""
+    return OF_OPS.get((rule, op), RULES[rule])
 
 
 class Anomaly(Data):

@@ -5,16 +5,16 @@ from functools import partial
 from typing import Any, Final
 
 import msgspec
-from msgspec import structs
 
 from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.record.saved_failures import name_subject
 from umi_sim.targets.adapter import Adapter, is_async, ops_of
+from umi_sim.targets.drawing import Moments, failing_moments
 from umi_sim.targets.hunt import Hunt
 from umi_sim.targets.items import ContractOp, Item, join_shown
-from umi_sim.targets.life import NO_JOBS, JobCounts, TargetVerdict
-from umi_sim.targets.promises import RULES, list_promises, meaning_of
+from umi_sim.targets.life import NO_JOBS, JobCounts, TargetStep, TargetVerdict
+from umi_sim.targets.promises import list_promises, meaning_of, tell_promise
 from umi_sim.targets.seed_files import Earlier, SavedRun, document_of
 from umi_sim.targets.shrinking import fingerprint_of
 from umi_sim.targets.world import fitting
@@ -34,9 +34,7 @@ def report_hunt(name: str, found: Hunt, saved: str) -> Report:
         whole("repeat", repeat_command(name, saved)),
         row("shrunk", f"{plural(before, 'item')} to {after}; found after {counted}"),
     ]
-    if found.first.broken and found.small.broken and found.first.broken.rule != found.small.broken.rule:
-        known = f"found as {found.first.broken.rule}; without any restart or fault it is"
-        rows.append(row("", f"{known} {found.small.broken.rule}"))
+    rows += [row("", each) for each in tell_other_rule(found.first, found.small)]
     again = repeat_command(name, saved)
     rows += [
         BLANK,
@@ -53,6 +51,24 @@ def report_hunt(name: str, found: Hunt, saved: str) -> Report:
         ReportRow("", (again, "# exit 0: it fails still, as recorded; 1: no longer")),
     ]
     return Report(headline(name, found.small), rows, value, 1)
+
+
+CONDITIONS: Final = {
+    "at_once": "concurrent requests", "cancel": "cancellations", "fail": "failures", "reopen": "restarts",
+    "crash": "crashes", "crash_in": "crashes",
+}  # fmt: skip
+
+
+def tell_other_rule(first: TargetVerdict, small: TargetVerdict) -> Iterator[str]:
+    """Yield by which rule a failure was found, if the small run breaks another one, and what that has not."""
+    if first.broken is None or small.broken is None or first.broken.rule == small.broken.rule:
+        return
+    kinds, left = (
+        [CONDITIONS.get(it.kind) for it in run.items[: run.ended_at + 1]] for run in (first, small)
+    )
+    gone = [kind for kind in dict.fromkeys(kinds) if kind and kind not in left]
+    change = f"without {' and '.join(gone)}" if gone else "with fewer or plainer items"
+    yield f"found as {first.broken.rule}; {change} it is {small.broken.rule}"
 
 
 def report_not_recurring(name: str, found: Hunt, value: Callable[[], Any]) -> Report:
@@ -90,7 +106,7 @@ def list_cause(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[Repor
     """Yield the broken promise, what came instead, and how it came about."""
     found = verdict.broken
     assert found is not None
-    yield row("promised", RULES[found.rule])
+    yield row("promised", tell_promise(found.rule, found.op))
     if found.anomaly:
         yield row("anomaly", f"{found.anomaly}: {meaning_of(found.anomaly)}")
     yield row("got", f"{found.op}: {found.got}")
@@ -118,9 +134,10 @@ def report_reached(found: Hunt) -> Iterator[ReportRow]:
     if lacking := [f"`{name}`" for name in adapter.contract.ops if name not in asked]:
         yield row("", f"not asked, since {adapter.__name__} has none of them: {', '.join(lacking)}")
     kinds = ["restarts and crashes"] if adapter.durable else []
+    if adapter.durable and (sites := list_sites(found.moments)):
+        kinds.append(f"crashes within operations (at {', '.join(sites)})")
     kinds += ["requests at once", "cancellations"] if is_async(adapter) else []
-    sites = {site for moments in found.moments.values() for site, _ in moments}
-    kinds += [f"failures of {site}" for site in sorted(sites)]
+    kinds += [f"failures of {site}" for site in list_sites(failing_moments(adapter, found.moments))]
     yield row("met", ", ".join(kinds) or "operations and time alone")
     if not is_async(adapter):
         yield row("", "no two requests at once: an operation that begins with `async def` can be asked so")
@@ -134,8 +151,22 @@ def report_reached(found: Hunt) -> Iterator[ReportRow]:
     yield from list_threads(found)
     if not adapter.fails:
         yield row("", "no failures: fails = () asks for none")
+    yield from (row("", each) for each in list_unmet_deaths(found))
     if not adapter.durable:
         yield row("", "no restart, no crash: durable = True asks for them, if all of it is in self.folder")
+
+
+def list_sites(moments: Moments) -> list[str]:
+    return sorted({site for each in moments.values() for site, _ in each})
+
+
+def list_unmet_deaths(found: Hunt) -> list[str]:
+    """Return what the hunt says nothing about: deaths within operations that no run can place."""
+    if not found.adapter.durable:
+        return []
+    if not found.moments:
+        return ["no crash within an operation: none reached SQLite, a file or a client that runs see"]
+    return ["no crash within what its own threads do"] * bool(found.threads)
 
 
 LINES: Final = "line_by_line = True lets jobs pause at each line of your code"
@@ -196,13 +227,14 @@ def counts_of(found: Hunt) -> dict[str, Any]:
         "runs": found.run_count, "operations": found.op_count, "inferred": inferred,
         "known": [msgspec.to_builtins(it) for it in found.known], "promised": list_promises(found.adapter),
         "did_not_recur": [str(each.broken and each.broken.message) for each in found.not_recurring],
-        **jobs_as_json(found.jobs),
+        **jobs_as_json(found.jobs, list_unmet_deaths(found)),
     }  # fmt: skip
 
 
-def jobs_as_json(counts: JobCounts) -> dict[str, Any]:
-    warning = warn_unexplored(counts)
-    return {"jobs": counts.count, "pauses": counts.pause_count, "not_explored": [warning] if warning else []}
+def jobs_as_json(counts: JobCounts, unmet: Sequence[str] = ()) -> dict[str, Any]:
+    """`unmet`: what else was not explored."""
+    not_explored = [*filter(None, [warn_unexplored(counts)]), *unmet]
+    return {"jobs": counts.count, "pauses": counts.pause_count, "not_explored": not_explored}
 
 
 def report_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
@@ -274,8 +306,9 @@ def list_earlier(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iter
 def report_saved(file: str, saved: SavedRun) -> Report:
     """Show a run as its file records it; the store is not run."""
     name = name_subject(saved.target, "MODULE:CLASS")
-    lines = [f"{step.item}  ->  {step.told}" for step in saved.steps]
-    facts = {"promised": RULES[saved.rule], "got": saved.message} if saved.rule else {}
+    texts = [step.item.describe(join_shown([str(op) for op in step.item.ops])) for step in saved.steps]
+    lines = [f"{text}  ->  {step.told}" for text, step in zip(texts, saved.steps, strict=True)]
+    facts = {"promised": tell_promise(saved.rule, saved.op), "got": saved.message} if saved.rule else {}
 
     def value() -> dict[str, Any]:
         result = "fail" if saved.rule else "pass"
@@ -343,7 +376,15 @@ def list_calls(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[str]:
         is_finished = bool(step.gots) and step.replies == tuple(map(str, step.gots))  # else cut off
         shown = join_shown([got.told for got in step.gots]) if is_finished else step.told
         paused = f" (paused at {', '.join(step.paused_at)})" if step.paused_at else ""
-        yield f"{text_of(adapter, step.item)}  ->  {shown}{paused}"
+        emptied = "; then its caller empties what it gave and got" * is_emptied(adapter, step)
+        yield f"{text_of(adapter, step.item)}  ->  {shown}{paused}{emptied}"
+
+
+def is_emptied(adapter: type[Adapter], step: TargetStep) -> bool:
+    """Return whether a list or an object was given or got, which the caller changes afterwards."""
+    values = [got.value for got in step.gots]
+    values += [value for op in step.item.ops for value in op.args.values()]
+    return adapter.copies and any(isinstance(value, list | dict) and value for value in values)
 
 
 def warn_unexplored(jobs: JobCounts) -> str:
@@ -363,7 +404,7 @@ REASONS: Final = "a global of a module, another process, a file elsewhere, or th
 
 
 def text_of(adapter: type[Adapter], item: Item) -> str:
-    return str(structs.replace(item, ops=tuple(as_taken(adapter, op) for op in item.ops)))
+    return item.describe(join_shown([str(as_taken(adapter, op)) for op in item.ops]))
 
 
 def as_taken(adapter: type[Adapter], op: ContractOp) -> ContractOp:

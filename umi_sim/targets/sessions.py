@@ -27,7 +27,7 @@ from umi_sim.targets.model import (
     CROWD_LIMITS,
     FORMS,
     NOTHING,
-    REFUSAL,
+    REFUSED,
     SINGLY,
     WHATEVER,
     AnyOrder,
@@ -306,7 +306,17 @@ class SessionsContract(Contract):
         if then is None or not is_comparable or then.messages == now.messages:
             yield WHATEVER, state.plus(of, items, now_ms)
         if then != now:
-            yield REFUSAL, state
+            yield STALE, state
+
+
+class StaleRefusal(Exactly):
+    """The refusal of an append whose session is no longer as its version says."""
+
+    def __str__(self) -> str:
+        return "an error of `stale`, since the session has changed since that version"
+
+
+STALE: Final = StaleRefusal(REFUSED)
 
 
 def exactly(value: object) -> Expectation:

@@ -98,7 +98,7 @@ def calmer(adapter: type[Adapter], items: Sequence[Item]) -> Iterator[tuple[Item
     for at, item in enumerate(items):
         tried += [(*items[:at], *each, *items[at + 1 :]) for each in item.of.alone(item)]
         tried.append((*items[:at], *items[at + 1 :]))
-        tried += [(*items[:at], *each, *items[at + 1 :]) for each in item.of.less_concurrent(item)]
+        tried += [(*items[:at], *each, *items[at + 1 :]) for each in item.of.calmer(item)]
     tried.append(without_ttl(adapter, items))
     distinct = {key_of(each): each for each in tried if each and each != tuple(items)}
     yield from distinct.values()

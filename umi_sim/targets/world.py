@@ -44,6 +44,10 @@ RAISED = (Exception, SystemExit, asyncio.CancelledError, faults.Killed)
 Call = tuple[str, Mapping[str, Any]]
 
 
+class WrongShape(Exception):
+    """A method returned something that its operation never returns."""
+
+
 class NotOpened(Exception):
     """`make` or `close` of the store raised something."""
 
@@ -290,8 +294,12 @@ class TargetWorld:
         found: list[Any] = []
         cursor = None
         for _ in range(PAGES_MAX):
-            keys, cursor = await value_of(method(**args, cursor=cursor))
-            if len(list(keys)) > args.get("limit", len(keys)):
+            page = await value_of(method(**args, cursor=cursor))
+            is_pair = isinstance(page, tuple | list) and len(page) == 2
+            if not is_pair or isinstance(page[0], str | dict) or not isinstance(page[0], Iterable):
+                raise WrongShape(f"expected a pair of rows and cursor, got {page!r}")
+            keys, cursor = list(page[0]), page[1]
+            if len(keys) > args.get("limit", len(keys)):
                 return f"a page of {len(keys)}"
             found += keys
             if cursor is None:

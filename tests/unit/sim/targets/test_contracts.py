@@ -9,9 +9,10 @@ import pytest
 
 from umi_sim.targets import MISSING, Kv, MemoryStore, Sessions
 from umi_sim.targets.adapter import Adapter, BadAdapter
+from umi_sim.targets.declarations import check_declared
 from umi_sim.targets.hunt import HuntStrategy, hunt, moments_of, run_part
 from umi_sim.targets.items import ContractOp, Item
-from umi_sim.targets.life import run
+from umi_sim.targets.life import SHAPES, run
 
 Values = Mapping[str, Any]
 SILENT = ("sweep", "version", "drain")  # without effect they are not detected here, or by other operations
@@ -385,7 +386,57 @@ def test_one_that_never_finds_or_misses_many_is_seen(store: type[Adapter]) -> No
 
 @pytest.mark.parametrize(("store", "name"), [*operations()])
 def test_an_operation_that_does_nothing_is_seen(store: type[Adapter], name: str) -> None:
-    assert is_seen(without(store, name), 400)
+    """A listing, a count or a page that is None is an error of the adapter."""
+    if name in (*SHAPES, "scan"):
+        with pytest.raises(BadAdapter, match=rf"{store.__name__}\.{name}: .*(None, expected|got None)"):
+            is_seen(without(store, name), 400)
+    else:
+        assert is_seen(without(store, name), 400)
+
+
+class NoId(Notes):
+    """It makes the ids itself, and tells none."""
+
+    def add(self, text: str, user: str) -> Any:  # type: ignore[override] # without the id
+        super().add(f"n{len(self.rows)}", text, user)
+
+
+class SearchesDicts(Notes):
+    def search(self, query: str, user: str, limit: int = 10) -> Any:
+        return [{"id": id, "text": text} for id, text in super().search(query, user, limit)]
+
+
+class CountsNone(Dict):
+    def count(self, ns: str) -> Any:
+        return None
+
+
+class ScansAList(Dict):
+    def scan(self, ns: str, limit: int, cursor: Any = None) -> Any:
+        return ["a", "b"][:limit]
+
+
+@pytest.mark.parametrize(
+    ("store", "message"),
+    [
+        (NoId, "NoId.add: returns None, expected the id that the store made"),
+        (SearchesDicts, "SearchesDicts.search: returns [{'id': "),
+        (CountsNone, "CountsNone.count: returns None, expected a number"),
+        (ScansAList, "ScansAList.scan: expected a pair of rows and cursor, got ['a'"),
+    ],
+)
+def test_a_value_of_another_type_is_an_error_of_the_adapter(store: type[Adapter], message: str) -> None:
+    with pytest.raises(BadAdapter) as raised:
+        is_seen(store, 400)
+    assert str(raised.value).startswith(message)
+
+
+def test_a_method_without_self_is_named() -> None:
+    def delete(key: str) -> bool:
+        return bool(key)
+
+    with pytest.raises(BadAdapter, match=r"NoSelf\.delete: lacks self before its first argument 'key'"):
+        check_declared(type("NoSelf", (Dict,), {"delete": delete}))
 
 
 def test_a_view_and_an_iterator_are_lists_and_a_dict_is_refused() -> None:
@@ -409,5 +460,5 @@ def test_a_view_and_an_iterator_are_lists_and_a_dict_is_refused() -> None:
     items = [Item("op", (ContractOp(*each),)) for each in (("put", {"key": "a", "value": 1}), ("keys", {}))]
     items.append(Item("op", (ContractOp("items", {}),)))
     assert [step.told for step in run(Views, items).steps] == ["None", "['a']", "[['a', 1]]"]
-    with pytest.raises(BadAdapter, match=r"Whole\.items: returns a dict, expected a list of pairs"):
+    with pytest.raises(BadAdapter, match=r"Whole\.items: returns {'a': 1}, expected a list of pairs"):
         run(Whole, items)

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +15,14 @@ from typing import Any
 import pytest
 
 from tests.file_stores import Buffered, InPlace, Log, Replaced, Retried, Shortened
-from umi_sim.targets import Kv, faults, files, seed_files
+from umi_sim.kernel.report import laid_out
+from umi_sim.targets import MISSING, Kv, faults, files, seed_files
 from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.exporting import script_of
-from umi_sim.targets.hunt import hunt, moments_of
-from umi_sim.targets.items import ContractOp, Item, read_item
+from umi_sim.targets.hunt import Hunt, hunt, moments_of
+from umi_sim.targets.items import SITES, ContractOp, Item, read_item
 from umi_sim.targets.life import run
+from umi_sim.targets.reports import report_hunt
 
 PUT = ContractOp("put", {"key": "a", "value": "v1"})
 GET = Item("op", (ContractOp("get", {"key": "a"}),))
@@ -223,3 +226,79 @@ def test_everything_is_as_before_afterwards(tmp_path: Path) -> None:
     with sites_in(tmp_path):
         assert os.write is not before[3]
     assert before == (open, io.open, os.open, os.write, os.fsync, os.replace)
+
+
+@pytest.mark.parametrize("fails", [(), ("open",)])
+def test_a_process_dies_within_an_operation_whatever_may_fail(fails: tuple[str, ...]) -> None:
+    """A failure is one thing and a death another: `fails` says nothing about the process."""
+    found = hunt(type("Calm", (InPlace,), {"fails": fails}), range(60))
+    assert found.small is not None
+    assert found.small.broken is not None
+    assert (found.small.broken.rule, found.small.broken.op) == ("raises", "make")
+    assert found.small.items[-1].kind == "crash_in"
+    assert hunt(type("CalmReplaced", (Replaced,), {"fails": fails}), range(40)).first is None
+
+
+@pytest.mark.parametrize("fails", [(), ("open",), SITES])
+def test_only_what_fails_names_is_drawn_to_fail(fails: tuple[str, ...]) -> None:
+    for durable in (True, False):
+        store = type("Drawn", (Replaced,), {"fails": fails, "durable": durable})
+        drawn = [item for seed in range(200) for item in draw_items(store, seed, MOMENTS)]
+        assert {item.site for item in drawn if item.kind == "fail"} == {*fails} & {"open", "write", "sync"}
+        died_at = {item.site for item in drawn if item.kind == "crash_in"}
+        assert died_at == ({"open", "write", "sync"} if durable else set())
+
+
+MOMENTS = {name: [("open", 1), ("write", 1), ("sync", 1)] for name in ("put", "get", "delete")}
+
+
+def reported(store: type[Kv], *threads: str) -> tuple[str, list[str]]:
+    found = Hunt(adapter=store, moments=moments_of(store), threads=threads)
+    report = report_hunt("mine:Mine", found, "")
+    assert report.value is not None
+    return "\n".join(laid_out(report)), report.value()["not_explored"]
+
+
+class InADict(Kv):
+    """Keeps what it has outside of the process, where no run sees when it is written."""
+
+    durable = True
+
+    def make(self) -> None:
+        self.rows = self.outside.setdefault("rows", {})
+
+    def put(self, key: str, value: object) -> None:
+        self.rows[key] = value
+
+    def get(self, key: str) -> object:
+        return self.rows.get(key, MISSING)
+
+
+def test_a_pass_says_where_no_process_died() -> None:
+    text, not_explored = reported(type("Calm", (Replaced,), {"fails": ()}))
+    assert "crashes within operations (at open, replace, sync, write)" in text
+    assert "failures of" not in text
+    assert not_explored == []
+    text, not_explored = reported(InADict)
+    assert not_explored == [
+        "no crash within an operation: none reached SQLite, a file or a client that runs see"
+    ]
+    assert not_explored[0].partition(":")[0] in text
+    assert "crashes within" not in text
+    assert reported(type("Emptied", (InADict,), {"durable": False}))[1] == []
+
+
+class InAThread(Replaced):
+    """Writes in a thread of its own."""
+
+    def _save(self, rows: dict[str, object]) -> None:
+        thread = threading.Thread(target=super()._save, args=(rows,))
+        thread.start()
+        thread.join()
+
+
+def test_a_thread_of_the_store_does_not_die_in_place_of_its_process() -> None:
+    verdict = run(InAThread, (Item("crash_in", (PUT,), 1, "write"), GET))
+    assert verdict.broken is None
+    assert [step.told for step in verdict.steps] == ["None", "'v1'"]
+    assert reported(InAThread, *verdict.threads)[1] == ["no crash within what its own threads do"]

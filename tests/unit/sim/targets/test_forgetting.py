@@ -12,7 +12,7 @@ LEAKS = (
     (stores.DerivedText, 70, "answer", "render", "forgets"),
     (stores.LateWrite, 0, "answer", "list", "forgets"),
     (stores.Bytes, 0, "erased", "delete", "erases"),
-    (stores.Restart, 0, "reopen-lost", "render", "crashes"),
+    (stores.Restart, 0, "reopen-lost", "list", "crashes"),
     (stores.SecondIngest, 0, "answer", "list", "answers"),
 )  # with a seed before the first one that shows it
 

@@ -132,7 +132,7 @@ def test_a_store_in_another_language_replays_from_its_file(tmp_path: Path) -> No
     saved = seed_files.read(seed_files.write(adapter, "node store.mjs", verdict, tmp_path))
     again = run(adapter, [step.item for step in saved.steps])
     assert (saved.rule, saved.message) == (
-        "answer",
+        "reopen-lost",
         "get: 'v'; expected MISSING or None: it was not written, or was removed",
     )
     assert again.trace == saved.trace == verdict.trace

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from umi_sim.targets.adapter import Adapter
-from umi_sim.targets.exporting import script_of, without_ours
+from umi_sim.targets.exporting import CannotExport, script_of, without_ours
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
-from umi_sim.targets.life import TargetVerdict
+from umi_sim.targets.life import TargetVerdict, run
 
 LOST = """
 import asyncio
@@ -143,3 +143,102 @@ def test_a_fault_or_an_order_of_ours_is_not_plain(item: Item) -> None:
 )
 def test_what_an_adapter_takes_from_umi_sim_is_left_out_or_too_much(source: str, rest: str | None) -> None:
     assert without_ours(source) == rest
+
+
+IN_JOBS = """
+import asyncio
+
+from umi_sim.targets import MISSING, Kv
+
+
+class InJobs(Kv):
+    durable = True
+
+    def make(self):
+        self.file = self.folder / "count"
+        self.rows = {}
+
+    async def put(self, key, value):
+        await asyncio.to_thread(self.rows.__setitem__, key, value)
+
+    async def get(self, key):
+        return self.rows.get(key, MISSING)
+
+    def _read(self):
+        return int(self.file.read_text()) if self.file.exists() else 0
+
+    def _add(self, by):
+        now = self._read() + by
+        self.file.write_text(str(now))
+        return now
+
+    async def incr(self, key, by=1):
+        return await asyncio.to_thread(self._add, by)
+"""
+
+
+def incr_at_once(folder: Path, name: str, source: str, monkeypatch: pytest.MonkeyPatch) -> TargetVerdict:
+    (folder / f"plain_{name}.py".lower()).write_text(source)
+    monkeypatch.syspath_prepend(folder)
+    incr = ContractOp("incr", {"key": "n1", "by": 1})
+    items = (
+        Item("at_once", (incr, incr), pauses=(pause,)) if pause else Item("at_once", (incr, incr))
+        for pause in range(12)
+    )
+    verdicts = (run(store_of(name), (each,)) for each in items)
+    return next(each for each in verdicts if each.broken)
+
+
+def test_a_race_of_jobs_is_shown_by_the_world_that_orders_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without pauses asyncio alone could be asked, and the system decides which thread is first."""
+    verdict = incr_at_once(tmp_path, "InJobs", IN_JOBS, monkeypatch)
+    assert verdict.jobs.count == 2
+    script = tmp_path / "show.py"
+    script.write_text(text := script_of(store_of("InJobs"), verdict))
+    assert "PARTS = {" in text
+    assert [run_alone(script) for _ in range(3)] == [(1, "it happens still")] * 3
+
+
+def test_one_job_after_another_needs_that_world_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = IN_JOBS.replace("self.rows.get(key, MISSING)", "MISSING").replace("InJobs", "Forgetful")
+    (tmp_path / "plain_forgetful.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    put, get = ContractOp("put", {"key": "a", "value": 1}), ContractOp("get", {"key": "a"})
+    verdict = run(store_of("Forgetful"), (Item("op", (put,)), Item("op", (get,))))
+    assert "PARTS = {" in script_of(store_of("Forgetful"), verdict)
+
+
+SOMETIMES = """
+from umi_sim.targets import MISSING, Kv
+
+
+class Sometimes(Kv):
+    def make(self):
+        self.rows = {}
+
+    def put(self, key, value):
+        with open(FILE, "a") as file:
+            file.write(".")
+            if file.tell() > 4:
+                self.rows[key] = value
+
+    def get(self, key):
+        return self.rows.get(key, MISSING)
+"""
+
+
+def test_what_does_not_come_again_each_time_is_never_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It loses the first four writes: in this process twice, and in two trials of the script."""
+    (tmp_path / "plain_sometimes.py").write_text(SOMETIMES.replace("FILE", repr(str(tmp_path / "count"))))
+    monkeypatch.syspath_prepend(tmp_path)
+    put, get = ContractOp("put", {"key": "a", "value": 1}), ContractOp("get", {"key": "a"})
+    verdict = run(store_of("Sometimes"), (Item("op", (put,)), Item("op", (get,))))
+    assert verdict.broken is not None
+    with pytest.raises(CannotExport, match="each time, as --replay does here: it no longer happens"):
+        script_of(store_of("Sometimes"), verdict)

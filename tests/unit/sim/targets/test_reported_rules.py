@@ -5,7 +5,7 @@ import pytest
 from tests import counters_in_jobs, kv_store
 from tests.memory_rows import AppliesWhatFails, NeverAgain
 from umi_sim.kernel.report import laid_out
-from umi_sim.targets import MISSING, reports
+from umi_sim.targets import MISSING, Kv, reports
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.hunt import Hunt, hunt
@@ -16,8 +16,8 @@ from umi_sim.targets.values import key_of
 EXPECTED = {
     kv_store.LivesTooLong: "ttl",
     kv_store.LeavesTimers: "ttl",
-    kv_store.MatchesPrefix: "scope",
-    kv_store.DeletesPrefix: "scope",
+    kv_store.MatchesPrefix: "answer",
+    kv_store.DeletesPrefix: "answer",
     kv_store.PrefixOfSession: "scope",
     kv_store.LosesUpdates: "at-once",
     counters_in_jobs.InFile: "at-once",
@@ -128,3 +128,59 @@ class Stale(kv_store.PlainStore):
     async def put(self, ns: str, key: str, value: object, ttl: float | None = None) -> None:
         if self._read(ns, key) is MISSING:
             await super().put(ns, key, value, ttl)
+
+
+class Folds(Kv):
+    """Names of files on a disk that knows no case: keys, and namespaces where there are any."""
+
+    def make(self) -> None:
+        self.rows: dict[str, object] = {}
+
+    def put(self, key: str, value: object) -> None:
+        self.rows[key.lower()] = value
+
+    def get(self, key: str) -> object:
+        return self.rows.get(key.lower(), MISSING)
+
+    def delete(self, key: str) -> bool:
+        return self.rows.pop(key.lower(), MISSING) is not MISSING
+
+
+class FoldsBoth(Folds):
+    def put(self, ns: str, key: str, value: object) -> None:  # type: ignore[override] # with a namespace
+        super().put(f"{ns}/{key}", value)
+
+    def get(self, ns: str, key: str) -> object:  # type: ignore[override] # with a namespace
+        return super().get(f"{ns}/{key}")
+
+    def delete(self, ns: str, key: str) -> bool:  # type: ignore[override] # with a namespace
+        return super().delete(f"{ns}/{key}")
+
+
+def op(name: str, **args: object) -> Item:
+    return Item("op", (ContractOp(name, args),))
+
+
+@pytest.mark.parametrize(
+    ("store", "items", "rule", "words"),
+    [
+        (Folds, (op("put", key="a", value=1), op("get", key="A")), "answer", "; as if key 'a' were 'A'"),
+        (
+            Folds, (op("put", key="a", value=1), op("delete", key="A")),
+            "answer", "; as if key 'a' were 'A'",
+        ),
+        (
+            FoldsBoth, (op("put", ns="u", key="a", value=1), op("get", ns="u", key="A")),
+            "answer", "; as if key 'a' were 'A'",
+        ),
+        (FoldsBoth, (op("put", ns="u", key="a", value=1), op("get", ns="U", key="a")), "scope", "removed"),
+        (FoldsBoth, (op("put", ns="u", key="a", value=1), op("get", ns="U", key="A")), "scope", "removed"),
+    ],
+)  # fmt: skip
+def test_two_keys_that_are_one_are_no_scopes(
+    store: type[Adapter], items: tuple[Item, ...], rule: str, words: str
+) -> None:
+    broken = run(store, items).broken
+    assert broken is not None
+    assert broken.rule == rule
+    assert broken.allowed.endswith(words)

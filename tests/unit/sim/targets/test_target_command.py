@@ -479,3 +479,15 @@ def test_a_file_that_is_something_else_is_no_export(here: Path, name: str, messa
 def test_the_page_about_adapters_is_shown(here: Path) -> None:
     done = umi("--manual")
     assert (done.exit_code, done.output.splitlines()[0]) == (0, "# Test a store of yours")
+
+
+@pytest.mark.usefixtures("here")
+def test_one_seed_is_one_run_and_needs_no_time() -> None:
+    umi("--init", "kv", "mine.py")
+    refused = umi("mine:Mine", "--seed", "7", "--seconds", "20")
+    assert refused.exit_code == 2
+    assert refused.output.splitlines() == [
+        "umi-sim: --seed 7: is one run, however long it takes: leave out --seconds"
+    ]
+    assert umi("mine:Mine", "--seeds", "0..1", "--seconds", "20").exit_code == 0
+    assert umi("mine:Mine", "--seed", "7").exit_code == 0
