@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from umi_sim.sweep.progress import Progress
     from umi_sim.sweep.totals import SweepOutcome, Totals
 
-PINNED: Final = range(6)  # with the fresh ones: three minutes on two cores for all scenarios
-FRESH_COUNT: Final = 9
+PINNED: Final = range(5)  # with the fresh ones: three minutes on two cores for all scenarios
+FRESH_COUNT: Final = 6
 COUNT_MAX: Final = 1_000_000
 MINUTES_MAX: Final = 10_080
 SHARD_MAX: Final = 10_000
@@ -223,7 +223,7 @@ def sweep(
     """Run many seeds of many scenarios; one seed file for each different failure.
 
     Without --seeds, --count and --minutes: a look before a change lands, about three minutes on two cores. Of
-    each scenario seeds 0 to 5, and 9 fresh ones for each commit. Ctrl-C ends it with what is known by then.
+    each scenario seeds 0 to 4, and 6 fresh ones for each commit. Ctrl-C ends it with what is known by then.
 
     \b
     umi-sim sweep
