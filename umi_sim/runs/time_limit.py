@@ -1,7 +1,9 @@
 """A limit for what is run in this process: seconds of computing, after which it is interrupted anywhere.
 
 A timer ticks while the outermost `ticking` or `computing_at_most` lasts. A run of a store sets a limit for
-each call of it, and a timer for each call would take a sixth of the time of the run.
+each call of it, and a timer for each call would take a tenth of the time of the run.
+
+Law. This file needs the standard library alone: a script that is exported carries a copy of it.
 """
 
 import signal
@@ -9,8 +11,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
-
-from umi_core.data import Owner
 
 TICK_SECONDS: Final = 1 / 50
 PATIENCE_TICKS: Final = 50  # a block that catches the interruption is interrupted again after a second
@@ -20,12 +20,12 @@ class OutOfTime(BaseException):
     """The computing time is used up. It is raised anywhere, and no `except Exception` catches it."""
 
 
-class Ticks(Owner):
+class Ticks:
     """Ticks of computing time so far. `ends`: of each open block, the outermost first, its last tick."""
 
-    is_on: bool = False
-    count: int = 0
-    ends: list[int] = []
+    def __init__(self) -> None:
+        self.is_on, self.count = False, 0
+        self.ends: list[int] = []
 
 
 TICKS: Final = Ticks()

@@ -1,14 +1,17 @@
 """Goal: a failure that calls alone can show is exported as plain Python, which shows it."""
 
+import ast
+import inspect
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from umi_sim.targets.adapter import Adapter
-from umi_sim.targets.exporting import CannotExport, script_of, without_ours
+from umi_sim.targets.exporting import PARTS, CannotExport, script_of, without_ours
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import TargetVerdict, run
@@ -242,3 +245,22 @@ def test_what_does_not_come_again_each_time_is_never_written(
     assert verdict.broken is not None
     with pytest.raises(CannotExport, match="each time, as --replay does here: it no longer happens"):
         script_of(store_of("Sometimes"), verdict)
+
+
+def list_imported(source: str) -> list[str]:
+    """List the modules that a source imports, by their full names."""
+    found = list[str]()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                found += [each.name for each in names]
+            case ast.ImportFrom(module=str(module)):
+                found.append(module)
+    return found
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: str(part.__name__))
+def test_what_a_script_carries_needs_the_standard_library_alone(part: ModuleType) -> None:
+    carried = ["umi_sim.targets", *(each.__name__ for each in PARTS)]
+    others = [it for it in list_imported(inspect.getsource(part)) if it not in carried]
+    assert [it for it in others if it.partition(".")[0] not in sys.stdlib_module_names] == []
