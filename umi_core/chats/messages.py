@@ -55,7 +55,7 @@ FOUND_ROLES: Final = frozenset(
     "context document documents environment ipython retrieval search_result search_results tool_response "
     "tool_result tool_results".split()
 )
-"""What programs call a message with what they have found: role tool. In a text these are ordinary words."""
+"""Roles under which programs put what they have found; read as tool. In lines of text they are words."""
 ROLE_KEYS: Final = (
     "role", "speaker", "sender", "sender_name", "from", "author", "user", "username",
 )  # fmt: skip
@@ -110,7 +110,7 @@ TAG: Final = re.compile(
     r"<(?P<end>/?)(?P<name>(?:tool|function)_(?:response|result|results|output)|search_results?|documents?|context|"
     r"document_contents?|file_contents?|environment_details|system-reminder)\b[^<>]{0,200}>"
 )
-"""What programs put around a document or a result that they write into the text of a person."""
+"""Tags around a document or a result that a program writes into the text of a person."""
 
 
 def divide_tagged(piece: ContentPiece) -> Iterator[ContentPiece]:

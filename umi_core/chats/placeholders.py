@@ -25,34 +25,36 @@ MISSING: Final = (  # what is left out of the file, and how that is said
      r"cartão do contato)", r"(?:ocult|omitid|ocultad)[oa]|não revelado"),
     (r"(?:media|afbeelding|video|videobericht|audio|gif|sticker|document|contactkaart)", "weggelaten"),
 )  # fmt: skip
+TAIL: Final = r"(?:\..{0,80}(?:chat|whatsapp|tap ).*)?"  # how the notice about encryption goes on
 MESSAGES: Final = (
     r"this message was deleted(?: by admin [^.]{1,40})?|you deleted this message",
     r"you unsent a message|you sent an attachment|liked a message",  # Facebook and Instagram
     r"waiting for this message\. this may take a while",
     r"missed (?:group )?(?:voice|video) call(?:[.,] tap to call back)?",
-    r"messages(?: to this \w+)? and calls are (?:now )?(?:secured with )?end-to-end encrypt.*",
-    r"your security code with .{1,60} changed\b.*",
+    r"messages(?: to this [a-z]+)? and calls are (?:now )?(?:secured with )?end-to-end encrypt(?:ed|ion)"
+    + TAIL,
+    r"your security code with .{1,60} changed(?:\. tap to learn more)?",
     r"diese nachricht wurde gelöscht|du hast diese nachricht gelöscht",
     r"verpasster (?:gruppen-?)?(?:sprach|video)anruf",
-    r"nachrichten und anrufe sind ende-zu-ende-verschlüsselt.*",
+    rf"nachrichten und anrufe sind ende-zu-ende-verschlüsselt{TAIL}",
     r"ce message a été (?:supprimé|effacé)|vous avez (?:supprimé|effacé) ce message",
     r"appel (?:vocal|vidéo)(?: de groupe)? manqué",
-    r"les messages et les appels sont chiffrés de bout en bout.*",
+    rf"les messages et les appels sont chiffrés de bout en bout{TAIL}",
     r"(?:se eliminó este mensaje|este mensaje fue eliminado|eliminaste este mensaje)",
     r"(?:video)?llamada (?:de voz |de vídeo |grupal )?perdida",
-    r"los mensajes y las llamadas están cifrados de extremo a extremo.*",
+    rf"los mensajes y las llamadas están cifrados de extremo a extremo{TAIL}",
     r"questo messaggio è stato eliminato|hai eliminato questo messaggio",
     r"(?:video)?chiamata (?:vocale |video )?persa",
-    r"i messaggi e le chiamate sono crittografati end-to-end.*",
+    rf"i messaggi e le chiamate sono crittografati end-to-end{TAIL}",
     r"(?:esta )?mensagem (?:foi )?apagada|(?:você )?apagou esta mensagem",
     r"(?:chamada|ligação) (?:de voz|de vídeo) perdida",
-    r"as mensagens e as (?:chamadas|ligações) são protegidas com a criptografia de ponta a ponta.*",
+    rf"as mensagens e as (?:chamadas|ligações) são protegidas com a criptografia de ponta a ponta{TAIL}",
     r"dit bericht is verwijderd|(?:je|u) hebt dit bericht verwijderd",
     r"gemiste (?:groeps)?(?:spraak-?|video-?)oproep",
-    r"berichten en oproepen worden end-to-end versleuteld.*",
+    rf"berichten en oproepen worden end-to-end versleuteld{TAIL}",
 )
 CHARS_MAX: Final = 300  # of a line that is one
-FILE: Final = r"[^<>:()\n]{1,200}\.\w{2,5}"
+FILE: Final = r"[^<>:()\n]{1,200}\.[0-9A-Za-z]{2,5}"
 ATTACHED: Final = (
     rf"<(?:attached|anhang|pièce jointe|adjunto|allegato|anexado|bijlage)\s?: (?P<name>{FILE})>|"
     rf"^(?P<first>{FILE}) \((?:file attached|datei angehängt|fichier joint|archivo adjunto|file allegato|"
