@@ -75,7 +75,7 @@ IDLE: Final = NAME_PRONOUNS | frozenset(
     right sorry sure thank thanks that there these this those too very welcome well yeah yes""".split()
 )
 
-DENIALS: Final = frozenset(  # of twenty languages; what is denied is a statement of its own
+DENIALS: Final = frozenset(  # words of some twenty languages that deny something
     """not no never none nobody nothing neither nor cannot without dont doesnt didnt isnt arent wasnt
     cant wont couldnt wouldnt shouldnt hasnt havent nicht nichts nie niemals niemand kein keine keinen
     keinem keiner keines ohne weder niet niets nooit geen zonder ne n pas jamais rien aucun aucune

@@ -151,7 +151,7 @@ class Migrator:
         """Begin what waits, one after the other, until there is something to ask."""
         while track.request is None and track.waiting:
             track.request = track.waiting.popleft()
-            yield self.came(track, steps.begin(track.machine, track.request))
+            yield self.take_output(track, steps.begin(track.machine, track.request))
 
     def take_answer(self, track: Track, sent: Sent, answer: Answer) -> Iterator[Effect]:
         """Give the result of a question to the machine, or ask for the next page."""
@@ -168,11 +168,11 @@ class Migrator:
         yield from self.hear(track, result)
 
     def hear(self, track: Track, answer: machine.StoreResult) -> Iterator[Effect]:
-        yield self.came(track, steps.handle_answer(track.machine, answer))
+        yield self.take_output(track, steps.handle_answer(track.machine, answer))
         yield from self.go_on(track)
 
-    def came(self, track: Track, came: machine.Stepped) -> Effect:
-        track.machine, out = came
+    def take_output(self, track: Track, stepped: machine.Stepped) -> Effect:
+        track.machine, out = stepped
         assert track.request is not None
         if isinstance(out, Ask):
             assert track.machine.job is not None

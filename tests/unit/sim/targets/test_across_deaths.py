@@ -149,7 +149,7 @@ def test_a_write_that_was_cut_off_is_not_taken_for_undone_by_a_removal() -> None
     """After the removal the key is gone by both; before it, it was there by both."""
 
     class Merges(Replaced):
-        """What is put after a torn write is not read again."""
+        """Loses each row that is put after a torn write."""
 
         def put(self, key: str, value: object) -> None:
             if (self.folder / "torn").exists():

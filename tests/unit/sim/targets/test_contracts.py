@@ -395,7 +395,7 @@ def test_an_operation_that_does_nothing_is_seen(store: type[Adapter], name: str)
 
 
 class NoId(Notes):
-    """It makes the ids itself, and tells none."""
+    """Makes the ids itself, and returns none."""
 
     def add(self, text: str, user: str) -> Any:  # type: ignore[override] # without the id
         super().add(f"n{len(self.rows)}", text, user)

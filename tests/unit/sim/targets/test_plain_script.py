@@ -237,7 +237,7 @@ class Sometimes(Kv):
 def test_what_does_not_come_again_each_time_is_never_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It loses the first four writes: in this process twice, and in two trials of the script."""
+    """The store loses the first four writes: two in this process, and two in trials of the script."""
     (tmp_path / "plain_sometimes.py").write_text(SOMETIMES.replace("FILE", repr(str(tmp_path / "count"))))
     monkeypatch.syspath_prepend(tmp_path)
     put, get = ContractOp("put", {"key": "a", "value": 1}), ContractOp("get", {"key": "a"})
