@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
+from umi_core.chats.messages import MACHINES
 from umi_core.chats.reader import read_chat_file
 from umi_core.chats.values import ChatMessage
 from umi_core.language.sentences import divide_line, fits, sentences
@@ -20,6 +21,7 @@ from umi_core.text import cut, size
 LINE_NUMBER_MAX: Final = TEXT_BYTES_MAX  # a line has a byte at least
 TEXT_COUNT_MAX: Final = 4  # memorize asks for the lines of its text in each of its steps
 LINE_ENDS: Final = re.compile("[\r\n]+")
+LINE_HEAD: Final = re.compile(r"\[[0-9]+\] .*?\[(?P<role>.*?)\]: ")  # as write_head makes it
 
 
 @lru_cache(maxsize=TEXT_COUNT_MAX)
@@ -54,6 +56,17 @@ def write_lines(at: int, message: ChatMessage) -> Iterator[str]:
 def write_head(at: int, message: ChatMessage) -> str:
     when = f"{message.time} " if message.time else ""
     return LINE_ENDS.sub(" ", f"[{at}] {when}[{message.role}]: ")
+
+
+def list_spoken(text: str) -> str:
+    """Return what people say in lines of a conversation, without numbers, times and roles."""
+    lines = [(LINE_HEAD.match(line), line) for line in text.split("\n")]
+    spoken = (line[head.end() :] if head else line for head, line in lines if not is_of_machine(head))
+    return "\n".join(spoken)
+
+
+def is_of_machine(head: re.Match[str] | None) -> bool:
+    return head is not None and head["role"] in MACHINES
 
 
 def find_unreadable(text: str) -> tuple[tuple[int, ...], int]:

@@ -395,7 +395,7 @@ class Receipt(Body):
 
     tag = 16
     row_kind = "receipt"
-    added = (0,)
+    added = (0, 0)
     key: domains.Word
     request_digest: domains.Digest
     plan_digest: domains.Digest

@@ -73,6 +73,7 @@ class ImportCount(Owner):
 
     documents: Counter[str] = msgspec.field(default_factory=Counter)  # by change: created, updated, unchanged
     fact_count: int = 0
+    uncovered_count: int = 0  # sentences that are only in the texts
     degraded: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)  # by name and reason
     failed: dict[str, str] = {}  # by the name of the document: why
 
@@ -317,6 +318,7 @@ async def import_chats(
         else:
             done.documents[result.value.change] += 1
             done.fact_count += sum(stored.change == "created" for stored in result.value.entities)
+            done.uncovered_count += result.value.uncovered_count
             done.degraded.update((degraded.name, degraded.reason) for degraded in result.degraded)
         report(len(done.failed) + done.documents.total(), done)
 

@@ -402,8 +402,12 @@ def memorize(target: MemoryOptions, file: TextIO, uri: str | None, memory_types:
             row = {"change": stored.change, **describe_fact(fact, stored.id), "topics": paths[stored.id]}
             target.show(f"{stored.change:<9}  {line_of(fact, stored.id)}{topics_of(paths[stored.id])}", row)
         resource, count = memorized.value.resource_id, len(ids)
-        line = f"{memorized.value.change:<9}  {resource}, {count} fact{'s' * (count != 1)}"
-        target.show(line, {"change": memorized.value.change, "id": resource, "fact_count": count})
+        line = f"{memorized.value.change:<9}  {resource}, {count_of(count, 'fact')}"
+        row = {"change": memorized.value.change, "id": resource, "fact_count": count}
+        uncovered_count = memorized.value.uncovered_count
+        if uncovered_count:
+            line += f"; {count_of(uncovered_count, 'sentence')} only in the text"
+        target.show(line, {**row, "uncovered_count": uncovered_count})
         show_degraded(memorized.degraded)
 
     asyncio.run(target.write(use))
@@ -679,6 +683,8 @@ def import_file(target: MemoryOptions, file: BinaryIO, program: str | None, quie
     messages, chats = count_of(message_count, "message"), count_of(len(found.chats), "conversation")
     lines = [f"{found.format}: {messages} in {chats}, {count_of(done.fact_count, 'new fact')}"]
     lines += [f"{change:<9}  {count_of(count, 'text')}" for change, count in done.documents.items()]
+    if done.uncovered_count:
+        lines.append(f"no fact    {count_of(done.uncovered_count, 'sentence')}, only in the texts")
     lines += [f"left out   {count_of(count, 'message')}: {why}" for why, count in left_out.items()]
     if other_files:
         names = ", ".join(map(show_line, other_files[:FILES_SHOWN_MAX]))
@@ -687,8 +693,9 @@ def import_file(target: MemoryOptions, file: BinaryIO, program: str | None, quie
     unread, times = list_unread(found), list_unread_times(found)
     row = {
         "format": found.format, "message_count": message_count, "conversation_count": len(found.chats),
-        "new_fact_count": done.fact_count, "texts": done.documents, "left_out": left_out,
-        "failed": done.failed, "unread": unread, "unread_times": times, "other_files": other_files,
+        "new_fact_count": done.fact_count, "uncovered_count": done.uncovered_count, "texts": done.documents,
+        "left_out": left_out, "failed": done.failed, "unread": unread, "unread_times": times,
+        "other_files": other_files,
     }  # fmt: skip
     target.show("\n".join(lines), row)
     given = count_of(sum(chat.message_count for chat in found.chats), "message")

@@ -185,7 +185,9 @@ class Tools(Data):
     async def memorize(self, text: str, uri: str) -> str:
         """Keep a whole document, and the facts in it; the same `uri` again takes its place."""
         kept = (await self.memory.memorize(text, uri=uri)).value
-        return f"{kept.change}, {len(kept.entities)} facts read"
+        line = f"{kept.change}, {len(kept.entities)} facts read"
+        only_in_text = f"; sentences only in the text, for search: {kept.uncovered_count}"
+        return line + (only_in_text if kept.uncovered_count else "")
 
     @tool(READS)
     async def facts(self, name: str) -> list[Line]:

@@ -26,6 +26,7 @@ from umi_core.limits import TEXT_BYTES_MAX
 from umi_core.rows import Resource
 from umi_live import BlockingMemory, LiveError, chats, open_blocking
 from umi_live.chats import ChatDocument, import_chats, make_documents, read_conversations
+from umi_live.local import ANSWERS
 from umi_live.memory import LiveMemory
 
 __all__ = ["folder", "shell"]  # fixtures
@@ -187,6 +188,22 @@ def test_a_text_that_cannot_be_kept_is_named_and_the_others_are(
     assert (list(report["failed"]), report["conversation_count"]) == (["claude:u1"], 3)
     assert err.startswith("umi-live: 1 of 3 texts could not be kept:\n  claude:u1: ")
     monkeypatch.undo()
+
+
+def test_sentences_that_a_model_makes_no_fact_of_are_counted(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ANSWERS, "memories", lambda given: "<item></item>")
+    file = write("claude.json", CLAUDE)
+    assert shell("import", "--db", "a.db", file)[1].splitlines() == [
+        "claude: 3 messages in 3 conversations, 0 new facts",
+        "created    3 texts",
+        "no fact    3 sentences, only in the texts",
+    ]
+    assert json.loads(shell("import", "--db", "b.db", "--json", file)[1])["uncovered_count"] == 3
+    Path("notes.txt").write_text("Ann likes tea. Bob naps.")
+    line = shell("memorize", "--db", "a.db", "--uri", "notes", "notes.txt")[1]
+    assert line.endswith(", 0 facts; 2 sentences only in the text\n")
 
 
 @pytest.mark.parametrize(("options", "is_terminal"), [((), True), (("--quiet",), True), ((), False)])

@@ -234,9 +234,11 @@ class Memorized(Data):
     """The result of a memorize.
 
     `change` of the resource is created, updated or unchanged; `entities` in the order in which they were
-    found. `pending`: memory types of which some part of the text could not be read; before them `describe` if
-    no model could say what an image, an audio or a video holds; behind them `embed` if there is no vector to
-    find the text by, or a part of it. The rest is as in Remembered."""
+    found. `pending`: memory types of which some part of the text could not be read; before them `describe`
+    if no model could say what an image, an audio or a video holds; behind them `embed` if there is no
+    vector to find the text by, or a part of it. `uncovered_count`: sentences of people, in the parts that
+    were read, that no fact found there tells, so that they are in the text alone. The rest is as in
+    Remembered."""
 
     tag = 102
     resource_id: str
@@ -247,6 +249,7 @@ class Memorized(Data):
     relations: tuple[Relation, ...] = ()
     relation_dropped_count: Count = 0
     ended: tuple[str, ...] = ()
+    uncovered_count: Count = 0
 
     @property
     def needs_resolution(self) -> bool:

@@ -17,7 +17,7 @@ from typing import Final
 from msgspec import structs
 
 from umi_core.conditions import Condition
-from umi_core.conversations import NORMALISERS, first_sentence
+from umi_core.conversations import NORMALISERS, first_sentence, list_spoken
 from umi_core.data import Data
 from umi_core.domains import Document, Flag, MemoryType
 from umi_core.engine.facts import Fact, Facts, View
@@ -38,7 +38,7 @@ from umi_core.engine.workflow import (
 from umi_core.ids import resource_id, segment_id, text_hash
 from umi_core.language.dates import add_dates, day_of
 from umi_core.language.descriptions import Undescribed, parse_description
-from umi_core.language.extraction import CONFIDENCE_PPM, Mention, is_pronoun, merge
+from umi_core.language.extraction import CONFIDENCE_PPM, Mention, find_uncovered, is_pronoun, merge
 from umi_core.language.memories import ExtractedFact, Unread, parse_memories
 from umi_core.language.prompts import ask_description, ask_memories, ask_segment
 from umi_core.language.segments import Segment, Span, Useless, parse_segments, segments_of, windows
@@ -539,7 +539,7 @@ def build_plan(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     stored = tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts)
     value = Memorized(
         own_id(facts, view.scope), change, len(facts[SEGMENTS]), stored, pending,
-        compared.relations, compared.dropped_count, ended,
+        compared.relations, compared.dropped_count, ended, count_uncovered(facts),
     )  # fmt: skip
     writes = (
         *entity_rows(drafts, facts, view, compared.past), *compared.writes, *links, *resources,
@@ -554,6 +554,19 @@ def build_plan(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
         accessed=entities,
         forgotten=ended,
     )
+
+
+def count_uncovered(facts: Facts) -> int:
+    """Count the sentences of what was read that no answer about them tells: they are in the text alone."""
+    units, found_in = facts[UNITS], facts[FOUND]
+    told = {unit.text: list[str]() for unit in units}
+    for unit, found in zip(units, found_in, strict=True):
+        told[unit.text] += (part for it in found.memories for part in (it.name, it.content))
+    # A part that some type is still to be read of is pending: what it lacks is not known yet.
+    pending = {unit.text for unit, found in zip(units, found_in, strict=True) if found.is_missing}
+    # What an assistant says is seldom a fact; the number, time and role of a line are no part of it.
+    shown = list_spoken if facts[REQUEST].modality == "conversation" else str
+    return sum(len(find_uncovered(shown(text), told[text])) for text in told if text not in pending)
 
 
 def with_leaving(leaving: tuple[Write, ...], facts: Facts, shelf: Rows) -> Rows:

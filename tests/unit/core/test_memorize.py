@@ -157,6 +157,47 @@ def test_a_unit_that_fails_costs_only_that_unit_and_is_asked_for_again() -> None
     assert entity(pair, TEA).reinforced_count == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("I like tea. Ann plays chess.", 0),  # two memory types together
+        ("I like tea. Bob naps at noon. Ann plays chess. My rent is due on Mondays.", 2),
+        ("I weigh 68 kg. I like tea. Ann plays chess.", 1),
+        ("I don't like tea. Ann plays chess.", 1),  # a denial that no fact has
+        ("Thanks! I like tea. 42. Ann plays chess.", 0),  # what says nothing
+        ("Bob naps at noon.", 1),
+    ],
+)
+def test_sentences_that_are_in_no_fact_are_counted(text: str, count: int) -> None:
+    pair = pair_of(answer_by_type(profile=xml("Likes tea"), event=xml("Plays chess", name="Ann")))
+    assert memorized(pair, Memorize(1, text, uri="chat/1")).uncovered_count == count
+
+
+def test_each_part_of_a_text_counts_by_itself_and_equal_ones_once() -> None:
+    pair = pair_of(answer_by_type(profile=xml("Likes tea")))
+    value = memorized(pair, Memorize(1, "\n".join(["Bob naps."] * 100), uri="chat/1"))
+    # 40, 40 and 20 lines
+    assert (value.segment_count, value.uncovered_count) == (3, 2)
+
+
+def test_a_line_is_covered_whatever_its_number_time_and_role() -> None:
+    pair = pair_of(answer_by_type(profile=xml("Likes tea"), event=xml("Ann sings at 7")))
+    said = [("user", "I like tea."), ("Ann", "I sing at 7."), ("user", "Bob naps at noon.")]
+    said.append(("assistant", "Porto is lovely."))  # no statement of a person
+    when = "2026-11-28T10:30:00Z"
+    text = json.dumps([{"role": role, "created_at": when, "content": it} for role, it in said])
+    assert memorized(pair, Memorize(1, text, "conversation", uri="chat/1")).uncovered_count == 1
+
+
+def test_a_part_that_could_not_be_read_is_pending_and_not_counted() -> None:
+    answers = {"profile": xml("Likes tea"), "event": "sorry"}
+    pair = pair_of(lambda prompt: answers[input_of(prompt, "memory_type")])
+    value = memorized(pair, Memorize(1, "I like tea. Bob naps.", uri="chat/1"))
+    assert (value.pending, value.uncovered_count) == (("event",), 0)
+    answers["event"] = xml("Sings", name="Ann")
+    assert memorized(pair, Memorize(2, "I like tea. Bob naps.", uri="chat/1")).uncovered_count == 2
+
+
 def test_without_model_and_embedder_the_text_is_kept() -> None:
     pair = likes_tea()
     value = memorized(pair, Memorize(1, "I like tea", uri="chat/1"), AskModel, Embed)
@@ -411,9 +452,8 @@ def test_what_a_payload_holds_is_asked_and_read_as_its_text(modality: str, task:
     asked = pair.until(AskModel)
     assert (asked.task, input_of(asked.prompt, "text")) == ("memories", "Ann likes tea.\nBob naps.")
     outcome = pair.run().replies[1].outcome
-    assert outcome == Done(
-        Memorized(CHAT, "created", 1, (Stored(id_of_fact("Ann", "Likes tea"), 1, "created"),))
-    )
+    stored = Stored(id_of_fact("Ann", "Likes tea"), 1, "created")
+    assert outcome == Done(Memorized(CHAT, "created", 1, (stored,), uncovered_count=1))
     body = resource(pair, CHAT)
     assert (body.text, body.description, body.caption, body.last_line) == (
         CAT,

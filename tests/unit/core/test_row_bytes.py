@@ -66,6 +66,7 @@ FIELDS: Final = {
     ("core", 1): "blocks",
     ("receipt", 1): "key request_digest plan_digest value at_ms by",
     ("receipt", 2): "key request_digest plan_digest value at_ms by",
+    ("receipt", 3): "key request_digest plan_digest value at_ms by",
     ("session", 1): "id user creator members saved_ms saved_by snapshot",
     ("session", 2): "id user creator members saved_ms saved_by snapshot carries told left_out_count",
     ("grant", 1): "readers",
@@ -105,7 +106,7 @@ HELD: Final = {
     results.Group: "id name keywords member_count",
     results.Evolved: "change groups unassigned_count",
     results.Memorized: """resource_id change segment_count entities pending relations
-                          relation_dropped_count ended""",
+                          relation_dropped_count ended uncovered_count""",
     results.BlockSet: "evicted",
     results.BlockRemoved: "text evicted",
     results.SessionCreated: "session_id started_ms dropped_count",

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from umi_core import errors
 from umi_core.config import Config
+from umi_core.conversations import list_spoken
 from umi_core.data import Owner
 from umi_core.kelpie.requests import AddArchival
 from umi_core.language.dates import add_dates, day_of, list_dated, name_day
@@ -19,6 +20,7 @@ from umi_core.language.extraction import (
     CONFIDENCE_PPM,
     Extraction,
     Mention,
+    find_uncovered,
     is_pronoun,
     merge,
     notes_of_text,
@@ -355,6 +357,19 @@ def read_memorized(
         ]
         found[make_fact_id(mention, scope)] = mention, tuple(name for every in own for name in every)
     return found
+
+
+def count_uncovered(op: ArchiveOperation, config: Config) -> int:
+    """Count the sentences that no fact covers, of the parts that were read for all types asked for."""
+    parts: dict[str, list[tuple[ExtractedFact, ...] | None]] = {}
+    for (_, text), read in read_units(op.plan, find_day(op, config)).items():
+        parts.setdefault(text, []).append(read)
+    shown = list_spoken if op.request.modality == "conversation" else str
+    count = 0
+    for text, found in parts.items():
+        told = [said for read in found for it in read or () for said in (it.name, it.content)]
+        count += len(find_uncovered(shown(text), told)) if None not in found else 0
+    return count
 
 
 def categorise(extracted: ExtractedFact, kind: str, names: Iterable[str]) -> Categorised:

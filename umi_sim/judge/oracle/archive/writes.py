@@ -42,6 +42,7 @@ from umi_sim.judge.oracle.archive.log import Batch, BatchLog, Claim, read_reflec
 from umi_sim.judge.oracle.archive.operations import (
     ArchiveOperation,
     Exchange,
+    count_uncovered,
     find_day,
     read_stated,
     read_units,
@@ -214,7 +215,10 @@ class Writes(ArchivePart):
             parts = [part for it in self.list_said(op) for part in list_parts(it.text.split("\n"))]
             others = [text for _, text in units if text not in parts]
             self.demand(not others, rules.TEXT_COVERED, "texts read as parts of a description", parts, others)
-        expected = structs.replace(value, resource_id=key, relations=(), ended=(), relation_dropped_count=0)
+        expected = structs.replace(
+            value, resource_id=key, relations=(), ended=(), relation_dropped_count=0,
+            uncovered_count=count_uncovered(op, self.context.config),
+        )  # fmt: skip
         if batch is not None:
             self.judge_stored(batch, value.entities)
             expected = structs.replace(expected, **tell_effects(batch))
