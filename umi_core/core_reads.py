@@ -38,7 +38,7 @@ ANSWERS: Final[Mapping[type, Callable[[Any, State], object]]] = complete(
         requests.GetBlock: lambda request, state: state.tiers.core.find(request.kind, request.label),
         requests.Blocks: lambda request, state: state.tiers.core.blocks,
         requests.CoreBytes: lambda request, state: state.tiers.core.used_bytes,
-        requests.InCore: lambda request, state: state.tiers.core.home_of(request.entity_id) is not None,
+        requests.InCore: lambda request, state: state.tiers.core.locate(request.entity_id) is not None,
         requests.Render: rendering,
         BuildSystemPrompt: prompt,
         requests.LastRoutingDecisions: lambda request, state: state.tiers.decisions,

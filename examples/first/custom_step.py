@@ -6,7 +6,7 @@ from msgspec import structs
 
 from umi_core.engine.workflow import Learned
 from umi_core.workflows import BUILT_IN
-from umi_core.workflows.memorize import TOLD, take_told
+from umi_core.workflows.memorize import STATEMENTS, take_statements
 from umi_live import open_blocking
 
 CARD = re.compile(r"\b(?:\d[ -]?){13,19}\b")
@@ -14,10 +14,10 @@ GATHER = next(step for step in BUILT_IN.at("memorize").steps if step.id == "gath
 
 
 def take_sanitised(facts, answer, view):
-    learned = take_told(facts, answer, view)
-    pairs = [(it, CARD.sub("[number]", it.mention.content)) for it in learned.facts[TOLD.name]]
+    learned = take_statements(facts, answer, view)
+    pairs = [(it, CARD.sub("[number]", it.mention.content)) for it in learned.facts[STATEMENTS.name]]
     told = tuple(structs.replace(it, mention=structs.replace(it.mention, content=text)) for it, text in pairs)
-    return Learned(TOLD(told), shapes=learned.shapes)
+    return Learned(STATEMENTS(told), shapes=learned.shapes)
 
 
 registry = BUILT_IN.replace("memorize", "gather", structs.replace(GATHER, id="sanitise", take=take_sanitised))

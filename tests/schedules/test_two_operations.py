@@ -325,7 +325,7 @@ def test_a_fact_that_is_promoted_while_it_ends_is_in_core_no_more() -> None:
     for stage in every_schedule(begin):
         (pair,) = stage.pairs
         assert remembered(stage.outcome(1)).ended == (LAUGHS,)
-        assert pair.memory.state.tiers.core.home_of(LAUGHS) is None
+        assert pair.memory.state.tiers.core.locate(LAUGHS) is None
         promoted = stage.outcome(2)
         assert isinstance(promoted, Done)
         ends.add(LAUGHS in getattr(promoted.value, "promoted", ()))

@@ -48,7 +48,9 @@ def named_facts(memory: Memory) -> Iterator[tuple[str, str]]:
     """Yield the ids of the facts that operations in flight tell, each with what it is called here."""
     for operation in memory.state.operations.values():
         known: Mapping[str, Any] = operation.facts
-        mentions = [getattr(it, "mention", it) for key in ("mentions", "told") for it in known.get(key, ())]
+        mentions = [
+            getattr(it, "mention", it) for key in ("mentions", "statements") for it in known.get(key, ())
+        ]
         scope = memory.state.scope
         yield from ((fact_id(scope, about_of(it, scope), it.content), label(it)) for it in mentions)
 

@@ -51,7 +51,7 @@ def create(request: CreateEntity, before: Before) -> Story:
         if not known.issuperset(named) and not is_there:
             kind, _ = yield from attempts("embed", 2)
             if kind != "good":
-                less.append(Degraded("embed_shelf:no_vectors", reason_of(kind, "wrong number of vectors")))
+                less.append(Degraded("embed_captions:no_vectors", reason_of(kind, "wrong number of vectors")))
         kind, count = yield from attempts("commit", 3, met_faults)
         if kind == "good":
             if is_there:

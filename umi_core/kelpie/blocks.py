@@ -63,7 +63,7 @@ EDIT: Final = Fact("request", BlockEdit)
 SHEETS: Final = Fact("sheets", tuple[Row, ...])
 PAST: Final = Fact("past", tuple[Row, ...])  # the changes of a block that is to be deleted
 MEANT: Final = Fact("meant", tuple[str, ...])  # ids of the blocks that may be meant, whatever lands meanwhile
-LANDED: Final = Fact("landed", Receipt | None)  # of an earlier plan, or of an equal request with its key
+EARLIER: Final = Fact("earlier", Receipt | None)  # of an earlier plan, or of an equal request with its key
 
 
 # A block as it is.
@@ -270,8 +270,8 @@ def ask_block(facts: Facts, view: View) -> Read:
 
 def take_block(facts: Facts, answer: ReadDone, view: View) -> Learned:
     sheets = tuple(row for row in answer.rows if isinstance(row.body, Sheet))
-    landed = next(iter(bodies_of(answer.rows, Receipt)), None)
-    return Learned(CORE(read_core(answer, view)) | SHEETS(sheets) | LANDED(landed))
+    receipt = next(iter(bodies_of(answer.rows, Receipt)), None)
+    return Learned(CORE(read_core(answer, view)) | SHEETS(sheets) | EARLIER(receipt))
 
 
 def ask_past(facts: Facts, view: View) -> Read | None:
@@ -282,10 +282,10 @@ def ask_past(facts: Facts, view: View) -> Read | None:
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Taken:
-    request, landed = facts[EDIT], facts[LANDED]
+    request, receipt = facts[EDIT], facts[EARLIER]
     # The commit has the same key, so storage answers it with this receipt instead of writing.
-    if landed is not None:  # the commit is told of it
-        return Learned(PLAN(Plan(view.now_ms, value=landed.value)))
+    if receipt is not None:  # the commit is told of it
+        return Learned(PLAN(Plan(view.now_ms, value=receipt.value)))
     now = find_meant(request, facts, view)
     if isinstance(now, Error):
         return Rejection(now)
@@ -377,11 +377,11 @@ EDIT_BLOCK: Final = Workflow(
         Step("load", requires=(EDIT,), produces=(MEANT,), claims=claim_core,
              **asks(Read, ask_load, take_meant, retry(3))),
         # Sheets of several blocks are read, and one is written: that one alone is expected as it was read.
-        Step("sheet", requires=(EDIT, REQUEST_KEY, MEANT), produces=(CORE, SHEETS, LANDED), loose=("sheet",),
+        Step("sheet", requires=(EDIT, REQUEST_KEY, MEANT), produces=(CORE, SHEETS, EARLIER), loose=("sheet",),
              **asks(Read, ask_block, take_block, retry(3))),
         Step("past", requires=(EDIT, CORE), produces=(PAST,),
              **asks(Read, ask_past, learn_rows(PAST), retry(3))),
-        Step("plan", requires=(EDIT, CORE, SHEETS, LANDED, PAST), produces=(PLAN,), take=take_plan),
+        Step("plan", requires=(EDIT, CORE, SHEETS, EARLIER, PAST), produces=(PLAN,), take=take_plan),
         commit_row(replan="load", ask=ask_if_any),
         SETTLE,
         REPLY,

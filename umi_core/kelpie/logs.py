@@ -232,13 +232,13 @@ def take_search(facts: Facts, answer: ReadDone, view: View) -> Learned:
     return Learned(RECORDS(tuple(bodies_of(answer.rows, Archival))))
 
 
-def ask_told(facts: Facts, view: View) -> Read | None:
+def ask_record_facts(facts: Facts, view: View) -> Read | None:
     """Read the facts that texts and records told; nothing, if there is no record."""
     where = (Condition("sources", "ne", ()),)
     return Read(ByFilter(view.scope, ("entity",), where)) if facts[RECORDS] else None
 
 
-def take_told(facts: Facts, answer: ReadDone, view: View) -> Learned:
+def take_record_facts(facts: Facts, answer: ReadDone, view: View) -> Learned:
     """Score each record by its text or by a fact that it told, under its name, whichever fits best."""
     request = facts[SEARCH]
     texts = list_dated(request.query, facts[ASKED_ON], QUERY_BYTES_MAX)
@@ -269,8 +269,8 @@ SEARCH_ARCHIVAL: Final = Workflow(
         DATE,
         Step("read", requires=(SEARCH,), produces=(RECORDS,),
              **asks(Read, ask_search, take_search, retry(3))),
-        Step("told", requires=(SEARCH, ASKED_ON, RECORDS), produces=(OUTCOME,),
-             **asks(Read, ask_told, take_told, retry(3))),
+        Step("facts", requires=(SEARCH, ASKED_ON, RECORDS), produces=(OUTCOME,),
+             **asks(Read, ask_record_facts, take_record_facts, retry(3))),
     ),
 )  # fmt: skip
 
@@ -279,8 +279,8 @@ SEARCH_ARCHIVAL: Final = Workflow(
 #
 #     remember         seen  extract  lookup  candidates ... route  plan  commit  settle  reply
 #     add_archival        .     *        *         .      ...   .     *      .       .       .
-#     forget_resource        load  told  touching  ends  plan  commit  settle  reply
-#     delete_archival  seen   *      .      .       .     *      .       .       *
+#     forget_resource        load  facts  touching  ends  plan  commit  settle  reply
+#     delete_archival  seen   *      .       .       .     *      .       .       *
 #
 # A dot is the row of the other table, a star another one in its place.
 #

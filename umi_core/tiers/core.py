@@ -63,7 +63,7 @@ class CoreTier(Data):
         key = (kind, tidy(label) if is_text(label) else None)
         return next((block for block in self.blocks if (block.kind, block.label) == key), None)
 
-    def home_of(self, entity_id: str) -> tuple[Block, Entry] | None:
+    def locate(self, entity_id: str) -> tuple[Block, Entry] | None:
         return next((home for home in self.entries() if home[1].entity_id == entity_id), None)
 
 
@@ -179,7 +179,7 @@ def admit(
 
     An entry about the agent itself needs no margin. A fact that is longer than an entry may be is refused.
     """
-    assert core.home_of(entry.entity_id) is None, entry.entity_id
+    assert core.locate(entry.entity_id) is None, entry.entity_id
     if size(entry.text) > ENTRY_TEXT_BYTES_MAX:
         return Admission(core, "refused_full")
     if kind == SELF_BLOCK and is_over_quota(core, entry, config):

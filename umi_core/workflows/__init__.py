@@ -30,7 +30,7 @@ from umi_core.workflows.commits import Plan
 from umi_core.workflows.drafting import Drafted
 from umi_core.workflows.entities import CREATE_ENTITY, UPDATE_ENTITY, CategorisedFact
 from umi_core.workflows.forget import FORGET, FORGET_RESOURCE
-from umi_core.workflows.linking import Home
+from umi_core.workflows.linking import GroupCentroid
 from umi_core.workflows.listing import COUNT, GET_ENTITY, LIST, RECENT_ENTITIES
 from umi_core.workflows.memorize import MEMORIZE, Unit, UnitReading
 from umi_core.workflows.rebalance import REBALANCE
@@ -79,8 +79,8 @@ check_served(ALL, BUILT_IN)
 # Facts that only these workflows know; tags above those of the codec's own table, frozen by the same test.
 FACT_TAGS: Final = {
     1000: Plan, 1001: Drafted, 1002: Mention, 1004: StatementVerdict, 1005: Segment, 1006: ExtractedFact,
-    1007: Unit, 1008: UnitReading, 1009: CategorisedFact, 1010: Home, 1011: Newcomer, 1012: PlannedGroup,
-    1013: Division,
+    1007: Unit, 1008: UnitReading, 1009: CategorisedFact, 1010: GroupCentroid, 1011: Newcomer,
+    1012: PlannedGroup, 1013: Division,
 }  # fmt: skip
 for tag, cls in FACT_TAGS.items():
     codec.register(cls, tag)

@@ -73,7 +73,7 @@ from umi_core.workflows.linking import (
 
 
 ABOUT: Final = Fact("request", Summarise | EvolveCategory)
-HOME: Final = Fact("home", Row | None)  # the category
+CATEGORY: Final = Fact("category", Row | None)  # the category
 MEMBERS: Final = Fact("members", tuple[Row, ...])  # its memberships
 
 
@@ -85,20 +85,20 @@ def claim_category(facts: Facts, view: View) -> tuple[str, ...]:
     return (own_id(facts, view),)
 
 
-def ask_home(facts: Facts, view: View) -> Read:
+def ask_category(facts: Facts, view: View) -> Read:
     return Read(ByIds((address(view.scope, "category", own_id(facts, view)),)))
 
 
-def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(HOME(next(iter(answer.rows), None)))
+def take_category(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(CATEGORY(next(iter(answer.rows), None)))
 
 
 def category_of(facts: Facts) -> Category | None:
-    return body_as(facts[HOME], Category)
+    return body_as(facts[CATEGORY], Category)
 
 
 def ask_members(facts: Facts, view: View) -> Read | None:
-    if facts[HOME] is None:
+    if facts[CATEGORY] is None:
         return None
     where = (Condition("category_id", "eq", own_id(facts, view)),)
     return Read(ByFilter(view.scope, ("membership",), where))
@@ -169,7 +169,7 @@ def ask_vector(facts: Facts, view: View) -> Embed | None:
 
 
 def take_summary(facts: Facts, answer: None, view: View) -> Learned:
-    row, category, text = facts[HOME], category_of(facts), facts[TEXT]
+    row, category, text = facts[CATEGORY], category_of(facts), facts[TEXT]
     if row is None or category is None:
         return Learned(PLAN(Plan(view.now_ms, value=show_summary(None))))
     if text is None:  # of what is shown, even where the row does not know of it: a remember marks no category
@@ -199,18 +199,18 @@ SUMMARISE: Final = Workflow(
     "summarise",
     given=(SUMMARISED,),
     steps=(
-        Step("home", requires=(SUMMARISED,), produces=(HOME,), claims=claim_category,
-             **asks(Read, ask_home, take_home, retry(3))),
-        Step("members", requires=(SUMMARISED, HOME), produces=(MEMBERS,), loose=("membership",),
+        Step("category", requires=(SUMMARISED,), produces=(CATEGORY,), claims=claim_category,
+             **asks(Read, ask_category, take_category, retry(3))),
+        Step("members", requires=(SUMMARISED, CATEGORY), produces=(MEMBERS,), loose=("membership",),
              **asks(Read, ask_members, learn_rows(MEMBERS), retry(3))),
         Step("contents", requires=(MEMBERS,), produces=(SHOWN,), loose=("entity",),
              **asks(Read, ask_shown, take_shown, retry(3))),
-        Step("ask", requires=(HOME, SHOWN), produces=(TEXT,),
+        Step("ask", requires=(CATEGORY, SHOWN), produces=(TEXT,),
              **asks(AskModel, ask_summary_of, take_text, retry(2, then=degrade("old_summary", TEXT(None))))),
-        Step("embed_summary", requires=(HOME, TEXT), produces=(VECTOR,),
+        Step("embed_summary", requires=(CATEGORY, TEXT), produces=(VECTOR,),
              **asks(Embed, ask_vector, take_vector, retry(2, then=degrade("no_vectors", VECTOR(None))))),
-        Step("plan", requires=(HOME, SHOWN, TEXT, VECTOR), produces=(PLAN,), take=take_summary),
-        commit_row(replan="home", ask=ask_if_any),
+        Step("plan", requires=(CATEGORY, SHOWN, TEXT, VECTOR), produces=(PLAN,), take=take_summary),
+        commit_row(replan="category", ask=ask_if_any),
         SETTLE,
         REPLY,
     ),
@@ -258,12 +258,12 @@ NEWCOMERS: Final = Fact("newcomers", tuple[Newcomer, ...])
 NAMES: Final = Fact("names", tuple[str, ...])  # of these, as a model gave them; empty if none did
 
 
-# home, members and contents: all that is known of the category.
+# category, members and contents: all that is known of the category.
 
 
-def take_due_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
+def take_due_category(facts: Facts, answer: ReadDone, view: View) -> Learned:
     """Take the category; if it is missing or unchanged, another operation divided it, and it is not due."""
-    learned = take_home(facts, answer, view)
+    learned = take_category(facts, answer, view)
     category = next(iter(bodies_of(answer.rows, Category)), None)
     if category is None or schedule.due_ms(category, view.config) is None:
         view.tiers.divisions = schedule.without(view.tiers.divisions, facts[REQUEST].category)
@@ -328,16 +328,16 @@ def used_of(facts: Facts, view: View) -> dict[str, str | None]:
 
 def known_of(facts: Facts, used: Mapping[str, str | None], view: View) -> list[KnownGroup]:
     """Return the known groups, without those of which no member is in use."""
-    vectors, homes = vectors_of(facts, view), {it.subcategory_id for it in memberships_of(facts)}
+    vectors, groups = vectors_of(facts, view), {it.subcategory_id for it in memberships_of(facts)}
     # Groups with members, of which none is in use. A group without any member stays a candidate.
-    left = homes - set(used.values())
+    left = groups - set(used.values())
     if not left.isdisjoint(groups_of(facts)):
         view.marks.append("evolve_category: a group is not used")
     return [
         KnownGroup(key, it.created_ms, vectors[key].components if key in vectors else (), ids)
         for key, it in groups_of(facts).items()
         if key not in left
-        for ids in [tuple(entity_id for entity_id, home in used.items() if home == key)]
+        for ids in [tuple(entity_id for entity_id, group in used.items() if group == key)]
     ]
 
 
@@ -446,14 +446,14 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     writes = changes(category, groups, after, division, facts, view)
     if any(it.address.kind == "subcategory" and it.body is None for it in writes):
         view.marks.append("evolve_category: a group is gone")
-    shelf = structs.replace(
+    changed = structs.replace(
         category, subcategory_ids=tuple(it.id for it in groups), evolved_digest=division.digest
     )  # fmt: skip
     # Compared without times: a division that changes nothing else must not write the category for its date.
-    if not writes and shelf == category:
+    if not writes and changed == category:
         return Learned(PLAN(Plan(view.now_ms, value=build_reply("unchanged", groups, after))))
-    shelf = structs.replace(shelf, evolved_ms=view.now_ms, updated_ms=view.now_ms)
-    writes += (put(view.scope, "category", shelf.id, shelf),)
+    changed = structs.replace(changed, evolved_ms=view.now_ms, updated_ms=view.now_ms)
+    writes += (put(view.scope, "category", changed.id, changed),)
     plan = Plan(view.now_ms, writes, value=build_reply("updated", groups, after))
     return Learned(PLAN(plan))
 
@@ -493,15 +493,15 @@ def places(
         contents_of(facts),
         dict.fromkeys(looked_at(facts, view)),
     )
-    homes = {
+    placed = {
         key: (group, it.centroid)
         for it, group in zip(division.parts, groups, strict=True)
         for key in it.member_ids
     }
     living = {group.id: None for group in groups}
     for it in memberships_of(facts):
-        if it.entity_id in homes and it.entity_id in vectors:  # a saved memory may want other lengths by now
-            group, centroid = homes[it.entity_id]
+        if it.entity_id in placed and it.entity_id in vectors:  # a saved memory may want other lengths by now
+            group, centroid = placed[it.entity_id]
             near_ppm = vector_relevance_ppm(vectors[it.entity_id].components, centroid)
             yield GroupPlace(
                 group.id, near_ppm, match_keywords(contents.get(it.entity_id, ""), group.keywords)
@@ -557,20 +557,20 @@ EVOLVE_CATEGORY: Final = Workflow(
     "evolve_category",
     given=(REQUEST,),
     steps=(
-        Step("home", requires=(REQUEST,), produces=(HOME,), claims=claim_category,
-             **asks(Read, ask_home, take_due_home, retry(3))),
-        Step("members", requires=(REQUEST, HOME), produces=(MEMBERS,), spares=("membership",), loose=LOOSE,
-             **asks(Read, ask_members, learn_rows(MEMBERS), retry(3))),
-        Step("contents", requires=(HOME, MEMBERS), produces=(CONTENTS,), spares=SPARED, loose=LOOSE,
+        Step("category", requires=(REQUEST,), produces=(CATEGORY,), claims=claim_category,
+             **asks(Read, ask_category, take_due_category, retry(3))),
+        Step("members", requires=(REQUEST, CATEGORY), produces=(MEMBERS,), spares=("membership",),
+             loose=LOOSE, **asks(Read, ask_members, learn_rows(MEMBERS), retry(3))),
+        Step("contents", requires=(CATEGORY, MEMBERS), produces=(CONTENTS,), spares=SPARED, loose=LOOSE,
              **asks(Read, ask_contents, take_contents, retry(3))),
-        Step("divide", requires=(REQUEST, HOME, MEMBERS, CONTENTS), produces=(DIVISION, NEWCOMERS),
+        Step("divide", requires=(REQUEST, CATEGORY, MEMBERS, CONTENTS), produces=(DIVISION, NEWCOMERS),
              take=take_division),
         Step("name", each=NEWCOMERS, requires=(REQUEST,), produces=(NAMES,),
              **asks(AskModel, ask_one_name, take_one_name,
                     retry(2, then=degrade("keywords", NAMES.unit(""))))),
-        Step("plan", requires=(HOME, MEMBERS, CONTENTS, DIVISION, NEWCOMERS, NAMES), produces=(PLAN,),
+        Step("plan", requires=(CATEGORY, MEMBERS, CONTENTS, DIVISION, NEWCOMERS, NAMES), produces=(PLAN,),
              take=take_plan),
-        commit_row(replan="home", ask=ask_if_any),
+        commit_row(replan="category", ask=ask_if_any),
         SETTLE,
         REPLY,
     ),

@@ -58,13 +58,13 @@ from umi_core.workflows.drafting import (
 )
 from umi_core.workflows.evolving import end_fact
 from umi_core.workflows.linking import (
-    EMBED_SHELF,
-    HOMES,
-    READ_HOMES,
-    SHELF,
-    SHELF_LAW,
-    SHELF_VECTORS,
-    UNSHELVED,
+    CAPTION_LAW,
+    CAPTION_VECTORS,
+    CATEGORY_ROWS,
+    EMBED_CAPTIONS,
+    READ_SUBCATEGORIES,
+    SUBCATEGORIES,
+    TO_EMBED,
     Link,
     addresses,
     all_addresses,
@@ -105,7 +105,7 @@ class CategorisedFact(Data):
     by: LinkMaker
 
 
-TOLD: Final = Fact("told", tuple[CategorisedFact, ...])
+STATEMENTS: Final = Fact("statements", tuple[CategorisedFact, ...])
 
 
 def classify_draft(draft: Drafted, memory_type: str | None) -> Drafted:
@@ -145,15 +145,19 @@ def mark_missing_vectors(facts: Facts) -> tuple[Drafted, ...]:
 
 
 def links_of(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[Link]:
-    all_told = facts[TOLD]
-    for fact, draft in zip(all_told, drafts, strict=True):
+    all_statements = facts[STATEMENTS]
+    for fact, draft in zip(all_statements, drafts, strict=True):
         yield from (link_of(draft.entity, name, fact.by, facts, view) for name in fact.categories)
 
 
 def link_of(entity: Entity, category: str, by: str, facts: Facts, view: View) -> Link:
     """Return the link to a category, in the group that is nearest to the new vector, if there is one."""
-    key, homes, vector = category_id(view.scope, category), facts[HOMES], vectors_of(facts).get(entity.id)
-    near = [home for home in homes if home.category_id == key]
+    key, groups, vector = (
+        category_id(view.scope, category),
+        facts[SUBCATEGORIES],
+        vectors_of(facts).get(entity.id),
+    )
+    near = [group for group in groups if group.category_id == key]
     place = place_of(vector, entity.content, near, view.config.assign_ppm)
     if place.subcategory_id is not None:
         view.marks.append("memorize: a member finds its group")
@@ -192,18 +196,24 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     draft = classify_draft(
         draft_fact(stated.mention, SharedOptions(), rows, view), stated.mention.memory_type
     )
-    shelf = tuple(row for row in answer.rows if row.address.kind in ("category", "membership"))
+    category_rows = tuple(row for row in answer.rows if row.address.kind in ("category", "membership"))
     lacking = list_unembedded((), stated.categories, rows, view)
-    return Learned(TOLD((stated,)) | DRAFTS((draft,)) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
+    return Learned(
+        STATEMENTS((stated,))
+        | DRAFTS((draft,))
+        | CATEGORY_ROWS(category_rows)
+        | TO_EMBED(lacking)
+        | CORE(core)
+    )
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     core, drafts = facts[CORE], mark_missing_vectors(facts)
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
-    shelf = {row.address: row for row in facts[SHELF]}
+    rows_before = {row.address: row for row in facts[CATEGORY_ROWS]}
     # No fact is compared with it and core is not asked for a place: its caller says what it is, and no more.
-    links = link_facts(links_of(facts, drafts, view), shelf, view)
+    links = link_facts(links_of(facts, drafts, view), rows_before, view)
     (draft,) = drafts
     plan = Plan(
         view.now_ms,
@@ -218,7 +228,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def is_of_request(facts: Facts, scope: Scope) -> bool:
-    own = [id_of(fact.mention, scope) for fact in facts[TOLD]]
+    own = [id_of(fact.mention, scope) for fact in facts[STATEMENTS]]
     return own == [draft.entity.id for draft in facts[DRAFTS]]
 
 
@@ -226,21 +236,22 @@ CREATE_ENTITY: Final = Workflow(
     "create_entity",
     given=(CREATE,),
     steps=(
-        Step("lookup", requires=(CREATE,), produces=(TOLD, DRAFTS, SHELF, UNSHELVED, CORE),
+        Step("lookup", requires=(CREATE,), produces=(STATEMENTS, DRAFTS, CATEGORY_ROWS, TO_EMBED, CORE),
              claims=claim_entity, **asks(Read, ask_lookup, take_lookup, retry(3))),
         EMBED_FACTS,
-        EMBED_SHELF,
-        READ_HOMES,
-        Step("plan", requires=(TOLD, DRAFTS, SHELF, UNSHELVED, CORE, VECTORS, SHELF_VECTORS, HOMES),
+        EMBED_CAPTIONS,
+        READ_SUBCATEGORIES,
+        Step("plan", requires=(STATEMENTS, DRAFTS, CATEGORY_ROWS, TO_EMBED, CORE, VECTORS, CAPTION_VECTORS,
+                       SUBCATEGORIES),
              produces=(PLAN,), take=take_plan),
         commit_row(replan="lookup"),
         SETTLE,
         REPLY,
     ),
     laws=(
-        Law("a draft of what is told", (TOLD, DRAFTS), is_of_request),
+        Law("a draft of what is told", (STATEMENTS, DRAFTS), is_of_request),
         VECTORS_LAW,
-        SHELF_LAW,
+        CAPTION_LAW,
     ),
 )  # fmt: skip
 
@@ -327,21 +338,21 @@ def list_wanted_categories(
     """Return the wanted categories, each with its `assigned_by`; `ids`: of the fact before and after."""
     if named is not None:
         return dict.fromkeys(named, "user")
-    held = members_of(ids[1], rows, view) | members_of(ids[0], rows, view)
-    found = {name: body_as(row, Membership) for name, row in held.items()}
+    memberships = members_of(ids[1], rows, view) | members_of(ids[0], rows, view)
+    found = {name: body_as(row, Membership) for name, row in memberships.items()}
     return {name: it.assigned_by for name, it in found.items() if it is not None}
 
 
 def move_memberships(
-    draft: Drafted, old_id: str, homes: dict[str, str], facts: Facts, rows: Rows, view: View
+    draft: Drafted, old_id: str, wanted: dict[str, str], facts: Facts, rows: Rows, view: View
 ) -> tuple[Write, ...]:
-    """Return the writes of memberships and categories; `homes`: the wanted categories by name.
+    """Return the writes of memberships and categories; `wanted`: the wanted categories by name.
 
     The memberships of an old id are deleted elsewhere, with the fact that ends.
     """
     entity, scope = draft.entity, view.scope
-    held, before = members_of(entity.id, rows, view), members_of(old_id, rows, view)
-    unwanted = [row for name, row in held.items() if name not in homes]
+    memberships, before = members_of(entity.id, rows, view), members_of(old_id, rows, view)
+    unwanted = [row for name, row in memberships.items() if name not in wanted]
     lost = [*unwanted, *(before.values() if old_id != entity.id else ())]
     left = unlink_members(lost, categories_of(lost, rows, scope), view)
     # The categories without the old members are the ones that get the new one: one row, both changes.
@@ -349,7 +360,7 @@ def move_memberships(
         **rows,
         **{it.address: structs.replace(rows[it.address], body=it.body) for it in left if it.body},
     }
-    lacking = {name: by for name, by in homes.items() if draft.is_changed or name not in held}
+    lacking = {name: by for name, by in wanted.items() if draft.is_changed or name not in memberships}
     added = link_facts(
         (link_of(entity, name, by, facts, view) for name, by in lacking.items()), between, view
     )
@@ -371,7 +382,9 @@ UPDATE: Final = Fact("request", UpdateEntity)
 # The entity; None only where an earlier plan may have moved it.
 CURRENT: Final = Fact("current", Row | None, ("entity",))
 ROW: Final = Fact("row", Row | None, ("entity",))  # the same, if its content changes; else None
-HELD: Final = Fact("held", tuple[Row, ...])  # its memberships, and the categories that there are
+OWN_CATEGORIES: Final = Fact(
+    "own_categories", tuple[Row, ...]
+)  # its memberships, and the categories that there are
 
 
 # lookup: the entity as it is.
@@ -392,10 +405,10 @@ def take_current(facts: Facts, answer: ReadDone, view: View) -> Taken:
     row = rows.get(address(view.scope, "entity", request.entity_id))
     if row is None and not view.in_doubt:
         return Rejection(NotFound("entity", request.entity_id))
-    held = tuple(it for it in answer.rows if it.address.kind in ("category", "membership"))
+    own = tuple(it for it in answer.rows if it.address.kind in ("category", "membership"))
     # Only another content moves the fact; another category leaves it under its id.
     leaving = row if row is not None and goal(row, request, view.scope) != request.entity_id else None
-    return Learned(CURRENT(row) | HELD(held) | ROW(leaving) | CORE(core))
+    return Learned(CURRENT(row) | OWN_CATEGORIES(own) | ROW(leaving) | CORE(core))
 
 
 def goal(row: Row, request: UpdateEntity, scope: Scope) -> str:
@@ -419,22 +432,26 @@ def ask_target(facts: Facts, view: View) -> Read | None:
 def take_target(facts: Facts, answer: ReadDone, view: View) -> Learned:
     row, scope, request = facts[CURRENT], view.scope, facts[UPDATE]
     if row is None:
-        return Learned(DRAFTS(()) | SHELF(()) | UNSHELVED(()))
+        return Learned(DRAFTS(()) | CATEGORY_ROWS(()) | TO_EMBED(()))
     there = index_rows(answer)
     draft = revise_fact(row, request.content, there, view)
-    rows = {it.address: it for it in (*facts[HELD], *there.values())}
-    homes = homes_of(facts, draft, rows, view)
+    rows = {it.address: it for it in (*facts[OWN_CATEGORIES], *there.values())}
+    wanted = wanted_categories(facts, draft, rows, view)
     touched = {
-        **homes,
+        **wanted,
         **members_of(request.entity_id, rows, view),
         **members_of(draft.entity.id, rows, view),
     }
     keys = [category_id(scope, name) for name in touched]
-    shelf = tuple(it for it in rows.values() if it.address.kind == "membership" or it.address.id in keys)
-    return Learned(DRAFTS((draft,)) | SHELF(shelf) | UNSHELVED(list_unembedded((), homes, rows, view)))
+    category_rows = tuple(
+        it for it in rows.values() if it.address.kind == "membership" or it.address.id in keys
+    )
+    return Learned(
+        DRAFTS((draft,)) | CATEGORY_ROWS(category_rows) | TO_EMBED(list_unembedded((), wanted, rows, view))
+    )
 
 
-def homes_of(facts: Facts, draft: Drafted, rows: dict[Address, Row], view: View) -> dict[str, str]:
+def wanted_categories(facts: Facts, draft: Drafted, rows: dict[Address, Row], view: View) -> dict[str, str]:
     request = facts[UPDATE]
     return list_wanted_categories(request.categories, (request.entity_id, draft.entity.id), rows, view)
 
@@ -448,21 +465,21 @@ def take_update(facts: Facts, answer: None, view: View) -> Learned:
         removed = Stored(old_id, 0, "unchanged")  # no caller sees it
         return Learned(PLAN(Plan(view.now_ms, value=removed, forgotten=(old_id,))))
     core, (draft,) = facts[CORE], mark_missing_vectors(facts)
-    entity, rows = draft.entity, {row.address: row for row in facts[SHELF]}
+    entity, rows = draft.entity, {row.address: row for row in facts[CATEGORY_ROWS]}
     access = view.tiers.access.record_accesses((entity,), view.now_ms, entity_ids(core))
     after = show_successors(core, {old_id: entity}, access, view) if leaving is not None else core
     is_moved = after.blocks != core.blocks
-    links = move_memberships(draft, old_id, homes_of(facts, draft, rows, view), facts, rows, view)
+    links = move_memberships(draft, old_id, wanted_categories(facts, draft, rows, view), facts, rows, view)
     rides = access.writes(scope, () if leaving is None else (old_id,))
     writes = (
         *(end_current(entity, leaving, facts, view) if leaving is not None else ()),
         *entity_rows((draft,), facts, view), *links, *write_vectors(facts, {}, links, scope), *rides,
     )  # fmt: skip
-    homes = (it for key in (old_id, entity.id) for it in expect_memberships(key, rows.values(), view))
+    expected = (it for key in (old_id, entity.id) for it in expect_memberships(key, rows.values(), view))
     plan = Plan(
         view.now_ms,
         writes=tuple({it.address: it for it in writes}.values()),  # of two, one is at the other's end as well
-        expects=tuple(dict.fromkeys(homes)),
+        expects=tuple(dict.fromkeys(expected)),
         core=after if is_moved else None,
         value=Stored(entity.id, entity.version, draft.change),
         accessed=(entity,),
@@ -476,7 +493,7 @@ def end_current(entity: Entity, row: Row, facts: Facts, view: View) -> Iterator[
     fact = row.body
     assert isinstance(fact, Entity)
     yield from end_fact(fact, entity.id, "update", view)
-    own = (it for it in bodies_of(facts[HELD], Membership) if it.entity_id == fact.id)
+    own = (it for it in bodies_of(facts[OWN_CATEGORIES], Membership) if it.entity_id == fact.id)
     yield from (put(view.scope, "membership", it.id, None) for it in own)
 
 
@@ -498,16 +515,17 @@ UPDATE_ENTITY: Final = Workflow(
     "update_entity",
     given=(UPDATE,),
     steps=(
-        Step("lookup", requires=(UPDATE,), produces=(CURRENT, HELD, ROW, CORE),
+        Step("lookup", requires=(UPDATE,), produces=(CURRENT, OWN_CATEGORIES, ROW, CORE),
              claims=lambda facts, view: (facts[UPDATE].entity_id,),
              **asks(Read, ask_current, take_current, retry(3))),
-        Step("target", requires=(UPDATE, CURRENT, HELD, ROW), produces=(DRAFTS, SHELF, UNSHELVED),
+        Step("target", requires=(UPDATE, CURRENT, OWN_CATEGORIES, ROW),
+             produces=(DRAFTS, CATEGORY_ROWS, TO_EMBED),
              **asks(Read, ask_target, take_target, retry(3))),
         EMBED_FACTS,
-        EMBED_SHELF,
-        READ_HOMES,
-        Step("plan", requires=(UPDATE, DRAFTS, SHELF, UNSHELVED, ROW, HELD, CORE, VECTORS,
-                       SHELF_VECTORS, HOMES),
+        EMBED_CAPTIONS,
+        READ_SUBCATEGORIES,
+        Step("plan", requires=(UPDATE, DRAFTS, CATEGORY_ROWS, TO_EMBED, ROW, OWN_CATEGORIES, CORE, VECTORS,
+                       CAPTION_VECTORS, SUBCATEGORIES),
              produces=(PLAN,), take=take_update),
         commit_row(replan="lookup", take=take_done),
         SETTLE,
@@ -516,6 +534,6 @@ UPDATE_ENTITY: Final = Workflow(
     laws=(
         Law("a draft of the entity", (UPDATE, CURRENT, DRAFTS), is_of_current),
         VECTORS_LAW,
-        SHELF_LAW,
+        CAPTION_LAW,
     ),
 )  # fmt: skip

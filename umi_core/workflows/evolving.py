@@ -357,7 +357,7 @@ def verdict_relations(facts: Facts, view: View) -> Iterator[Relation]:
 
 ENDING: Final = Fact("ending", tuple[Entity, ...])  # the known facts that end
 MEMBERSHIPS: Final = Fact("memberships", tuple[tuple[Row, ...], ...])  # of each of them
-SHELVES: Final = Fact("shelves", tuple[Row, ...])  # the categories that they are members of
+LEFT_CATEGORIES: Final = Fact("left_categories", tuple[Row, ...])  # the categories that they are members of
 
 
 class Successor(Data):
@@ -401,7 +401,7 @@ def ask_memberships(facts: Facts, view: View) -> Read:
     return Read(ByFilter(view.scope, ("membership",), where))
 
 
-def ask_shelves(facts: Facts, view: View) -> Read | None:
+def ask_left_categories(facts: Facts, view: View) -> Read | None:
     rows = [row for rows in facts[MEMBERSHIPS] for row in rows]
     # Sorted: the question must be the same in each run with the same rows.
     keys = sorted({it.category_id for it in bodies_of(rows, Membership)})
@@ -420,8 +420,8 @@ READ_MEMBERSHIPS: Final = Step(
     **asks(Read, ask_memberships, learn_unit_rows(MEMBERSHIPS), retry(3)),
 )  # fmt: skip
 READ_SHELVES: Final = Step(
-    "shelves", requires=(MEMBERSHIPS,), produces=(SHELVES,),
-    **asks(Read, ask_shelves, learn_rows(SHELVES), retry(3)),
+    "left_categories", requires=(MEMBERSHIPS,), produces=(LEFT_CATEGORIES,),
+    **asks(Read, ask_left_categories, learn_rows(LEFT_CATEGORIES), retry(3)),
 )  # fmt: skip
 
 
@@ -442,17 +442,17 @@ def put_ended(fact: Entity, by: str, how: str, view: View) -> Write:
 def ended_rows(after: Mapping[str, Entity], facts: Facts, view: View) -> Iterator[Write]:
     """Yield the writes that end facts; `after`: by id the facts as they are with their new relations."""
     by_id = successors(facts)
-    ending, found, shelves = facts[ENDING], facts[MEMBERSHIPS], facts[SHELVES]
+    ending, found, categories = facts[ENDING], facts[MEMBERSHIPS], facts[LEFT_CATEGORIES]
     for fact in ending:
         it = by_id[fact.id]
         yield from end_fact(after.get(fact.id, fact), it.entity.id, it.how, view)
     memberships = [row for rows in found for row in rows]
     # An ended fact is in no category: told again, it is linked again as a new one is.
     yield from (Write(row.address, None) for row in memberships)
-    yield from unlink_members(memberships, shelves, view)
+    yield from unlink_members(memberships, categories, view)
 
 
-def expected_homes(facts: Facts, view: View) -> tuple[Expect, ...]:
+def expect_left_categories(facts: Facts, view: View) -> tuple[Expect, ...]:
     """Return what must still hold of the memberships of the facts that end."""
     ending, found = facts[ENDING], facts[MEMBERSHIPS]
     pairs = zip(ending, found, strict=True)
@@ -463,7 +463,7 @@ def expected_homes(facts: Facts, view: View) -> tuple[Expect, ...]:
 
 
 COMPARE: Final = (*COMPARE_STEPS, FIND_ENDING, READ_MEMBERSHIPS, READ_SHELVES)
-COMPARED_FROM: Final = (CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS, SHELVES)
+COMPARED_FROM: Final = (CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS, LEFT_CATEGORIES)
 
 
 class Comparison(Data):
@@ -500,7 +500,7 @@ def compare(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Comparison
     return Comparison(
         relating.drafts, relating.relations, relating.dropped_count, past, current,
         tuple(dict.fromkeys((*past, *heirs))), heirs,
-        tuple(known_rows(relating, facts, view)), expected_homes(facts, view),
+        tuple(known_rows(relating, facts, view)), expect_left_categories(facts, view),
     )  # fmt: skip
 
 

@@ -76,8 +76,8 @@ def count_lost(touching: Iterable[Row], removed: Collection[str]) -> Mapping[str
 def list_ends(lost: Iterable[str], touching: Iterable[Row], scope: Scope) -> list[Address]:
     """List the facts at the other ends, each current or ended, and the categories of what goes."""
     ends = [address(scope, kind, key) for key in lost for kind in ("entity", "ended")]
-    homes = sorted({it.category_id for it in bodies_of(touching, Membership)})
-    return ends + [address(scope, "category", key) for key in homes]
+    categories = sorted({it.category_id for it in bodies_of(touching, Membership)})
+    return ends + [address(scope, "category", key) for key in categories]
 
 
 def delete_fact(row: Row, touching: Iterable[Row], scope: Scope) -> Iterator[Write]:
@@ -147,7 +147,7 @@ def take_forgetting(facts: Facts, answer: None, view: View) -> Learned:
     row, core, key = facts[ROW], facts[CORE], fact_id_of(facts)
     touching, ends = facts[BELONGING], facts[OTHER_ENDS]
     # An entry may be there though storage has lost the row of its fact.
-    after = without(core, (key,)) if core.home_of(key) else None
+    after = without(core, (key,)) if core.locate(key) else None
     # Forgotten for the access table, too: a recall that read the fact before must not bring it back.
     plan = Plan(view.now_ms, core=after, value=Forgotten(row is not None), forgotten=(key,))
     if row is None:
@@ -193,7 +193,7 @@ FORGET = Workflow(
 
 REQUEST: Final = Fact("request", ForgetResource | DeleteArchival)
 RESOURCE: Final = Fact("resource", Row | None)
-MADE_OF_IT: Final = Fact("made_of_it", tuple[Row, ...])  # its segments, and the reflections that name it
+DERIVED: Final = Fact("derived", tuple[Row, ...])  # its segments, and the reflections that name it
 KNOWN: Final = Fact("known", tuple[Row, ...], ("entity", "ended"))  # the facts that it told
 TOUCHING: Final = Fact("touching", tuple[tuple[Row, ...], ...])  # of each what belongs to it
 ENDS: Final = Fact("ends", tuple[Row, ...])  # other ends of what goes, categories, the session's reflection
@@ -204,7 +204,7 @@ def id_of(facts: Facts) -> str:
     return request.record_id if isinstance(request, DeleteArchival) else request.resource_id
 
 
-# load, told, touching, ends: what there is.
+# load, facts, touching, ends: what there is.
 
 
 def claim_resource(facts: Facts, view: View) -> tuple[str, ...]:
@@ -222,17 +222,17 @@ def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
     return Learned(RESOURCE(row if text is not None and text.parent_id is None else None))
 
 
-def ask_told(facts: Facts, view: View) -> Read | None:
+def ask_facts(facts: Facts, view: View) -> Read | None:
     if facts[RESOURCE] is None:
         return None
     kinds = ("resource", "entity", "ended", "reflection")
     return Read(ByFilter(view.scope, kinds, (Condition("touches", "contains", id_of(facts)),)))
 
 
-def take_told(facts: Facts, answer: ReadDone, view: View) -> Learned:
+def take_facts(facts: Facts, answer: ReadDone, view: View) -> Learned:
     facts_told = (row for row in answer.rows if fact_of(row.body) is not None)
     known = tuple(sorted(facts_told, key=lambda row: row.address.id))
-    return Learned(KNOWN(known) | MADE_OF_IT(tuple(row for row in answer.rows if row not in known)))
+    return Learned(KNOWN(known) | DERIVED(tuple(row for row in answer.rows if row not in known)))
 
 
 def ask_touching(facts: Facts, view: View) -> Read:
@@ -246,7 +246,7 @@ def all_touching(facts: Facts) -> list[Row]:
 def ask_ends(facts: Facts, view: View) -> Read | None:
     if facts[RESOURCE] is None:
         return None
-    # Facts that the text told were read already, in `told`; they lose relations as well.
+    # Facts that the text told were read already, in `facts`; they lose relations as well.
     known = [row.address.id for row in facts[KNOWN]]
     others = (key for key in lost_of(facts) if key not in known)
     ends = list_ends(others, all_touching(facts), view.scope)
@@ -306,13 +306,13 @@ def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
     return Plan(
         view.now_ms,
         writes=tuple({write.address: write for write in writes}.values()),
-        expects=tuple(homes_of_gone(facts, view)),
+        expects=tuple(expect_categories_of_gone(facts, view)),
         core=core if is_moved else None,
         forgotten=removed,
     )
 
 
-def homes_of_gone(facts: Facts, view: View) -> Iterator[Expect]:
+def expect_categories_of_gone(facts: Facts, view: View) -> Iterator[Expect]:
     for row, touching, it in split_facts(facts):
         if it is None:
             yield from expect_memberships(row.address.id, touching, view)
@@ -328,11 +328,11 @@ def report_facts(facts: Facts) -> Iterator[Stored]:
 
 def resource_writes(resource: Row, facts: Facts, view: View) -> Iterator[Write]:
     """Yield the deletions of the text, its segments and their vectors, and the reflections of it emptied."""
-    for row in (resource, *(row for row in facts[MADE_OF_IT] if row.address.kind == "resource")):
+    for row in (resource, *(row for row in facts[DERIVED] if row.address.kind == "resource")):
         yield Write(row.address, None)
         if row.address.kind == "resource":
             yield vector_row(row.address.id, None, view.scope)
-    bodies = {row.address: row.body for row in (*facts[MADE_OF_IT], *facts[ENDS])}
+    bodies = {row.address: row.body for row in (*facts[DERIVED], *facts[ENDS])}
     for body in bodies.values():
         if isinstance(body, Reflection) and id_of(facts) in body.touches:
             emptied = structs.replace(body, text="", sources=(), pending=True, updated_ms=view.now_ms)
@@ -353,11 +353,11 @@ def fact_writes(facts: Facts, view: View) -> Iterator[Write]:
 
 def category_writes(facts: Facts, view: View) -> tuple[Write, ...]:
     lost = [row for _, touching, it in split_facts(facts) if it is None for row in touching]
-    homes = {address(view.scope, "category", it.category_id) for it in bodies_of(lost, Membership)}
-    return unlink_members(lost, [row for row in facts[ENDS] if row.address in homes], view)
+    categories = {address(view.scope, "category", it.category_id) for it in bodies_of(lost, Membership)}
+    return unlink_members(lost, [row for row in facts[ENDS] if row.address in categories], view)
 
 
-PLANNED_FROM: Final = (REQUEST, RESOURCE, MADE_OF_IT, KNOWN, TOUCHING, ENDS, CORE)
+PLANNED_FROM: Final = (REQUEST, RESOURCE, DERIVED, KNOWN, TOUCHING, ENDS, CORE)
 
 FORGET_RESOURCE: Final = Workflow(
     "forget_resource",
@@ -365,8 +365,8 @@ FORGET_RESOURCE: Final = Workflow(
     steps=(
         Step("load", requires=(REQUEST,), produces=(RESOURCE,), claims=claim_resource,
              **asks(Read, ask_resource, take_resource, retry(3))),
-        Step("told", requires=(REQUEST, RESOURCE), produces=(KNOWN, MADE_OF_IT),
-             **asks(Read, ask_told, take_told, retry(3))),
+        Step("facts", requires=(REQUEST, RESOURCE), produces=(KNOWN, DERIVED),
+             **asks(Read, ask_facts, take_facts, retry(3))),
         Step("touching", each=KNOWN, produces=(TOUCHING,),
              **asks(Read, ask_touching, learn_unit_rows(TOUCHING), retry(3))),
         Step("ends", requires=(REQUEST, RESOURCE, KNOWN, TOUCHING), produces=(ENDS, CORE),

@@ -49,7 +49,8 @@ from umi_core.workflows.commits import address, put
 # Grouping: the subcategories of a category as rows, and where a new member belongs among them.
 
 
-SHELF: Final = Fact("shelf", tuple[Row, ...])  # categories, memberships, resources, given lines
+# What storage has of categories, memberships, resources and given lines.
+CATEGORY_ROWS: Final = Fact("category_rows", tuple[Row, ...])
 
 
 class GroupPlace(Data):
@@ -63,7 +64,7 @@ class GroupPlace(Data):
 NOWHERE: Final = GroupPlace()
 
 
-class Home(Data):
+class GroupCentroid(Data):
     """A subcategory as a place to be put: its category, its centroid and its keywords."""
 
     id: EntityId
@@ -72,7 +73,7 @@ class Home(Data):
     keywords: Texts
 
 
-HOMES: Final = Fact("homes", tuple[Home, ...])
+SUBCATEGORIES: Final = Fact("subcategories", tuple[GroupCentroid, ...])
 
 
 def group_addresses(category: Category, scope: Scope) -> Iterator[Address]:
@@ -81,18 +82,20 @@ def group_addresses(category: Category, scope: Scope) -> Iterator[Address]:
         yield address(scope, "vector", key)
 
 
-def homes_of(rows: tuple[Row, ...]) -> tuple[Home, ...]:
+def group_centroids(rows: tuple[Row, ...]) -> tuple[GroupCentroid, ...]:
     """Return the subcategories among these rows whose centroid is among them, too."""
     # A group whose vector is lost takes no new members until it is divided anew.
     centroids = {it.entity_id: it.components for it in bodies_of(rows, Vector)}
     groups = [it for it in bodies_of(rows, Subcategory) if it.id in centroids]
-    return tuple(Home(it.id, it.category_id, centroids[it.id], it.keywords) for it in groups)
+    return tuple(GroupCentroid(it.id, it.category_id, centroids[it.id], it.keywords) for it in groups)
 
 
-def place_of(vector: Components | None, content: str, homes: Iterable[Home], floor_ppm: int) -> GroupPlace:
+def place_of(
+    vector: Components | None, content: str, groups: Iterable[GroupCentroid], floor_ppm: int
+) -> GroupPlace:
     """Return the nearest subcategory, or NOWHERE if none is as near as `floor_ppm`."""
-    by_id = {home.id: home for home in homes}
-    centroids = [(key, home.centroid) for key, home in by_id.items()]
+    by_id = {group.id: group for group in groups}
+    centroids = [(key, group.centroid) for key, group in by_id.items()]
     nearest = nearest_known(vector, centroids, floor_ppm) if vector else None
     if nearest is None:
         return NOWHERE
@@ -112,22 +115,23 @@ def put_into(membership: Membership, place: GroupPlace) -> Membership:
     )  # fmt: skip
 
 
-# homes: the subcategories of the categories that get members.
+# subcategories: the subcategories of the categories that get members.
 
 
-def ask_homes(facts: Facts, view: View) -> Read | None:
+def ask_subcategories(facts: Facts, view: View) -> Read | None:
     # A category that has just got its first member has no groups, so there may be nothing to read.
-    categories = bodies_of(facts[SHELF], Category)
+    categories = bodies_of(facts[CATEGORY_ROWS], Category)
     wanted = [where for it in categories for where in group_addresses(it, view.scope)]
     return Read(ByIds(tuple(wanted))) if wanted else None
 
 
-def take_homes(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    return Learned(HOMES(homes_of(answer.rows)))
+def take_subcategories(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(SUBCATEGORIES(group_centroids(answer.rows)))
 
 
-READ_HOMES: Final = Step(
-    "homes", requires=(SHELF,), produces=(HOMES,), **asks(Read, ask_homes, take_homes, retry(3)),
+READ_SUBCATEGORIES: Final = Step(
+    "subcategories", requires=(CATEGORY_ROWS,), produces=(SUBCATEGORIES,),
+    **asks(Read, ask_subcategories, take_subcategories, retry(3)),
 )  # fmt: skip
 
 
@@ -135,26 +139,26 @@ READ_HOMES: Final = Step(
 
 
 VECTOR: Final = Fact("text_vector", tuple[int, ...] | None)  # of the one text that a row is found by
-UNSHELVED: Final = Fact("unshelved", tuple[tuple[str, str], ...])  # ids of rows, each with its text
-SHELF_VECTORS: Final = Fact("shelf_vectors", tuple[tuple[int, ...] | None, ...])  # of those, in order
+TO_EMBED: Final = Fact("to_embed", tuple[tuple[str, str], ...])  # ids of rows, each with its text
+CAPTION_VECTORS: Final = Fact("caption_vectors", tuple[tuple[int, ...] | None, ...])  # of those, in order
 
 EMBED: Final = "embed"  # what is pending of a text, or of a part of it, that has no vector
 VERSION: Final = 1  # of the vector of a row that has no versions
 
 
 def list_unembedded(
-    captions: Iterable[tuple[str, str]], names: Iterable[str], shelf: Mapping[Address, Row], view: View
+    captions: Iterable[tuple[str, str]], names: Iterable[str], rows_before: Mapping[Address, Row], view: View
 ) -> tuple[tuple[str, str], ...]:
     """Return ids and texts that need a vector: new captions, those without one, and new categories."""
     scope, abouts = view.scope, view.config.abouts
     texts = [
         (row_id, text)
         for row_id, text in captions
-        if text.strip() and not has_vector(shelf.get(address(scope, "resource", row_id)), text)
+        if text.strip() and not has_vector(rows_before.get(address(scope, "resource", row_id)), text)
     ]
     # A category gets its row with its first member, and its vector in the same commit.
     keys = {category_id(scope, name): name for name in names}
-    new = [(key, name) for key, name in keys.items() if address(scope, "category", key) not in shelf]
+    new = [(key, name) for key, name in keys.items() if address(scope, "category", key) not in rows_before]
     return (*texts, *((key, describe_category(name, abouts.get(name, ""), "")) for key, name in new))
 
 
@@ -177,31 +181,31 @@ def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
     return learn_vectors(answer, 1, "no_vectors", lambda found: VECTOR(found[0]), view)
 
 
-def ask_shelf(facts: Facts, view: View) -> Embed | None:
-    texts = tuple(text for _, text in facts[UNSHELVED])
+def ask_caption_vectors(facts: Facts, view: View) -> Embed | None:
+    texts = tuple(text for _, text in facts[TO_EMBED])
     return Embed(texts) if texts else None
 
 
-def take_shelf(facts: Facts, answer: Embedded | None, view: View) -> Taken:
-    return learn_vectors(answer, len(facts[UNSHELVED]), "no_vectors", SHELF_VECTORS, view)
+def take_caption_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+    return learn_vectors(answer, len(facts[TO_EMBED]), "no_vectors", CAPTION_VECTORS, view)
 
 
-def none_of_shelf(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return SHELF_VECTORS((None,) * len(facts[UNSHELVED]))
+def no_caption_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
+    return CAPTION_VECTORS((None,) * len(facts[TO_EMBED]))
 
 
 def write_vectors(
-    facts: Facts, shelf: Mapping[Address, Row], rows: Collection[Write], scope: Scope
+    facts: Facts, rows_before: Mapping[Address, Row], rows: Collection[Write], scope: Scope
 ) -> Iterator[Write]:
     """Yield the new vectors, and the deletions of those whose text is gone; `rows`: what is written besides.
 
     A new category gets no row, and so no vector, if each fact that named it ends as it arrives.
     """
-    texts, vectors = facts[UNSHELVED], facts[SHELF_VECTORS]
-    there = {it.id for it in shelf} | {it.address.id for it in rows}
+    texts, vectors = facts[TO_EMBED], facts[CAPTION_VECTORS]
+    there = {it.id for it in rows_before} | {it.address.id for it in rows}
     for (row_id, text), components in zip(texts, vectors, strict=True):
         # No new vector, and the caption is the stored one: the old vector still fits. Else it is deleted.
-        is_old = not components and caption_of(shelf.get(address(scope, "resource", row_id))) == text
+        is_old = not components and caption_of(rows_before.get(address(scope, "resource", row_id))) == text
         if row_id in there and not is_old:
             yield vector_row(row_id, components, scope)
     removed = (it for it in rows if it.address.kind == "resource" and not is_found(it.body))
@@ -210,7 +214,7 @@ def write_vectors(
 
 def list_unfound(facts: Facts) -> tuple[str, ...]:
     """Return the ids of what needs a vector and got none."""
-    texts, vectors = facts[UNSHELVED], facts[SHELF_VECTORS]
+    texts, vectors = facts[TO_EMBED], facts[CAPTION_VECTORS]
     return tuple(row_id for (row_id, _), it in zip(texts, vectors, strict=True) if it is None)
 
 
@@ -224,13 +228,14 @@ def vector_row(row_id: str, components: Components | None, scope: Scope) -> Writ
     return put(scope, "vector", row_id, Vector(row_id, VERSION, components) if components else None)
 
 
-EMBED_SHELF: Final = Step(
-    "embed_shelf", requires=(UNSHELVED,), produces=(SHELF_VECTORS,),
-    **asks(Embed, ask_shelf, take_shelf, retry(2, then=Degrade("no_vectors", none_of_shelf))),
+EMBED_CAPTIONS: Final = Step(
+    "embed_captions", requires=(TO_EMBED,), produces=(CAPTION_VECTORS,),
+    **asks(Embed, ask_caption_vectors, take_caption_vectors,
+           retry(2, then=Degrade("no_vectors", no_caption_vectors))),
 )  # fmt: skip
-SHELF_LAW: Final = Law(
-    "a vector or none for each text of a level", (UNSHELVED, SHELF_VECTORS),
-    lambda facts, scope: len(facts[SHELF_VECTORS]) == len(facts[UNSHELVED]),
+CAPTION_LAW: Final = Law(
+    "a vector or none for each text of a level", (TO_EMBED, CAPTION_VECTORS),
+    lambda facts, scope: len(facts[CAPTION_VECTORS]) == len(facts[TO_EMBED]),
 )  # fmt: skip
 
 

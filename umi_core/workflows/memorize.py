@@ -78,7 +78,7 @@ from umi_core.workflows.drafting import (
 )
 from umi_core.workflows.entities import (
     EMBED_FACTS,
-    TOLD,
+    STATEMENTS,
     TYPE_OF,
     CategorisedFact,
     classify_draft,
@@ -90,19 +90,19 @@ from umi_core.workflows.evolving import (
     COMPARE_LAWS,
     COMPARED_FROM,
     ENDING_LAW,
-    SHELVES,
+    LEFT_CATEGORIES,
     STATED,
     compare,
 )
 from umi_core.workflows.linking import (
+    CAPTION_LAW,
+    CAPTION_VECTORS,
+    CATEGORY_ROWS,
     EMBED,
-    EMBED_SHELF,
-    HOMES,
-    READ_HOMES,
-    SHELF,
-    SHELF_LAW,
-    SHELF_VECTORS,
-    UNSHELVED,
+    EMBED_CAPTIONS,
+    READ_SUBCATEGORIES,
+    SUBCATEGORIES,
+    TO_EMBED,
     addresses,
     choose_categories,
     link_facts,
@@ -199,8 +199,8 @@ def is_read(resource: Resource, request: Memorize) -> bool:
     with its vectors.
     """
     is_whole = set(wanted_types(request)) <= set(resource.extracted_types) and EMBED not in resource.pending
-    is_at_home = request.session_id in (None, resource.session_id)
-    return is_same_text(resource, request) and is_whole and is_at_home
+    is_same_session = request.session_id in (None, resource.session_id)
+    return is_same_text(resource, request) and is_whole and is_same_session
 
 
 def ask_parts(facts: Facts, view: View) -> Read | None:
@@ -215,7 +215,7 @@ def parts_of(whole: Address) -> ByFilter:
 def ask_parts_again(facts: Facts, view: View) -> Read | None:
     """Read the parts again if the text changed since `ingest`: a plan in doubt has landed since then."""
     own = own_address(facts, view.scope)
-    now = next((row for row in facts[SHELF] if row.address == own), None)
+    now = next((row for row in facts[CATEGORY_ROWS] if row.address == own), None)
     return None if now == facts[RESOURCE] else Read(parts_of(own))
 
 
@@ -230,7 +230,7 @@ READ_PARTS: Final = Step(
 )  # fmt: skip
 
 REREAD_PARTS: Final = Step(
-    "reread", requires=(REQUEST, RESOURCE, SHELF), produces=(NEWER,),
+    "reread", requires=(REQUEST, RESOURCE, CATEGORY_ROWS), produces=(NEWER,),
     **asks(Read, ask_parts_again, learn_rows(NEWER), retry(3)),
 )  # fmt: skip
 
@@ -379,20 +379,20 @@ LIST_UNITS: Final = Step(
 
 def ask_unit(facts: Facts, view: View) -> AskModel:
     unit = facts.unit(UNITS)
-    day = told_on(facts[REQUEST], view)
+    day = find_day(facts[REQUEST], view)
     return AskModel("memories", ask_memories(unit.memory_type, unit.text, view.config.categories, day))
 
 
 def add_date(memories: tuple[ExtractedFact, ...], request: Memorize, view: View) -> tuple[ExtractedFact, ...]:
     """Return what was read with its dates put right, if it is known from which day they count."""
-    day = told_on(request, view)
+    day = find_day(request, view)
     if day is None:
         return memories
     dated = (add_dates(it.content, day, EXTRACT_CONTENT_BYTES_MAX) for it in memories)
     return tuple(structs.replace(it, content=text) for it, text in zip(memories, dated, strict=True))
 
 
-def told_on(request: Memorize, view: View) -> int | None:
+def find_day(request: Memorize, view: View) -> int | None:
     """Return the day from which words such as `yesterday` count; None if its caller did not say."""
     # Unlike a statement, a document is seldom of the day on which it is memorized.
     return None if request.happened_ms is None else day_of(request.happened_ms, view.config)
@@ -418,14 +418,14 @@ EXTRACT: Final = Step(
 
 
 Rows = Mapping[Address, Row]
-SHELVED: Final = ("category", "membership", "resource")
+CATEGORY_KINDS: Final = ("category", "membership", "resource")
 DESCRIBE: Final = "describe"  # what is pending of a payload that no model has described
 
 
 # gather: what the units found, each fact once.
 
 
-def take_told(facts: Facts, answer: None, view: View) -> Learned:
+def take_statements(facts: Facts, answer: None, view: View) -> Learned:
     groups: dict[str, list[CategorisedFact]] = {}
     shapes: list[str] = []
     units, found_in = facts[UNITS], facts[FOUND]
@@ -435,8 +435,8 @@ def take_told(facts: Facts, answer: None, view: View) -> Learned:
             # Units overlap: two memory types of one segment often find the same statement.
             groups.setdefault(norm(memory.content), []).append(stated)
             shapes += shape
-    all_told = tuple(stated for group in groups.values() for stated in unite_facts(group))
-    return Learned(TOLD(all_told), shapes=tuple(dict.fromkeys(shapes)))
+    all_statements = tuple(stated for group in groups.values() for stated in unite_facts(group))
+    return Learned(STATEMENTS(all_statements), shapes=tuple(dict.fromkeys(shapes)))
 
 
 def read(memory: ExtractedFact, unit: Unit, view: View) -> tuple[CategorisedFact, list[str]]:
@@ -466,14 +466,14 @@ def unite_facts(group: list[CategorisedFact]) -> Iterator[CategorisedFact]:
 
 
 def ids_of(facts: Facts, scope: Scope) -> list[str]:
-    return [id_of(fact.mention, scope) for fact in facts[TOLD]]
+    return [id_of(fact.mention, scope) for fact in facts[STATEMENTS]]
 
 
 def ask_lookup(facts: Facts, view: View) -> Read:
     scope, ids = view.scope, ids_of(facts, view.scope)
     wanted = [address(scope, kind, key) for key in ids for kind in PLACES]
-    all_told = facts[TOLD]
-    for key, fact in zip(ids, all_told, strict=True):
+    all_statements = facts[STATEMENTS]
+    for key, fact in zip(ids, all_statements, strict=True):
         wanted += addresses(key, fact.categories, scope)
     resources = (own_id(facts, scope), *segment_ids(facts[SEGMENTS], facts, scope), *bodies(facts[PARTS]))
     wanted += [address(scope, "resource", key) for key in resources]
@@ -482,11 +482,11 @@ def ask_lookup(facts: Facts, view: View) -> Read:
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows, core = index_rows(answer), read_core(answer, view)
-    drafts = keep_ended([draft_of(fact, rows, facts, view) for fact in facts[TOLD]], facts[STATED])
-    shelf = tuple(row for row in answer.rows if row.address.kind in SHELVED)
-    names = [name for fact in facts[TOLD] for name in fact.categories]
+    drafts = keep_ended([draft_of(fact, rows, facts, view) for fact in facts[STATEMENTS]], facts[STATED])
+    category_rows = tuple(row for row in answer.rows if row.address.kind in CATEGORY_KINDS)
+    names = [name for fact in facts[STATEMENTS] for name in fact.categories]
     lacking = list_unembedded(captions(facts, view.scope), names, rows, view)
-    return Learned(DRAFTS(drafts) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
+    return Learned(DRAFTS(drafts) | CATEGORY_ROWS(category_rows) | TO_EMBED(lacking) | CORE(core))
 
 
 def captions(facts: Facts, scope: Scope) -> Iterator[tuple[str, str]]:
@@ -513,16 +513,16 @@ def draft_of(fact: CategorisedFact, rows: Mapping[Address, Row], facts: Facts, v
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     """Take the plan; upkeep, which has no caller, brings back no text that was replaced or forgotten."""
-    shelf = {row.address: row for row in (*facts[SHELF], *facts[NEWER])}
+    rows_before = {row.address: row for row in (*facts[CATEGORY_ROWS], *facts[NEWER])}
     # upkeep       begin: text A is pending ..... plan: text B is stored, so A stays replaced
     # memorize         text B under the same uri   commit
-    if view.is_unasked and same_before(facts, shelf, view) is None:
+    if view.is_unasked and same_before(facts, rows_before, view) is None:
         view.marks.append("memorize: overtaken")
         return Learned(PLAN(Plan(view.now_ms, value=reply_unchanged(facts, view.scope))))
-    return Learned(PLAN(build_plan(facts, shelf, view)))
+    return Learned(PLAN(build_plan(facts, rows_before, view)))
 
 
-def build_plan(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
+def build_plan(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> Plan:
     core = facts[CORE]
     compared = compare(chain_drafts(mark_missing_vectors(facts), facts[STATED], None), facts, view)
     drafts, ended, entities = compared.drafts, compared.ended, compared.current
@@ -531,10 +531,10 @@ def build_plan(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     is_moved = after.blocks != core.blocks
     there = {it.id: None for it in entities}
     current = (it for it in links_of(facts, drafts, view) if it.entity_id in there)
-    links = link_facts(current, with_leaving(compared.writes, facts, shelf), view)
-    resources = resources_of(facts, shelf, view)
-    pending = pending_of(facts, shelf, view)
-    is_there = own_address(facts, view.scope) in shelf
+    links = link_facts(current, with_leaving(compared.writes, facts, rows_before), view)
+    resources = resources_of(facts, rows_before, view)
+    pending = pending_of(facts, rows_before, view)
+    is_there = own_address(facts, view.scope) in rows_before
     change = "unchanged" if not resources else "updated" if is_there else "created"
     stored = tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts)
     value = Memorized(
@@ -543,7 +543,8 @@ def build_plan(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Plan:
     )  # fmt: skip
     writes = (
         *entity_rows(drafts, facts, view, compared.past), *compared.writes, *links, *resources,
-        *write_vectors(facts, shelf, (*links, *resources), view.scope), *access.writes(view.scope, ended),
+        *write_vectors(facts, rows_before, (*links, *resources), view.scope),
+        *access.writes(view.scope, ended),
     )  # fmt: skip
     return Plan(
         view.now_ms,
@@ -569,37 +570,37 @@ def count_uncovered(facts: Facts) -> int:
     return sum(len(find_uncovered(shown(text), told[text])) for text in told if text not in pending)
 
 
-def with_leaving(leaving: tuple[Write, ...], facts: Facts, shelf: Rows) -> Rows:
+def with_leaving(leaving: tuple[Write, ...], facts: Facts, rows_before: Rows) -> Rows:
     """Return what is stored of categories, as it is without the facts that end."""
-    read = {row.address: row for row in facts[SHELVES]}
+    read = {row.address: row for row in facts[LEFT_CATEGORIES]}
     after = {it.address: it.body for it in leaving}
     # A category that loses a member here and gets another one is written once, with both changes.
     left = {where: structs.replace(row, body=after[where]) for where, row in read.items() if where in after}
-    return {**shelf, **left}
+    return {**rows_before, **left}
 
 
 # The resource and its segments.
 
 
-def whole_before(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Resource | None:
+def whole_before(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> Resource | None:
     """Return the resource as it is, whatever it says."""
-    return body_as(shelf.get(own_address(facts, view.scope)), Resource)
+    return body_as(rows_before.get(own_address(facts, view.scope)), Resource)
 
 
-def same_before(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Resource | None:
+def same_before(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> Resource | None:
     """Return the resource, if it says already what is to be memorized."""
-    before = whole_before(facts, shelf, view)
+    before = whole_before(facts, rows_before, view)
     return before if before is not None and is_same_text(before, facts[REQUEST]) else None
 
 
-def types_read(facts: Facts, shelf: Mapping[Address, Row], scope: Scope) -> list[tuple[str, ...]]:
+def types_read(facts: Facts, rows_before: Mapping[Address, Row], scope: Scope) -> list[tuple[str, ...]]:
     """Return for each segment the memory types for which it has been read by now."""
     if lacks_description(facts):
         return [()]
     request, segments = facts[REQUEST], facts[SEGMENTS]
     units, found_in = facts[UNITS], facts[FOUND]
     now = frozenset(unit for unit, it in zip(units, found_in, strict=True) if not it.is_missing)
-    before = bodies(tuple(shelf.values()))
+    before = bodies(tuple(rows_before.values()))
     return [
         tuple(
             kind
@@ -611,14 +612,14 @@ def types_read(facts: Facts, shelf: Mapping[Address, Row], scope: Scope) -> list
     ]
 
 
-def pending_of(facts: Facts, shelf: Mapping[Address, Row], view: View) -> tuple[str, ...]:
+def pending_of(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> tuple[str, ...]:
     """Return the types that were asked for, now or before, and that some segment lacks; `describe` before
     them, and `embed` behind, if the text or a segment has no vector.
     """
-    same = same_before(facts, shelf, view)
+    same = same_before(facts, rows_before, view)
     # Types that an earlier request has left pending stay pending, though this one does not ask for them.
     asked = {*wanted_types(facts[REQUEST]), *(same.pending if same is not None else ())}
-    done = types_read(facts, shelf, view.scope)
+    done = types_read(facts, rows_before, view.scope)
     lacking = [kind for kind in MEMORY_TYPES if kind in asked and any(kind not in types for types in done)]
     first, last = (DESCRIBE,) * lacks_description(facts), (EMBED,) * bool(unfound_texts(facts, view.scope))
     return (*first, *lacking, *last)
@@ -629,11 +630,11 @@ def unfound_texts(facts: Facts, scope: Scope) -> list[str]:
     return [key for key, _ in captions(facts, scope) if key in lost]
 
 
-def resources_of(facts: Facts, shelf: Mapping[Address, Row], view: View) -> tuple[Write, ...]:
+def resources_of(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> tuple[Write, ...]:
     """Return the writes of new and changed resources, and the deletions of segments that are gone."""
-    wanted = {address(view.scope, "resource", it.id): it for it in as_resources(facts, shelf, view)}
-    removed = [where for where in shelf if where.kind == "resource" and where not in wanted]
-    writes = [Write(where, it) for where, it in wanted.items() if is_news(it, shelf.get(where))]
+    wanted = {address(view.scope, "resource", it.id): it for it in as_resources(facts, rows_before, view)}
+    removed = [where for where in rows_before if where.kind == "resource" and where not in wanted]
+    writes = [Write(where, it) for where, it in wanted.items() if is_news(it, rows_before.get(where))]
     writes += [Write(where, None) for where in removed]
     return tuple(writes)
 
@@ -644,11 +645,11 @@ def is_news(resource: Resource, row: Row | None) -> bool:
     return not isinstance(old, Resource) or structs.replace(old, updated_ms=resource.updated_ms) != resource
 
 
-def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iterator[Resource]:
+def as_resources(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> Iterator[Resource]:
     """Yield the rows to store; segments have rows of their own if there are several."""
-    request, segments, done = facts[REQUEST], facts[SEGMENTS], types_read(facts, shelf, view.scope)
+    request, segments, done = facts[REQUEST], facts[SEGMENTS], types_read(facts, rows_before, view.scope)
     parent, ids = own_id(facts, view.scope), segment_ids(facts[SEGMENTS], facts, view.scope)
-    before, same = whole_before(facts, shelf, view), same_before(facts, shelf, view)
+    before, same = whole_before(facts, rows_before, view), same_before(facts, rows_before, view)
     # A text keeps the time of its rows while it is the same. Another text under this uri has a time of its
     # own, but it was told in the same session unless the request names another one.
     happened_ms = request.happened_ms
@@ -657,9 +658,10 @@ def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iter
     lost = unfound_texts(facts, view.scope)
     whole = Resource(
         parent, request.modality, request.text, text_hash(request.text), caption_of_whole(facts), 0,
-        max(segment.last_line for segment in segments), since(parent, shelf, view), view.now_ms, request.uri,
+        max(segment.last_line for segment in segments), since(parent, rows_before, view), view.now_ms,
+        request.uri,
         extracted_types=tuple(kind for kind in MEMORY_TYPES if all(kind in types for types in done)),
-        pending=pending_of(facts, shelf, view), happened_ms=happened_ms,
+        pending=pending_of(facts, rows_before, view), happened_ms=happened_ms,
         description=facts[CONTENT] if request.modality in DESCRIBED_BY else "",
         session_id=request.session_id or (before.session_id if before is not None else None),
     )  # fmt: skip
@@ -668,9 +670,9 @@ def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iter
     for at, (key, it) in enumerate(zip(ids, segments, strict=True) if len(ids) > 1 else ()):
         yield structs.replace(
             whole, id=key, text=it.text, text_hash=text_hash(it.text), caption=caption(it.text),
-            first_line=it.first_line, last_line=it.last_line, created_ms=since(key, shelf, view), uri=None,
-            parent_id=parent, position=at, extracted_types=done[at], pending=(EMBED,) * (key in lost),
-            description="",
+            first_line=it.first_line, last_line=it.last_line, created_ms=since(key, rows_before, view),
+            uri=None, parent_id=parent, position=at, extracted_types=done[at],
+            pending=(EMBED,) * (key in lost), description="",
         )  # fmt: skip
 
 
@@ -678,9 +680,9 @@ def caption(text: str) -> str:
     return first_sentence(text, CAPTION_BYTES_MAX)
 
 
-def since(key: str, shelf: Mapping[Address, Row], view: View) -> int:
+def since(key: str, rows_before: Mapping[Address, Row], view: View) -> int:
     """Return when this row was created: now, if it is new."""
-    text = body_as(shelf.get(address(view.scope, "resource", key)), Resource)
+    text = body_as(rows_before.get(address(view.scope, "resource", key)), Resource)
     return view.now_ms if text is None else text.created_ms
 
 
@@ -705,18 +707,19 @@ MEMORIZE: Final = Workflow(
         SEGMENT,
         LIST_UNITS,
         EXTRACT,
-        Step("gather", requires=(UNITS, FOUND), produces=(TOLD,), take=take_told),
-        Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, CAPTION, TOLD, STATED),
-             produces=(DRAFTS, SHELF, UNSHELVED, CORE),
-             claims=lambda facts, view: claim_mentions((it.mention for it in facts[TOLD]), view.scope),
+        Step("gather", requires=(UNITS, FOUND), produces=(STATEMENTS,), take=take_statements),
+        Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, CAPTION, STATEMENTS, STATED),
+             produces=(DRAFTS, CATEGORY_ROWS, TO_EMBED, CORE),
+             claims=lambda facts, view: claim_mentions((it.mention for it in facts[STATEMENTS]), view.scope),
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         REREAD_PARTS,
         *COMPARE,
         EMBED_FACTS,
-        EMBED_SHELF,
-        READ_HOMES,
-        Step("plan", requires=(REQUEST, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, TOLD, STATED, DRAFTS,
-                       SHELF, NEWER, *COMPARED_FROM, CORE, VECTORS, UNSHELVED, SHELF_VECTORS, HOMES),
+        EMBED_CAPTIONS,
+        READ_SUBCATEGORIES,
+        Step("plan", requires=(REQUEST, CONTENT, CAPTION, SEGMENTS, UNITS, FOUND, STATEMENTS, STATED, DRAFTS,
+                       CATEGORY_ROWS, NEWER, *COMPARED_FROM, CORE, VECTORS, TO_EMBED, CAPTION_VECTORS,
+                       SUBCATEGORIES),
              produces=(PLAN,), take=take_plan),
         # The units stay as they were read: a conflict does not ask the model again.
         commit_row(replan="lookup", ask=ask_if_any),
@@ -724,12 +727,12 @@ MEMORIZE: Final = Workflow(
         Step("reply", requires=(KNOWN, STORED), produces=(OUTCOME,), take=take_reply),
     ),
     laws=(
-        Law("a draft for each fact", (TOLD, DRAFTS),
+        Law("a draft for each fact", (STATEMENTS, DRAFTS),
             lambda facts, scope: [it.entity.id for it in facts[DRAFTS]] == ids_of(facts, scope)),
         *COMPARE_LAWS,
         ENDING_LAW,
         VECTORS_LAW,
-        SHELF_LAW,
+        CAPTION_LAW,
         Law("some segment", (SEGMENTS,), lambda facts, scope: len(facts[SEGMENTS]) > 0),
     ),
 )  # fmt: skip

@@ -192,7 +192,7 @@ def promotions(
     A refusal is no error.
     """
     entities = {row.address.id: row.body for row in rows if isinstance(row.body, Entity)}
-    asking = [key for key in entities if key in access.records and core.home_of(key) is None]
+    asking = [key for key in entities if key in access.records and core.locate(key) is None]
     scores = {key: score_ppm(access.records[key], view.now_ms) for key in asking}
     before, removed = core, dict[str, None]()
     for key in sorted(scores, key=lambda key: (-scores[key], key)):
@@ -202,8 +202,8 @@ def promotions(
             core, entry_of(entity, view.now_ms), entity.block, scores[key], standing, view.config
         )
         core, removed = admission.core, removed | dict.fromkeys(admission.evicted_ids)
-    promoted = tuple(key for key in entities if core.home_of(key) and not before.home_of(key))
-    return core, promoted, tuple(key for key in removed if before.home_of(key) and not core.home_of(key))
+    promoted = tuple(key for key in entities if core.locate(key) and not before.locate(key))
+    return core, promoted, tuple(key for key in removed if before.locate(key) and not core.locate(key))
 
 
 def repair_writes(facts: Facts, view: View) -> tuple[tuple[Write, ...], tuple[str, ...]]:

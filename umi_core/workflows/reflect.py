@@ -53,8 +53,8 @@ from umi_core.workflows.linking import VECTOR, take_vector, vector_row
 from umi_core.workflows.sessions import session_address
 
 REQUEST: Final = Fact("request", EndSession)
-HOME: Final = Fact("home", Row | None)  # the reflection, as it was read
-TOLD: Final = Fact("told", tuple[Row, ...])  # the resources that are shown, the first that was told first
+REFLECTION: Final = Fact("reflection", Row | None)  # the reflection, as it was read
+TEXTS: Final = Fact("texts", tuple[Row, ...])  # the resources that are shown, the oldest first
 TEXT: Final = Fact("text", str | None)  # the new text; None if the old one stays, or nothing was told
 BEGINS: Final = Fact("begins", bool)  # the text is only the beginning of what was told
 
@@ -89,24 +89,24 @@ def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
     found = body_as(rows.get(session), SessionRow)
     if found is None or view.scope.agent not in found.members:
         return Rejection(SessionNotFound(facts[REQUEST].session_id))
-    return Learned(HOME(rows.get(reflection)))
+    return Learned(REFLECTION(rows.get(reflection)))
 
 
-# told: the texts of the session, as many of the last ones as a model can be shown.
+# texts: those of the session, as many of the last ones as a model can be shown.
 
 
-def ask_told(facts: Facts, view: View) -> Read:
+def ask_texts(facts: Facts, view: View) -> Read:
     where = (Condition("session_id", "eq", facts[REQUEST].session_id), Condition("parent_id", "eq", None))
     return Read(ByFilter(view.scope, ("resource",), where))
 
 
-def take_told(facts: Facts, answer: ReadDone, view: View) -> Learned:
+def take_texts(facts: Facts, answer: ReadDone, view: View) -> Learned:
     shown = sorted((it for it in shown_of(answer.rows) if it.text), key=lambda it: (it.at_ms, it.end))
     ends = [it.end for it in last_fitting(shown)]
     rows = {row.address.id: row for row in answer.rows}
     left_out = len(shown) - len(ends)
     partial = (("partial", "too_many", left_out),) if left_out else ()
-    return Learned(TOLD(tuple(rows[key] for key, _ in ends)), degraded=partial)
+    return Learned(TEXTS(tuple(rows[key] for key, _ in ends)), degraded=partial)
 
 
 def shown_of(rows: Iterable[Row]) -> list[ShownResource]:
@@ -133,7 +133,7 @@ def last_fitting(shown: list[ShownResource]) -> list[ShownResource]:
 
 
 def shown_in(facts: Facts) -> list[ShownResource]:
-    rows = facts[TOLD]
+    rows = facts[TEXTS]
     return shown_of(rows)
 
 
@@ -141,7 +141,7 @@ def shown_in(facts: Facts) -> list[ShownResource]:
 
 
 def reflection_of(facts: Facts) -> Reflection | None:
-    return body_as(facts[HOME], Reflection)
+    return body_as(facts[REFLECTION], Reflection)
 
 
 def ask_text(facts: Facts, view: View) -> AskModel | None:
@@ -181,10 +181,10 @@ def ask_vector(facts: Facts, view: View) -> Embed | None:
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
-    row, old, text = facts[HOME], reflection_of(facts), facts[TEXT]
+    row, old, text = facts[REFLECTION], reflection_of(facts), facts[TEXT]
     if text is not None and not is_as_before(facts, text):
         return Learned(PLAN(plan_of(facts, text, view)))
-    if row is None or facts[TOLD]:
+    if row is None or facts[TEXTS]:
         return Learned(PLAN(Plan(view.now_ms, value=build_reply(old, "unchanged"))))
     writes = (
         put(view.scope, "reflection", row.address.id, None),
@@ -223,15 +223,17 @@ REFLECT: Final = Workflow(
     "reflect",
     given=(REQUEST,),
     steps=(
-        Step("session", requires=(REQUEST,), produces=(HOME,),
+        Step("session", requires=(REQUEST,), produces=(REFLECTION,),
              claims=lambda facts, view: (own_id(facts, view),),
              **asks(Read, ask_session, take_session, retry(3))),
-        Step("told", requires=(REQUEST, HOME), produces=(TOLD,), **asks(Read, ask_told, take_told, retry(3))),
-        Step("ask", requires=(HOME, TOLD), produces=(TEXT, BEGINS),
+        Step("texts", requires=(REQUEST, REFLECTION), produces=(TEXTS,),
+             **asks(Read, ask_texts, take_texts, retry(3))),
+        Step("ask", requires=(REFLECTION, TEXTS), produces=(TEXT, BEGINS),
              **asks(AskModel, ask_text, take_text, retry(2, then=Degrade("beginning", beginning)))),
-        Step("embed_reflection", requires=(HOME, TEXT), produces=(VECTOR,),
+        Step("embed_reflection", requires=(REFLECTION, TEXT), produces=(VECTOR,),
              **asks(Embed, ask_vector, take_vector, retry(2, then=degrade("no_vectors", VECTOR(None))))),
-        Step("plan", requires=(REQUEST, HOME, TOLD, TEXT, BEGINS, VECTOR), produces=(PLAN,), take=take_plan),
+        Step("plan", requires=(REQUEST, REFLECTION, TEXTS, TEXT, BEGINS, VECTOR), produces=(PLAN,),
+             take=take_plan),
         commit_row(replan="session", ask=ask_if_any),
         SETTLE,
         REPLY,

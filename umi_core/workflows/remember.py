@@ -123,7 +123,7 @@ def place(
     wanting = [
         (it, entity)
         for it, entity in zip(decisions, entities, strict=True)
-        if it.promote and core.home_of(entity.id) is None
+        if it.promote and core.locate(entity.id) is None
     ]
     scores = {entity.id: score_ppm(access.records[entity.id], view.now_ms) for _, entity in wanting}
     wanting.sort(key=lambda pair: (pair[1].type != "self", -scores[pair[1].id], pair[1].id))
@@ -136,11 +136,11 @@ def place(
         evicted |= dict.fromkeys(admission.evicted_ids)
     # Promoted at first, and displaced by a later one of this very request: core at the end decides.
     outcomes = {key: "refused_full" if it == "promoted" else it for key, it in outcomes.items()}
-    entered = (key for key in entity_ids(core) if before.home_of(key) is None)
+    entered = (key for key in entity_ids(core) if before.locate(key) is None)
     outcomes |= dict.fromkeys(entered, "promoted")
     decided = tuple(structs.replace(it, outcome=outcomes.get(it.entity_id, "not_asked")) for it in decisions)
     promoted = tuple(it.entity_id for it in decided if it.outcome == "promoted")
-    left_core = tuple(key for key in evicted if before.home_of(key) and not core.home_of(key))
+    left_core = tuple(key for key in evicted if before.locate(key) and not core.locate(key))
     return Placement(core, decided, promoted, left_core)
 
 
@@ -148,10 +148,10 @@ def show_successors(
     core: CoreTier, successors: Mapping[str, Entity | None], access: AccessTable, view: View
 ) -> CoreTier:
     """Return core without the facts that end; `successors`: by their ids the current facts that end them."""
-    shown = [(core.home_of(key), entity) for key, entity in successors.items()]
+    shown = [(core.locate(key), entity) for key, entity in successors.items()]
     core = without(core, tuple(successors))
     for home, entity in shown:
-        if home is not None and entity is not None and core.home_of(entity.id) is None:
+        if home is not None and entity is not None and core.locate(entity.id) is None:
             entry = entry_of(entity, home[1].promoted_ms)
             scores = scores_of(core, access, view.now_ms)
             admission = admit(core, entry, entity.block, 0, scores, view.config)

@@ -333,8 +333,8 @@ def test_forgetting_takes_the_entry_and_a_block_with_nothing_left() -> None:
 
 def test_home_is_where_the_entry_lies() -> None:
     core = admit(EMPTY, entry("a"), "human", 0, {}, SMALL).core
-    assert core.home_of("a") == (core.blocks[0], entry("a"))
-    assert core.home_of("b") is None
+    assert core.locate("a") == (core.blocks[0], entry("a"))
+    assert core.locate("b") is None
 
 
 def test_transitions_keep_the_guard_version() -> None:

@@ -137,7 +137,7 @@ def test_without_an_embedder_it_is_stored_without_a_vector_and_says_so() -> None
     pair = world()
     outcome = pair.ask(CreateEntity(1, "Likes tea", "profile"), Embed)
     assert isinstance(outcome, Done)
-    assert [it.name for it in outcome.degraded] == ["embed:no_vectors", "embed_shelf:no_vectors"]
+    assert [it.name for it in outcome.degraded] == ["embed:no_vectors", "embed_captions:no_vectors"]
     assert entity(pair).vector_missing
 
 
@@ -187,7 +187,9 @@ def test_a_fact_in_flight_is_restored_only_as_it_was_extracted() -> None:
     pair.hold(Commit)
     assert Memory.restore(pair.memory.snapshot(), life=0).digest() == pair.memory.digest()
     facts: dict[str, Any] = next(iter(pair.memory.state.operations.values())).facts
-    one = facts["told"][0]
-    facts["told"] = (structs.replace(one, mention=structs.replace(one.mention, content="Likes coffee")),)
+    one = facts["statements"][0]
+    facts["statements"] = (
+        structs.replace(one, mention=structs.replace(one.mention, content="Likes coffee")),
+    )
     with pytest.raises(Rejected):
         Memory.restore(pair.memory.snapshot(), life=0)

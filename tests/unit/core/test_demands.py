@@ -155,7 +155,7 @@ def test_each_row_gets_its_own_vector() -> None:
 def test_vectors_may_be_written_in_any_order() -> None:
     """`umi-sim run reflections --seed 49`: a category lost a member and got one, and was written first."""
     facts: dict[str, object] = {"lacking": (), "vectors": ()}
-    facts |= {"unshelved": (("res_1", "tea"), ("cat_1", "facts")), "shelf_vectors": ((1, 2), (2, 1))}
+    facts |= {"to_embed": (("res_1", "tea"), ("cat_1", "facts")), "caption_vectors": ((1, 2), (2, 1))}
     text, category = Vector("res_1", 1, (1, 2)), Vector("cat_1", 1, (2, 1))
     row = Write(Address(SCOPE, "category", "cat_1"), Category("cat_1", "facts", "", 1, 0, 0))
     check_written(facts, [row, *written(text, category)])

@@ -420,7 +420,7 @@ def test_a_fact_that_ends_as_it_comes_is_not_shown_for_the_one_that_it_ends() ->
     pair = Pair(config=structs.replace(QUIET, promote_score_min_ppm=0)).run()
     pair.ask(at(3, "Alice lives in Rome"))
     pair.ask(Rebalance(2))
-    assert pair.memory.state.tiers.core.home_of(ROME) is not None
+    assert pair.memory.state.tiers.core.locate(ROME) is not None
     pair.ask(structs.replace(at(9, "Alice lives in Paris"), op_id=3, evolve=False))
     pair.model = saying(evolve=on("update", ROME, PARIS))
     value = remembered(pair, structs.replace(at(6, "Alice lives in Berlin"), op_id=4))
@@ -428,7 +428,7 @@ def test_a_fact_that_ends_as_it_comes_is_not_shown_for_the_one_that_it_ends() ->
     assert {row.body.id: row.body.by for row in pair.rows("ended") if isinstance(row.body, Ended)} == {
         BERLIN: PARIS, ROME: BERLIN,
     }  # fmt: skip
-    assert [pair.memory.state.tiers.core.home_of(key) for key in (ROME, BERLIN)] == [None, None]
+    assert [pair.memory.state.tiers.core.locate(key) for key in (ROME, BERLIN)] == [None, None]
 
 
 # Memberships and categories.
@@ -564,7 +564,7 @@ def queries(pair: Pair, judge: Judge) -> list[object]:
     return found
 
 
-@pytest.mark.parametrize(("row", "answered"), [("memberships", 0), ("shelves", 1)])
+@pytest.mark.parametrize(("row", "answered"), [("memberships", 0), ("left_categories", 1)])
 def test_if_it_cannot_be_read_what_belongs_to_it_nothing_changes(row: str, answered: int) -> None:
     pair = shelved()
     before = pair.storage.digest()

@@ -58,7 +58,7 @@ class World:
         assert isinstance(outcome, Done)
         return [(it.name, it.reason, it.count) for it in outcome.degraded]
 
-    def home_of(self, content: str) -> Membership:
+    def locate(self, content: str) -> Membership:
         key = id_of_note(content)
         return next(it for it in self.members() if it.entity_id == key)
 
@@ -87,10 +87,10 @@ def test_members_are_divided_and_each_new_group_is_named() -> None:
     assert group.id == subcategory_id(SCOPE, HOME, founder)
     assert group.keywords == ("drinks", "tea", "black", "green")
     assert [sorted(contents) for _, contents in world.shown] == [sorted(TEAS)]
-    tea = world.home_of(TEAS[0])
+    tea = world.locate(TEAS[0])
     assert (tea.subcategory_id, tea.keywords_matched) == (group.id, ("drinks", "tea", "green"))
     assert (tea.confidence_ppm or 0) >= GROUPED.cluster_ppm
-    assert world.home_of("sings").subcategory_id is None
+    assert world.locate("sings").subcategory_id is None
     centroid = world.pair.row("vector", group.id)
     assert centroid is not None
     assert isinstance(centroid.body, Vector)
@@ -111,12 +111,12 @@ def test_a_new_member_finds_its_group_and_a_changed_one_may_lose_it() -> None:
     world.memorize(*TEAS)
     group = world.evolve().groups[0]
     world.memorize("drinks white tea", "walks")
-    assert world.home_of("drinks white tea").subcategory_id == group.id
-    assert world.home_of("drinks white tea").keywords_matched == ("drinks", "tea")
-    assert world.home_of("walks").subcategory_id is None
+    assert world.locate("drinks white tea").subcategory_id == group.id
+    assert world.locate("drinks white tea").keywords_matched == ("drinks", "tea")
+    assert world.locate("walks").subcategory_id is None
     assert world.category().evolved_digest == ""
     world.memorize("drinks cold tea", absent=(Embed,))
-    assert world.home_of("drinks cold tea").subcategory_id is None
+    assert world.locate("drinks cold tea").subcategory_id is None
 
 
 def test_a_group_goes_on_under_its_name_and_new_ones_come_beside_it() -> None:
@@ -139,7 +139,7 @@ def test_a_group_that_too_few_are_left_in_is_gone() -> None:
     assert (value.change, value.groups, value.unassigned_count) == ("updated", (), 1)
     assert world.pair.row("subcategory", group.id) is None
     assert world.pair.row("vector", group.id) is None
-    assert world.home_of(TEAS[1]).subcategory_id is None
+    assert world.locate(TEAS[1]).subcategory_id is None
 
 
 def test_afresh_groups_keep_what_they_are_called() -> None:
@@ -289,7 +289,7 @@ def test_what_is_due_is_done_without_being_asked_once() -> None:
     world.pair.wake()
     world.pair.run()
     assert world.category().evolved_ms == world.pair.now_ms == 1_000_000
-    assert world.home_of(TEAS[0]).subcategory_id is not None
+    assert world.locate(TEAS[0]).subcategory_id is not None
     assert world.pair.memory.deadline_ms() is None
 
 
@@ -366,7 +366,7 @@ def test_a_group_without_users_goes_and_does_not_come_back() -> None:
     value = world.evolve()
     assert (sizes(value), value.unassigned_count) == ([("hot_drinks", 2)], 2)
     assert world.pair.row("subcategory", tea.id) is None
-    assert world.home_of(TEAS[0]).subcategory_id is None
+    assert world.locate(TEAS[0]).subcategory_id is None
     assert world.evolve().change == "unchanged"
     assert sizes(world.evolve(force=True)) == [("hot_drinks", 2)]
 

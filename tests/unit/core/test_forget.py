@@ -103,7 +103,7 @@ def test_an_entry_whose_row_storage_has_lost_leaves_core_too() -> None:
     assert pair.ask(InCore(3, TEA)) == Done(True)
     assert pair.ask(Forget(4, TEA)) == Done(Forgotten(False))
     assert pair.ask(InCore(5, TEA)) == Done(False)
-    assert pair.memory.state.tiers.core.home_of(TEA) is None
+    assert pair.memory.state.tiers.core.locate(TEA) is None
     (core,) = pair.rows("core")
     assert TEA not in str(core.body)
 

@@ -474,11 +474,11 @@ def test_a_whole_life_keeps_the_rules_of_steps() -> None:
     pair.ask(SetBlock(1, "human", "x" * 16_000))
     pair.ask(Remember(2, "Umi helps. Alice likes tea. Bob snores"))
     pair.ask(Rebalance(3))
-    assert pair.memory.state.tiers.core.home_of(ALICE)
+    assert pair.memory.state.tiers.core.locate(ALICE)
     pair.ask(Remember(4, "Alice likes coffee"), Embed)
     pair.ask(Recall(5, "Alice"), Embed)
     pair.ask(SetBlock(6, "human", "x" * 16_384))
-    assert pair.memory.state.tiers.core.home_of(ALICE) is None
+    assert pair.memory.state.tiers.core.locate(ALICE) is None
     pair.ask(CreateSession(7))
     pair.ask(Set(8, "k", b"v"))
     pair.ask(SaveSession(9))
@@ -499,7 +499,7 @@ def test_what_the_assistant_says_of_itself_may_leave_core_when_it_ends() -> None
     pair.ask(Remember(2, "Umi sleeps in Oslo"))
     (row,) = pair.rows("ended")
     after = pair.memory.state.tiers.core
-    assert (before.home_of(row.address.id) is None, after.home_of(row.address.id)) == (False, None)
+    assert (before.locate(row.address.id) is None, after.locate(row.address.id)) == (False, None)
     check_self_stays(before, after, "Remember", (row.address.id,))
     assert broken(lambda: check_self_stays(before, after, "Remember")) == "self-stays"
 

@@ -41,7 +41,7 @@ def rebalanced(outcome: Outcome) -> Rebalanced:
 
 
 def entry(pair: Pair, key: str = TEA) -> Entry | None:
-    home = pair.memory.state.tiers.core.home_of(key)
+    home = pair.memory.state.tiers.core.locate(key)
     return home[1] if home else None
 
 

@@ -180,7 +180,7 @@ def test_of_too_much_the_last_is_shown() -> None:
     world = World()
     texts = [world.tell(letter * 40_000, happened_ms=at) for at, letter in enumerate("abc")]
     assert [key for key, _ in world.end().sources] == texts[1:]
-    assert world.degraded == ["told:partial"]
+    assert world.degraded == ["texts:partial"]
     for number in range(SOURCE_COUNT_MAX):
         world.tell(f"text {number}", happened_ms=10**12)
     assert len(world.end().sources) == SOURCE_COUNT_MAX

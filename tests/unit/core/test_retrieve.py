@@ -288,7 +288,7 @@ def test_without_an_embedder_they_have_none() -> None:
     world = World()
     outcome = world.pair.ask(Memorize(30, "other text", uri="chat/1", memory_types=("profile",)), Embed)
     assert isinstance(outcome, Done)
-    assert "embed_shelf:no_vectors" in [it.name for it in outcome.degraded]
+    assert "embed_captions:no_vectors" in [it.name for it in outcome.degraded]
     [resource] = world.pair.rows("resource")
     assert vector_of(world.pair, resource.address.id) is None
 

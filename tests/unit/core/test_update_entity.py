@@ -288,7 +288,7 @@ def test_without_an_embedder_it_is_stored_without_a_vector_and_says_so() -> None
     pair = likes_tea()
     outcome = pair.ask(UpdateEntity(2, TEA, "Likes coffee", ("rules",)), Embed)
     assert isinstance(outcome, Done)
-    assert [it.name for it in outcome.degraded] == ["embed:no_vectors", "embed_shelf:no_vectors"]
+    assert [it.name for it in outcome.degraded] == ["embed:no_vectors", "embed_captions:no_vectors"]
     assert entity(pair, COFFEE).vector_missing
 
 

@@ -42,7 +42,8 @@ COMPONENT_COUNT_MAX: Final = 2**20  # of the vectors of all members that are loo
 SHOWN: Final = 5  # keywords and contents in a question for a name
 SHOWN_BYTES: Final = 200
 LINKING: Final = ("memorize", "create_entity", "update_entity")  # they put members into existing groups
-FIRST_READS: Final = ("home", "lookup")  # a plan, or a second one after a conflict, begins with one of them
+# A plan, or a second one after a conflict, begins with one of these.
+FIRST_READS: Final = ("category", "lookup")
 DIVIDED: Final = "a digest"  # stands for any digest in a comparison of rows
 RULE: Final = rules.CLUSTER_MEMBERS
 
@@ -175,7 +176,7 @@ class Divisions(Observer):
                 if call.step == "contents":
                     self.dividing = plan
                     # From here until the commit the members may change, so no digest stands for them.
-                    for home in plan.bodies("home"):
+                    for home in plan.bodies("category"):
                         self.links.pop(home.own_id() or "", None)
             case AskModel(task="name_subcategory", prompt=prompt):
                 plan.name(prompt, answer)
@@ -252,7 +253,7 @@ class Divisions(Observer):
 
     def expect_unchanged(self, plan: PlanInputs, scope: Scope) -> ExpectedReply:
         """Return the reply to a division that did nothing; the category must be as it was divided."""
-        if not plan.rows.get("home"):
+        if not plan.rows.get("category"):
             return Evolved("unchanged"), ()
         reading = read_category(plan, scope, self.config.embedding_dims, is_afresh=False)
         name, digest = reading.category.name, reading.category.evolved_digest
@@ -273,8 +274,8 @@ def check_assignment(plan: PlanInputs, commit: Commit, config: Config) -> None:
     vectors = {it.entity_id: it.components for it in written if isinstance(it, Vector)}
     contents = {it.id: it.content for it in written if isinstance(it, Entity)}
     listed = {it.id: it.subcategory_ids for it in plan.bodies("lookup") if isinstance(it, Category)}
-    groups = {it.id: it for it in plan.bodies("homes") if isinstance(it, Subcategory)}
-    centroids = {it.entity_id: it.components for it in plan.bodies("homes") if isinstance(it, Vector)}
+    groups = {it.id: it for it in plan.bodies("subcategories") if isinstance(it, Subcategory)}
+    centroids = {it.entity_id: it.components for it in plan.bodies("subcategories") if isinstance(it, Vector)}
     for it in written:
         if not isinstance(it, Membership):
             continue
@@ -309,7 +310,7 @@ def read_category(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool)
 
     Raises Broken if the plan did not read the category, all its members, or a row that belongs to them.
     """
-    category = next((it for it in plan.bodies("home") if isinstance(it, Category)), None)
+    category = next((it for it in plan.bodies("category") if isinstance(it, Category)), None)
     if category is None:
         raise Broken(RULE, "a category is divided whose row was not read")
     demand(plan.ended.get("members"), RULE, f"members of {category.name} that were not read", "none", "some")

@@ -54,7 +54,8 @@ def check_row(write: Write) -> None:
 # Texts that a model makes of others.
 
 
-FIRST_READS: Final = {"summarise": "home", "reflect": "session"}  # by workflow, the step that reads the row
+# By workflow, the step that reads the row.
+FIRST_READS: Final = {"summarise": "category", "reflect": "session"}
 
 
 def text_of(body: object) -> str | None:

@@ -378,7 +378,7 @@ def is_named(asked: object, got: object, name: str) -> bool:
 # Law 4. A memory is too busy only if as many requests as allowed have no reply.
 
 
-OF_THE_TEXT: Final = ("extract:uncovered", "compare:partial", "contents:partial", "told:partial")
+OF_THE_TEXT: Final = ("extract:uncovered", "compare:partial", "contents:partial", "texts:partial")
 """These are no failures: a healthy model passes over sentences, a long text has facts without comparison,
 members without a vector are in no group, and of a long session only the last texts are shown."""
 NORMAL: Final = Config()

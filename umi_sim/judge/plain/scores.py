@@ -91,7 +91,7 @@ LEVELS: Final = ("categories", "entities", "reflections", "resources")
 SUBSTITUTES: Final = {
     "candidates": "none", "context": "none", "replaced": "none", "evolve": "none", "route": "table",
     "embed": "no_vectors", "settle": "core_unread",
-    "extract": "notes", "embed_shelf": "no_vectors", "embed_summary": "no_vectors", "expand": "single",
+    "extract": "notes", "embed_captions": "no_vectors", "embed_summary": "no_vectors", "expand": "single",
     "embed_reflection": "no_vectors", "resolve": "original", "by_vector": "words_only",
     "preprocess": "none", "segment": "windows", "name": "keywords", "unembedded": "none",
     "recall.embed": "words_only", "memorize.extract": "unit_missing", "summarise.ask": "old_summary",

@@ -49,7 +49,7 @@ def expect_texts(operation: Operation) -> tuple[str, ...] | None:
     variants = operation.facts.get("variants")
     if operation.workflow == "recall" and isinstance(variants, tuple):
         return variants
-    texts = operation.facts.get("unshelved")
+    texts = operation.facts.get("to_embed")
     if isinstance(texts, tuple) and "vectors" in operation.facts:  # those of facts were asked for before
         return tuple(text for _, text in texts)
     entities = list_owed(operation.facts)
@@ -73,7 +73,7 @@ def check_learnt(texts_count: int, answer: Embedded, operation: Operation | None
     if operation is None or "vectors" not in operation.facts:
         return
     expected = sound_vectors(answer.vectors, texts_count, dims) or (None,) * texts_count
-    got = operation.facts.get("shelf_vectors") or operation.facts["vectors"]
+    got = operation.facts.get("caption_vectors") or operation.facts["vectors"]
     demand(got == expected, RULE, f"vectors that {operation.workflow} learnt", expected, got)
     if (reason := find_missing(answer.vectors, texts_count, dims)[0]) != "":
         reasons = [
@@ -122,7 +122,7 @@ def check_written(facts: Mapping[str, object], writes: Sequence[Write]) -> None:
     past = {write.address.id for write in writes if isinstance(write.body, Ended)}  # new, and ended at once
     pairs = [(it, one) for it, one in zip(entities, vectors, strict=True) if it.id not in past]
     expected = [Vector(it.id, it.version, one) for it, one in pairs if one]
-    texts, others = facts.get("unshelved"), facts.get("shelf_vectors")
+    texts, others = facts.get("to_embed"), facts.get("caption_vectors")
     if isinstance(texts, tuple) and isinstance(others, tuple):
         rows = {write.address.id for write in writes if isinstance(write.body, Category)}
         # A new category, whose only fact is of the past, gets no row.

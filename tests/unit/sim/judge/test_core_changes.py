@@ -19,7 +19,7 @@ def test_a_successor_of_an_earlier_commit_asks_for_no_place() -> None:
     pair.ask(Remember(1, "Alice lives in Rome"))
     pair.ask(Rebalance(2))
     core = pair.memory.state.tiers.core
-    assert core.home_of(ROME) is not None
+    assert core.locate(ROME) is not None
     pair.ask(Remember(3, "Alice lives in Paris", evolve=False))
     [paris] = [row.body for row in pair.rows("entity") if row.address.id == PARIS]
     assert isinstance(paris, Entity)

@@ -137,10 +137,10 @@ def members_of(count: int) -> ReadDone:
 
 
 def test_of_a_session_at_most_what_was_read_is_left_out() -> None:
-    look("told:partial", "too_many", 1, (MEMBERS, members_of(3)), workflow="reflect")
-    look("told:partial", "too_many", 3, (MEMBERS, members_of(3)), workflow="reflect")
+    look("texts:partial", "too_many", 1, (MEMBERS, members_of(3)), workflow="reflect")
+    look("texts:partial", "too_many", 3, (MEMBERS, members_of(3)), workflow="reflect")
     with pytest.raises(Broken, match="the count of"):
-        look("told:partial", "too_many", 4, (MEMBERS, members_of(3)), workflow="reflect")
+        look("texts:partial", "too_many", 4, (MEMBERS, members_of(3)), workflow="reflect")
 
 
 def test_what_a_division_lacks_is_judged_elsewhere() -> None:

@@ -33,7 +33,7 @@ def row(kind: str, body: Category | Membership) -> Row:
 def planned(*pages: ReadDone, entity_ids: tuple[str, ...] = ("ent_1", "ent_2")) -> PlanInputs:
     """A plan for which the members came in these pages, and then the contents of these entities."""
     plan, home = PlanInputs(), row("category", Category("cat_1", "facts", "what is so", 1, 0, 0))
-    plan.read("home", Read(ByIds((home.address,))), ReadDone(0, (home,)))
+    plan.read("category", Read(ByIds((home.address,))), ReadDone(0, (home,)))
     query = MEMBERS.query
     assert isinstance(query, ByFilter)
     for before, page in zip((None, *(it.cursor for it in pages)), pages, strict=False):
@@ -106,7 +106,7 @@ def test_a_membership_without_its_entity_is_a_failure_of_the_memory() -> None:
     plan = PlanInputs(
         rows={
             "lookup": {row("category", shelf).address: row("category", shelf)},
-            "homes": {
+            "subcategories": {
                 Address(SCOPE, it.row_kind, "sub_1"): Row(Address(SCOPE, it.row_kind, "sub_1"), 1, it)
                 for it in (group, centre)
             },

@@ -24,7 +24,7 @@ def stores(summary: str, *others: Write) -> None:
     texts, after = StatedTexts(is_hooked=False), structs.replace(BEFORE, summary=summary)
     read, commit = Read(ByIds((WHERE,))), Commit((Write(WHERE, after), *others), ())
     rows = ReadDone(1, (Row(WHERE, 1, BEFORE),))
-    texts.observe_answer(Call("e", "a", 1, "o1", "summarise", "home", read, 0), rows, SCOPE)
+    texts.observe_answer(Call("e", "a", 1, "o1", "summarise", "category", read, 0), rows, SCOPE)
     texts.observe_answer(Call("e", "a", 1, "o1", "summarise", "commit", commit, 0), Committed(2, ()), SCOPE)
 
 

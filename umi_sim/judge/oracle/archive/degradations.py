@@ -46,9 +46,9 @@ STORAGE_MADE: Final = ("read:foreign_rows", "read:damaged_rows")
 STEPS: Final[Mapping[type, tuple[str, ...]]] = {
     Remember: ("remember", "extract", "evolve", "embed", "route"),
     LoadSession: ("load_session", "evolve", "embed", "route"),
-    Memorize: ("memorize", "preprocess", "segment", "evolve", "embed", "embed_shelf"),
-    CreateEntity: ("create_entity", "embed", "embed_shelf"),
-    UpdateEntity: ("update_entity", "embed", "embed_shelf"),
+    Memorize: ("memorize", "preprocess", "segment", "evolve", "embed", "embed_captions"),
+    CreateEntity: ("create_entity", "embed", "embed_captions"),
+    UpdateEntity: ("update_entity", "embed", "embed_captions"),
     Summarise: ("summarise", "ask", "embed_summary"), EndSession: ("reflect", "ask", "embed_reflection"),
     EvolveCategory: ("evolve_category", "name"), Recall: ("recall", "resolve", "expand", "embed"),
 }  # fmt: skip
@@ -59,7 +59,7 @@ NOT_COMPARED: Final = "compare:partial"
 NAMES: Final = (
     *(f"{step.rpartition('.')[2]}:{name}" for step, name in SUBSTITUTES.items()),
     TOO_MANY, "extract:uncovered", "evolve:partial", "route:partial", NOT_COMPARED, "contents:partial",
-    "told:partial", *STORAGE_MADE,
+    "texts:partial", *STORAGE_MADE,
 )  # fmt: skip
 PLAIN: Final = ("extract:notes", "evolve:none", "route:table", "expand:single")
 """Degradations whose reason says what is wrong with a useless reply."""

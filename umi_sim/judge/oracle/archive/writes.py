@@ -311,7 +311,7 @@ class Writes(ArchivePart):
     def list_texts_due(self, op: ArchiveOperation, step: str) -> list[str] | None:
         """Return the texts whose vectors a step may ask for; None if that is not known."""
         request, plan = op.request, op.plan
-        if step == "embed_shelf":
+        if step == "embed_captions":
             expected = [f"{name}: {about}" for name, about in op.listed.items()]
             if isinstance(request, Memorize):
                 is_text = request.modality not in MEDIA
