@@ -154,7 +154,7 @@ class OtherScope(SimStorage):
         return structs.replace(answer, rows=tuple(row for row in rows if row))
 
     def found(self, address: Address) -> Row | None:
-        others = [structs.replace(address, scope=scope) for scope in self.shelves]
+        others = [structs.replace(address, scope=scope) for scope in self.row_ids]
         return next((self.rows[other] for other in (address, *others) if other in self.rows), None)
 
 

@@ -140,7 +140,7 @@ def stored(size: int, config: Config) -> SimStorage:
             address = Address(SCOPE, kind, body.id)
             storage.rows[address] = Row(address, 1, held)
     ids = sorted(address.id for address in storage.rows if address.kind == "entity")
-    storage.shelves[SCOPE] = {"entity": ids, "vector": list(ids)}
+    storage.row_ids[SCOPE] = {"entity": ids, "vector": list(ids)}
     assert len(ids) == size
     gc.enable()
     gc.freeze()
@@ -175,7 +175,7 @@ class Bench(Owner):
     def matrix(self) -> NDArray[np.floating[Any]]:
         """The one that storage searches."""
         assert self.storage.index is not None
-        table = self.storage.index.shelves[SCOPE].tables[self.config.embedding_dims]
+        table = self.storage.index.by_scope[SCOPE].tables[self.config.embedding_dims]
         return table.matrix[: len(table.ids)]
 
     def turn(self, queries: list[str], number: int) -> list[Times]:

@@ -166,5 +166,5 @@ class Archive(Owner):
 
     def work(self, value: Retrieved) -> int:
         """The rows of the levels that were searched."""
-        shelf = self.lab.storage.shelves[SCOPE]
-        return sum(len(shelf.get(LEVELS[it.level], ())) for it in value.tried)
+        by_kind = self.lab.storage.row_ids[SCOPE]
+        return sum(len(by_kind.get(LEVELS[it.level], ())) for it in value.tried)

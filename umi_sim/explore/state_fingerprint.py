@@ -62,7 +62,7 @@ LEFT_OUT: Final[dict[str, frozenset[str]]] = {
     "Context": frozenset(
         {"scope", "config", "off", "surroundings", "world_ms", "tick", "is_elsewhere", "may_turn_away"}
     ),
-    "SimStorage": frozenset({"shelves", "ticket_last", "index", "indexed_count_min"}),
+    "SimStorage": frozenset({"row_ids", "ticket_last", "index", "indexed_count_min"}),
 }
 CONSTANT: Final = (Config, RunConfig, AgentConfig, Registry, FunctionType, MethodType, partial)
 

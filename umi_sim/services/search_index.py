@@ -43,25 +43,25 @@ KEY_BYTES: Final = 8
 
 
 class SearchIndex(Owner):
-    """One shelf for each scope that was searched."""
+    """One index for each scope that was searched."""
 
     rows: Stored
-    shelves: dict[Scope, "ScopeIndex"] = {}
+    by_scope: dict[Scope, "ScopeIndex"] = {}
 
     def mark_stale(self, address: Address) -> None:
         """Have the next search of its scope read this row anew."""
-        shelf = self.shelves.get(address.scope)
-        if shelf is not None and address.kind in ("entity", "vector"):
-            shelf.stale[address.id] = None
+        index = self.by_scope.get(address.scope)
+        if index is not None and address.kind in ("entity", "vector"):
+            index.stale[address.id] = None
 
     def search(self, query: ByVector | ByWords, ids: Sequence[str]) -> list[Found]:
         """Return the hits of a scope whose entities are `ids`, in order."""
-        shelf = self.shelves.get(query.scope)
-        # Slots are never used again: a shelf is built anew once more of them are dead than alive.
-        if shelf is None or shelf.dead_count > ROOM_MIN + len(ids):
-            shelf = self.shelves[query.scope] = ScopeIndex(query.scope, self.rows, dict.fromkeys(ids))
-        shelf.refresh()
-        return shelf.search(query)
+        index = self.by_scope.get(query.scope)
+        # Slots are never used again: an index is built anew once more of them are dead than alive.
+        if index is None or index.dead_count > ROOM_MIN + len(ids):
+            index = self.by_scope[query.scope] = ScopeIndex(query.scope, self.rows, dict.fromkeys(ids))
+        index.refresh()
+        return index.search(query)
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         """Become None in a copy and in a pickle."""

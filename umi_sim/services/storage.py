@@ -91,7 +91,7 @@ class SimStorage(Mutable):
     horizon_ms: int | None = None
     rows: dict[Address, Row] = {}
     graves: dict[Address, int] = {}  # last version of what was deleted
-    shelves: dict[Scope, dict[str, list[str]]] = {}  # ids of rows, by kind
+    row_ids: dict[Scope, dict[str, list[str]]] = {}  # ids of rows, by kind
     receipts: dict[str, CommittedBatch] = {}  # oldest first
     pending: dict[int, Pending] = {}
     ticket_last: int = 0
@@ -137,7 +137,7 @@ class SimStorage(Mutable):
     def wipe(self) -> None:
         """Restart empty: versions begin anew, and no key is known."""
         self.crash()
-        for table in (self.rows, self.graves, self.shelves, self.receipts, self.rotten):
+        for table in (self.rows, self.graves, self.row_ids, self.receipts, self.rotten):
             table.clear()
         self.fresh_ms.clear()
         self.misread.clear()
@@ -173,7 +173,7 @@ class SimStorage(Mutable):
 
     def live_rows(self, scope: Scope) -> Iterator[Row]:
         """Yield all rows of a scope in order (kind, id), for judges."""
-        return self._scan(scope, tuple(self.shelves.get(scope, ())), START)
+        return self._scan(scope, tuple(self.row_ids.get(scope, ())), START)
 
     def digest(self) -> bytes:
         """Return 32 bytes over all that is durable, versions of deleted rows included; receipts aside."""
@@ -224,9 +224,9 @@ class SimStorage(Mutable):
         assert all(row.address == address for address, row in self.rows.items())
         assert all(row.version > 0 for row in self.rows.values())
         assert all(row.body is not None for row in self.rows.values())
-        shelved = [row.address for scope in self.shelves for row in self.live_rows(scope)]
-        assert sorted(shelved, key=address_order) == sorted(self.rows, key=address_order)
-        assert all(ids == sorted(ids) for shelf in self.shelves.values() for ids in shelf.values())
+        listed = [row.address for scope in self.row_ids for row in self.live_rows(scope)]
+        assert sorted(listed, key=address_order) == sorted(self.rows, key=address_order)
+        assert all(ids == sorted(ids) for by_kind in self.row_ids.values() for ids in by_kind.values())
 
     # Detail of commits.
 
@@ -269,7 +269,7 @@ class SimStorage(Mutable):
             self.receipts[commit.key] = stored
         return stored
 
-    # Detail of rows: `rows`, `graves` and `shelves` change here and nowhere else.
+    # Detail of rows: `rows`, `graves` and `row_ids` change here and nowhere else.
 
     def _version(self, address: Address) -> int:
         row = self.rows.get(address)
@@ -298,7 +298,7 @@ class SimStorage(Mutable):
         if row is None:
             return self.graves.get(address, 0)
         self._note_change(row, address, None)
-        ids = self.shelves[address.scope][address.kind]
+        ids = self.row_ids[address.scope][address.kind]
         del ids[bisect_left(ids, address.id)]
         # Versions go on after a delete: a writer that expects version 3 must not find a new row with 3.
         self.graves[address] = row.version + 1
@@ -344,7 +344,7 @@ class SimStorage(Mutable):
                 self.index.mark_stale(address)
 
     def _shelve(self, address: Address) -> None:
-        insort(self.shelves.setdefault(address.scope, {}).setdefault(address.kind, []), address.id)
+        insort(self.row_ids.setdefault(address.scope, {}).setdefault(address.kind, []), address.id)
 
     # Detail of reads.
 
@@ -377,17 +377,17 @@ class SimStorage(Mutable):
 
     def _scan(self, scope: Scope, kinds: tuple[str, ...], after: Position) -> Iterator[Row]:
         """Yield rows of these kinds in order (kind, id) after a position; read no row of another scope."""
-        shelf = self.shelves.get(scope, {})
+        by_kind = self.row_ids.get(scope, {})
         for kind in sorted(set(kinds)):
             if kind >= after[0]:
-                ids = shelf.get(kind, [])
+                ids = by_kind.get(kind, [])
                 first = bisect_right(ids, after[1]) if kind == after[0] else 0
                 for i in range(first, len(ids)):
                     yield self.rows[Address(scope, kind, ids[i])]
 
     def _rank_rows(self, query: ByVector | ByWords) -> tuple[Row, ...]:
         """Return rows by relevance: filtered, then ordered by (score descending, id), then cut."""
-        ids = self.shelves.get(query.scope, {}).get("entity", [])
+        ids = self.row_ids.get(query.scope, {}).get("entity", [])
         # The index has the present rows. While searches lag, only a scan can leave out the newest ones.
         is_indexed = query.kind == "entity" and self.horizon_ms is None
         is_small = not is_indexed or len(ids) < self.indexed_count_min

@@ -81,8 +81,8 @@ TAGS = {
     650: "Grant NotShared ShareArchive ArchiveShared Period",
     595: "UnknownField UnknownOperator BadFilterValue",
     1000: "Plan Drafted Mention",
-    1004: "StatementVerdict Segment ExtractedFact Unit UnitReading CategorisedFact GroupCentroid Newcomer PlannedGroup"
-    " Division",
+    1004: "StatementVerdict Segment ExtractedFact Unit UnitReading CategorisedFact GroupCentroid Newcomer"
+    " PlannedGroup Division",
 }
 RETIRED = ("Version", "Given", "Tombstone")  # classes that are gone; no other class takes their tags
 

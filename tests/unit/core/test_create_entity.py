@@ -40,12 +40,12 @@ def entity(pair: Pair, key: str = TEA) -> Entity:
     return row.body
 
 
-def homes(pair: Pair) -> list[tuple[str, str]]:
+def categories_of(pair: Pair) -> list[tuple[str, str]]:
     """The categories, with who put the fact there, by name."""
     bodies = [row.body for row in pair.rows("membership")]
     members = {it.category_id: it.assigned_by for it in bodies if isinstance(it, Membership)}
-    shelves = [row.body for row in pair.rows("category")]
-    names = [it.name for it in shelves if isinstance(it, Category) and it.member_count == 1]
+    categories = [row.body for row in pair.rows("category")]
+    names = [it.name for it in categories if isinstance(it, Category) and it.member_count == 1]
     return sorted((name, members[category_id(SCOPE, name)]) for name in names)
 
 
@@ -64,7 +64,7 @@ def test_a_fact_is_in_the_categories_that_are_named(
     pair = world()
     value = created(pair, CreateEntity(1, "Likes tea", "profile", categories), AskModel)
     assert value == Stored(TEA, 1, "created")
-    assert homes(pair) == expected
+    assert categories_of(pair) == expected
     it = entity(pair)
     assert (it.type, it.name, it.content, it.memory_type) == ("person", "Likes tea", "Likes tea", "profile")
     assert (it.about, it.sources, it.is_direct, it.reinforced_count) == ((), (), True, 1)
@@ -76,7 +76,7 @@ def test_a_fact_remembered_again_is_the_same_and_comes_into_the_categories_that_
     pair = world()
     created(pair, CreateEntity(1, "Likes tea", "profile"))
     assert created(pair, CreateEntity(2, "likes  TEA", "profile", ("rules",))) == Stored(TEA, 1, "unchanged")
-    assert homes(pair) == [("facts", "default"), ("rules", "user")]
+    assert categories_of(pair) == [("facts", "default"), ("rules", "user")]
     assert entity(pair).content == "Likes tea"
 
 
@@ -86,7 +86,7 @@ def test_as_another_memory_type_it_is_the_same_fact_and_stays_what_it_is() -> No
     assert created(pair, CreateEntity(2, "Likes tea", "behavior")) == Stored(TEA, 1, "unchanged")
     it = entity(pair)
     assert (it.type, it.memory_type, it.block) == ("person", "profile", "human")
-    assert homes(pair) == [("facts", "default"), ("preferences", "default")]
+    assert categories_of(pair) == [("facts", "default"), ("preferences", "default")]
 
 
 def test_a_fact_of_a_text_alone_becomes_direct() -> None:
@@ -104,7 +104,7 @@ def test_a_text_that_repeats_it_finds_the_same_fact() -> None:
     created(pair, CreateEntity(1, "Likes tea", "profile"))
     memorized(pair, Memorize(2, "She likes tea.", memory_types=("profile",)))
     assert len(list(pair.rows("entity"))) == 1
-    assert homes(pair) == [("facts", "default"), ("preferences", "model")]
+    assert categories_of(pair) == [("facts", "default"), ("preferences", "model")]
     assert entity(pair).reinforced_count == 2
 
 

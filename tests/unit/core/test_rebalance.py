@@ -140,10 +140,10 @@ def many(count: int) -> Pair:
         entity = Entity(record.entity_id, "person", f"N{n}", "", 1, 0, 0, "human", 0, 0)
         there = Address(SCOPE, "entity", entity.id)
         pair.storage.rows[there] = Row(there, 1, entity)
-        pair.storage.shelves.setdefault(SCOPE, {}).setdefault("entity", []).append(entity.id)
+        pair.storage.row_ids.setdefault(SCOPE, {}).setdefault("entity", []).append(entity.id)
         where = Address(SCOPE, "access", record.entity_id)
         pair.storage.rows[where] = Row(where, 1, record)
-        pair.storage.shelves.setdefault(SCOPE, {}).setdefault("access", []).append(record.entity_id)
+        pair.storage.row_ids.setdefault(SCOPE, {}).setdefault("access", []).append(record.entity_id)
     return pair.run()
 
 
@@ -227,7 +227,7 @@ def test_a_record_that_is_stale_or_whose_row_is_gone_leaves() -> None:
     easy = Pair(config=EASY).run()
     easy.ask(Remember(1, "Alice likes tea"))
     row = easy.storage.rows.pop(Address(SCOPE, "entity", TEA))
-    easy.storage.shelves[SCOPE]["entity"].remove(row.address.id)
+    easy.storage.row_ids[SCOPE]["entity"].remove(row.address.id)
     assert rebalanced(easy.ask(Rebalance(2))).pruned == (TEA,)
 
 

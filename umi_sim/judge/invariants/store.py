@@ -364,8 +364,8 @@ def check_renderings(core: CoreTier) -> None:
 
 def check_sessions(storage: SimStorage, state: State) -> None:
     """Demand that every session of this user has the scope of its id and can be loaded by its members."""
-    for scope, shelf in storage.shelves.items():
-        if scope.user == state.scope.user and shelf.get("session"):
+    for scope, by_kind in storage.row_ids.items():
+        if scope.user == state.scope.user and by_kind.get("session"):
             for row in storage.live_rows(scope):
                 if isinstance(row.body, SessionRow):
                     check_session(row.address, row.body, state)

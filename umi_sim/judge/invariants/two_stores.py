@@ -107,7 +107,7 @@ def view_stores(stores: Mapping[str, SimStore], scope: Scope, kind: str) -> Stor
 def read_bodies(storage: SimStorage, scope: Scope, table: str, kind: str) -> dict[str, Body | None]:
     """Return the rows of a table that are about a kind of rows, by the id behind that kind."""
     # "blocks/b1" of the table `moved`: the block b1
-    start, ids = f"{kind}/", storage.shelves.get(scope, {}).get(table, ())
+    start, ids = f"{kind}/", storage.row_ids.get(scope, {}).get(table, ())
     own_ids = [it for it in ids if it.startswith(start)]
     return {it.removeprefix(start): storage.rows[Address(scope, table, it)].body for it in own_ids}
 

@@ -101,11 +101,11 @@ def test_a_division_that_read_no_members_or_no_category_is_a_failure_of_the_memo
 def test_a_membership_without_its_entity_is_a_failure_of_the_memory() -> None:
     """A group near the vector has keywords, which are looked for in the content of the entity."""
     group = Subcategory("sub_1", "cat_1", "ent_1", "tea", "model", ("tea",), 0, 0)
-    shelf = Category("cat_1", "facts", "what is so", 1, 0, 0, subcategory_ids=("sub_1",))
+    category = Category("cat_1", "facts", "what is so", 1, 0, 0, subcategory_ids=("sub_1",))
     centre = Vector("sub_1", 1, (127,) * 8)
     plan = PlanInputs(
         rows={
-            "lookup": {row("category", shelf).address: row("category", shelf)},
+            "lookup": {row("category", category).address: row("category", category)},
             "subcategories": {
                 Address(SCOPE, it.row_kind, "sub_1"): Row(Address(SCOPE, it.row_kind, "sub_1"), 1, it)
                 for it in (group, centre)

@@ -75,14 +75,14 @@ def test_a_small_scope_is_scanned_and_a_large_one_looked_up() -> None:
     assert storage.index is None
     put(storage, entity("new", "tea and cake"))
     assert by_words(storage, "cake") == ["new"]
-    assert list(index_of(storage).shelves) == [HOME]
+    assert list(index_of(storage).by_scope) == [HOME]
 
 
 def test_a_scope_that_was_never_searched_has_no_index() -> None:
     storage = holding(entity("a"), entity("b", scope=AWAY))
     assert by_words(storage, "tea") == ["a"]
     put(storage, entity("c", scope=AWAY))
-    assert list(index_of(storage).shelves) == [HOME]
+    assert list(index_of(storage).by_scope) == [HOME]
     assert by_words(storage, "tea", scope=AWAY) == ["b", "c"]
 
 
@@ -100,7 +100,7 @@ def test_a_copy_and_a_pickle_have_none_and_make_their_own() -> None:
 def test_rows_that_were_exchanged_as_a_whole_are_indexed_anew() -> None:
     storage = holding(entity("a"))
     assert by_words(storage, "tea") == ["a"]
-    storage.rows, storage.shelves = {}, {}
+    storage.rows, storage.by_scope = {}, {}
     put(storage, entity("b"))
     assert by_words(storage, "tea") == ["b"]
 
@@ -156,8 +156,8 @@ def test_a_row_that_changes_for_ever_leaves_no_growing_pile() -> None:
     for n in range(3 * ROOM_MIN):
         put(storage, entity("a", f"tea {n}"))
         assert by_words(storage, "tea") == ["b", "a"]
-    shelf = index_of(storage).shelves[HOME]
-    assert sum(len(table.ids) for table in shelf.tables.values()) <= ROOM_MIN + 8
+    index = index_of(storage).by_scope[HOME]
+    assert sum(len(table.ids) for table in index.tables.values()) <= ROOM_MIN + 8
 
 
 # Rows that fit no column.
@@ -180,7 +180,7 @@ def test_odd_rows_are_found_like_all_others() -> None:
     assert by_vector(storage, 1, 0) == ["flat", "strange", "tall"]
     assert by_words(storage, "tea", conditions(start_ms=I64_MAX)) == ["late"]
     assert by_words(storage, "tea", conditions(start_ms=2**70)) == []
-    assert sorted(index_of(storage).shelves[HOME].unindexed) == ["late", "low", "strange", "tall"]
+    assert sorted(index_of(storage).by_scope[HOME].unindexed) == ["late", "low", "strange", "tall"]
     put(storage, gone(entity("tall")), entity("late"))
     assert by_vector(storage, 1, 0) == ["flat", "strange"]
 

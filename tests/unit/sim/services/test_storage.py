@@ -442,7 +442,7 @@ def test_the_digest_tells_bodies_versions_scopes_and_graves_apart() -> None:
 def test_check_notices_an_index_that_lost_a_row() -> None:
     storage = holding(put("a"))
     storage.check()
-    storage.shelves[HOME]["head"].clear()
+    storage.row_ids[HOME]["head"].clear()
     with pytest.raises(AssertionError):
         storage.check()
 
