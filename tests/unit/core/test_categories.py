@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from tests.unit.core.test_create_entity import created, entity, homes
+from tests.unit.core.test_create_entity import categories_of, created, entity
 from tests.unit.core.test_memorize import answer_by_type, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, id_of_note, input_of, saying
 from umi_core.config import Config
@@ -91,9 +91,9 @@ def test_what_is_just_allowed_is() -> None:
     names = [f"{n:02}" + "x" * (CATEGORY_NAME_BYTES_MAX - 2) for n in range(CATEGORY_COUNT_MAX)]
     listed = tuple((name, "y" * CATEGORY_ABOUT_BYTES_MAX) for name in names)
     pair = begun(Config(categories=listed))
-    assert homes(pair) == []
+    assert categories_of(pair) == []
     created(pair, CreateEntity(1, "Likes tea", "skill", tuple(names)))
-    assert [name for name, _ in homes(pair)] == names
+    assert [name for name, _ in categories_of(pair)] == names
 
 
 def test_a_model_is_shown_the_list_and_chooses_of_it() -> None:
@@ -105,7 +105,7 @@ def test_a_model_is_shown_the_list_and_chooses_of_it() -> None:
     facts = {"request": Memorize(1, "She likes tea.")}
     assert expect_inputs("memories", facts, HOME)["categories"] == shown
     pair.run()
-    assert homes(pair) == [("Family", "model"), ("Preferences", "model")]
+    assert categories_of(pair) == [("Family", "model"), ("Preferences", "model")]
     assert category(pair, "preferences").description == "Likes."
 
 
@@ -115,7 +115,7 @@ def test_a_model_is_shown_the_list_and_chooses_of_it() -> None:
 def test_the_default_of_a_type_is_its_own_or_the_first(memory_type: str, home: str) -> None:
     pair = begun(HOME)
     created(pair, CreateEntity(1, "Likes tea", memory_type))
-    assert homes(pair) == [(home, "default")]
+    assert categories_of(pair) == [(home, "default")]
 
 
 @pytest.mark.parametrize("name", ["facts", "family", "", "x" * 65])
@@ -126,7 +126,7 @@ def test_a_fact_is_put_into_no_category_that_is_not_listed(name: str) -> None:
     assert isinstance(refused(pair, UpdateEntity(3, TEA, None, (name,))), BadType)
     assert isinstance(refused(pair, Summarise(4, name)), BadOption)
     assert isinstance(refused(pair, EvolveCategory(5, name)), BadOption)
-    assert homes(pair) == [("Family", "default")]
+    assert categories_of(pair) == [("Family", "default")]
     assert pair.ask(Summarise(6, "Preferences")) == Done(Summarised("", (), False))
 
 
@@ -142,7 +142,7 @@ def test_a_category_that_is_listed_no_more_stays_and_gets_no_members() -> None:
     assert pair.memory.state.tiers.retired == (category_id(SCOPE, "preferences"),)
     created(pair, CreateEntity(2, "Likes cake", "behavior"))
     memorized(pair, Memorize(3, "She likes tea.", memory_types=("profile",)))
-    assert homes(pair) == [("Preferences", "default"), ("facts", "default"), ("projects", "default")]
+    assert categories_of(pair) == [("Preferences", "default"), ("facts", "default"), ("projects", "default")]
     assert isinstance(refused(pair, CreateEntity(4, "Naps", "profile", ("Preferences",))), BadType)
     assert pair.ask(Summarise(5, "Preferences")) == Done(Summarised("Tea.", ((TEA, 1),), False))
     assert pair.ask(EvolveCategory(6, "Preferences")) == Done(Evolved("updated", (), 1))
@@ -162,7 +162,7 @@ def test_a_fact_leaves_a_category_that_is_listed_no_more() -> None:
     assert category(pair, "preferences").member_count == 1
     pair.ask(UpdateEntity(4, CAKE, None, ("facts",)))
     assert category(pair, "preferences").member_count == 0
-    assert homes(pair) == [("facts", "user")]
+    assert categories_of(pair) == [("facts", "user")]
 
 
 def test_a_fact_that_is_changed_takes_its_place_there_along() -> None:
@@ -170,7 +170,7 @@ def test_a_fact_that_is_changed_takes_its_place_there_along() -> None:
     created(before, CreateEntity(1, "Likes cake", "behavior"))
     pair = begun(WORK, before)
     pair.ask(UpdateEntity(2, CAKE, "Likes tea"))
-    assert homes(pair) == [("Preferences", "default")]
+    assert categories_of(pair) == [("Preferences", "default")]
     assert entity(pair).content == "Likes tea"
     assert len(pair.rows("membership")) == 1
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from tests.unit.core.test_create_entity import created, entity, homes, world
+from tests.unit.core.test_create_entity import categories_of, created, entity, world
 from tests.unit.core.test_memorize import memorized
 from tests.worlds import ALICE, QUIET, SCOPE, Pair, id_of_fact, id_of_note, saying, verdict
 from umi_core.errors import BadId, BadType, EmptyText, Error, TextTooLong
@@ -99,7 +99,7 @@ def test_the_new_fact_has_all_that_is_known_of_the_old_one() -> None:
     assert (it.name, it.type, it.memory_type, it.block) == ("Likes coffee", "person", "profile", "human")
     assert (it.sources, it.reinforced_count) == ((resource_id(SCOPE, None, "She likes tea."),), 1)
     assert (it.event_time_ms, it.created_ms, it.is_direct) == (7, 5, True)
-    assert homes(pair) == [("preferences", "model")]
+    assert categories_of(pair) == [("preferences", "model")]
     assert list(pair.memory.state.tiers.access.records) == [COFFEE]
 
 
@@ -149,7 +149,7 @@ def test_a_fact_of_a_text_that_a_caller_confirms_stays_without_the_text() -> Non
 def test_categories_are_kept_or_cleared_or_replaced(content: Any, categories: Any, expected: Any) -> None:
     pair = likes_tea("facts", "rules")
     updated(pair, UpdateEntity(2, TEA, content, categories))
-    assert homes(pair) == expected
+    assert categories_of(pair) == expected
     counts = {
         it.name: it.member_count for row in pair.rows("category") if isinstance(it := row.body, Category)
     }
@@ -175,7 +175,7 @@ def test_a_fact_that_another_says_already_ends_and_leaves_it_its_sources() -> No
     it = entity(pair, COFFEE)
     assert (it.content, it.sources) == ("Likes coffee", (resource_id(SCOPE, None, "She likes tea."),))
     assert (it.reinforced_count, it.last_reinforced_ms) == (2, 4)
-    assert homes(pair) == [("preferences", "model"), ("rules", "user")]
+    assert categories_of(pair) == [("preferences", "model"), ("rules", "user")]
     assert [row.address.id for row in pair.rows("entity")] == [COFFEE]
     assert body(pair, "ended", TEA).by == COFFEE
 
@@ -184,7 +184,7 @@ def test_two_facts_in_one_category_are_counted_once() -> None:
     pair = likes_tea("facts", "rules")
     created(pair, CreateEntity(2, "Likes coffee", "profile", ("facts", "skills")))
     updated(pair, UpdateEntity(3, TEA, "Likes coffee", ("facts",)))
-    assert homes(pair) == [("facts", "user")]
+    assert categories_of(pair) == [("facts", "user")]
     assert [row.address.id for row in pair.rows("membership")] == [member(pair, COFFEE, "facts").id]
 
 

@@ -100,7 +100,7 @@ def test_a_copy_and_a_pickle_have_none_and_make_their_own() -> None:
 def test_rows_that_were_exchanged_as_a_whole_are_indexed_anew() -> None:
     storage = holding(entity("a"))
     assert by_words(storage, "tea") == ["a"]
-    storage.rows, storage.by_scope = {}, {}
+    storage.rows, storage.row_ids = {}, {}
     put(storage, entity("b"))
     assert by_words(storage, "tea") == ["b"]
 
