@@ -2,8 +2,10 @@
 entries with a time to live, filters. The last argument of each says which mistake it makes."""
 
 import asyncio
+import contextlib
 import json
 import sqlite3
+from collections.abc import Iterator
 from typing import Any
 
 from umi_sim.targets import MISSING, Kv, MemoryStore, Sessions
@@ -89,6 +91,72 @@ class Counting(Kv):
 
 class CountsTwice(Counting):
     breaks = True
+
+
+class Limited(Kv):
+    """Takes at most two entries; with `breaks` it counts them before it waits."""
+
+    breaks, busy, fails = False, (BlockingIOError,), ()
+
+    def make(self) -> None:
+        self.rows: dict[str, object] = {}
+        self.lock = asyncio.Lock()
+
+    async def put(self, key: str, value: object) -> None:
+        async with contextlib.nullcontext() if self.breaks else self.lock:
+            if len({*self.rows, key}) > 2:
+                raise BlockingIOError("full")
+            await asyncio.sleep(0)
+            self.rows[key] = value
+
+    async def get(self, key: str) -> object:
+        return self.rows.get(key, MISSING)
+
+    async def delete(self, key: str) -> bool:
+        return self.rows.pop(key, MISSING) is not MISSING
+
+    def check(self) -> None:
+        assert len(self.rows) <= 2, f"{len(self.rows)} entries"
+
+
+class CountsBeforeItWaits(Limited):
+    breaks = True
+
+
+class AllowsOneCall(Limited):
+    """Breaks its invariant as soon as a second call begins before the first one has ended."""
+
+    def make(self) -> None:
+        super().make()
+        self.running, self.most = 0, 0
+
+    async def put(self, key: str, value: object) -> None:
+        with self.count_call():
+            await super().put(key, value)
+
+    async def get(self, key: str) -> object:
+        with self.count_call():
+            await asyncio.sleep(0)
+            return await super().get(key)
+
+    @contextlib.contextmanager
+    def count_call(self) -> Iterator[None]:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            yield
+        finally:
+            self.running -= 1
+
+    def check(self) -> None:
+        assert self.most <= 1, f"{self.most} calls"
+
+
+class CountsWithEachPut(Limited):
+    """Breaks its invariant in any order of two writes."""
+
+    def check(self) -> None:
+        assert len(self.rows) < 2, "two entries"
 
 
 class Replacing(Sessions):

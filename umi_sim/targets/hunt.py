@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import islice, permutations
 from multiprocessing import get_context
 from time import monotonic
 from typing import Final
@@ -20,10 +20,10 @@ from umi_sim.kernel.progress import at
 from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
 from umi_sim.targets.declarations import check_judged
 from umi_sim.targets.drawing import Moments, draw_items
-from umi_sim.targets.items import Item
+from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import NO_JOBS, JobCounts, KnownMet, TargetVerdict, run
 from umi_sim.targets.model import CROWD, Pool
-from umi_sim.targets.promises import name_anomaly
+from umi_sim.targets.promises import SCOPES, name_anomaly
 from umi_sim.targets.shrinking import Live, find_needed, fingerprint_of, is_endless, shrink
 from umi_sim.targets.values import MISSING
 
@@ -108,7 +108,7 @@ class Hunt(HuntShare, kw_only=True):
             self.kinds[smallest].count += 1
         else:
             needed = tuple(find_needed(self.adapter, small, live))
-            small = explain_bound(self.adapter, verdict, small)
+            small = explain_bound(self.adapter, verdict, name_skew(self.adapter, small, live))
             self.kinds[smallest] = Finding(verdict, small, needed=needed)
             self.findings.append(self.kinds[smallest])
         self.kinds[kind] = self.kinds[smallest]
@@ -256,6 +256,32 @@ def explain_bound(adapter: type[Adapter], found: TargetVerdict, small: TargetVer
     kept = f"{most} {KEPT[adapter.contract.name]}" + ("" if known is None else f", not {known}")
     message = f"answers as if it kept {kept}: {bound} = {most} promises that"
     return structs.replace(small, broken=structs.replace(small.broken, anomaly=anomaly, hint=message))
+
+
+def name_skew(adapter: type[Adapter], small: TargetVerdict, live: Live) -> TargetVerdict:
+    """Return the small failure as write skew if that is what broke its invariant.
+
+    Each of the concurrent writes is on other entries than the others, and in any order they keep it: two
+    doctors leave the list of those on call, and each has seen that the other is still on it.
+    """
+    *before, last = small.items
+    if small.broken is None or small.broken.rule != "invariant" or last.kind != "at_once":
+        return small
+    entries = [entry for op in last.ops for entry in entries_of(op)]
+    if len({*entries}) < len(entries) or {op.name for op in last.ops} & {*adapter.contract.reads}:
+        return small
+    orders = (tuple(Item("op", (op,)) for op in order) for order in permutations(last.ops))
+    if any(live(adapter, (*before, *order), small.seed).broken for order in orders):
+        return small
+    anomaly = name_anomaly("invariant", "apart")
+    return structs.replace(small, broken=structs.replace(small.broken, anomaly=anomaly))
+
+
+def entries_of(op: ContractOp) -> list[tuple[str, ...]]:
+    """Return what an operation is about: each name with its scope."""
+    scope = [str(op.args.get(name)) for name in SCOPES]
+    names = op.args.get("keys", op.args.get("pairs", [op.args.get("key", op.args.get("id"))]))
+    return [(*scope, str(name)) for name in names] if isinstance(names, list | dict) else []
 
 
 def declare(adapter: type[Adapter], flags: dict[str, object]) -> type[Adapter]:

@@ -1,7 +1,4 @@
-"""Promises of a store: the rules that see them broken, and standard names of what went wrong.
-
-Write skew has no row: no promise of a contract is about two places at once.
-"""
+"""Promises of a store: the rules that see them broken, and standard names of what went wrong."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -63,6 +60,7 @@ ANOMALIES: Final = (
     Anomaly("resurrection", "answer", "removed", "a read shows what was removed before"),
     Anomaly("non-repeatable read", "answer", "repeated", "a read that is repeated without a write differs"),
     Anomaly("undeclared bound", "answer", "bounded", "what is gone had to make room, and no flag says so"),
+    Anomaly("write skew", "invariant", "apart", "concurrent writes of different entries break an invariant"),
     Anomaly("phantom", "pages", "changes", "pages miss or repeat rows as others come and go"),
 )
 

@@ -10,7 +10,7 @@ import pytest
 from tests import wide_stores as stores
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.exporting import script_of
-from umi_sim.targets.hunt import hunt
+from umi_sim.targets.hunt import hunt, name_skew
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.model import CROWD, AnyOrder, mark, marks_in
@@ -18,6 +18,8 @@ from umi_sim.targets.model import CROWD, AnyOrder, mark, marks_in
 BROKEN = (
     (stores.FirstPage, "answer", "keys"),
     (stores.CountsTwice, "invariant", "check"),
+    (stores.CountsBeforeItWaits, "invariant", "check"),
+    (stores.CountsWithEachPut, "invariant", "check"),
     (stores.LeavesBytes, "erased", "delete"),
     (stores.LeavesLog, "erased", "delete"),
     (stores.LeavesWhatIsConcurrent, "erased", "delete+delete"),
@@ -50,14 +52,42 @@ def test_a_broken_promise_is_found_and_named(store: type[Adapter], rule: str, op
 
 
 CORRECT = (
-    stores.Paged, stores.Counting, stores.Replacing, stores.Ending, stores.Filtering, stores.Erasing,
-    stores.LimitsLast, stores.EndsAtOnce, stores.NeverEnds, stores.SaysNothingOfZero,
+    stores.Paged, stores.Counting, stores.Limited, stores.Replacing, stores.Ending, stores.Filtering,
+    stores.Erasing, stores.LimitsLast, stores.EndsAtOnce, stores.NeverEnds, stores.SaysNothingOfZero,
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("store", CORRECT)
 def test_a_store_that_keeps_them_is_not_accused(store: type[Adapter]) -> None:
     assert hunt(store, range(30)).small is None
+
+
+def test_an_invariant_that_writes_of_different_entries_break_together_is_write_skew() -> None:
+    broken = first_failure("CountsBeforeItWaits").broken
+    assert broken is not None
+    assert broken.anomaly == "write skew"
+
+
+PUT_A, PUT_B = (ContractOp("put", {"key": key, "value": 1}) for key in "ab")
+GET_B = ContractOp("get", {"key": "b"})
+
+
+@pytest.mark.parametrize(
+    ("store", "item", "anomaly"),
+    [
+        (stores.AllowsOneCall, Item("at_once", (PUT_A, PUT_B)), "write skew"),
+        (stores.AllowsOneCall, Item("at_once", (PUT_A, PUT_A)), ""),
+        (stores.AllowsOneCall, Item("at_once", (PUT_A, GET_B)), ""),
+        (stores.AllowsOneCall, Item("cancel", (PUT_A, PUT_B), 9), ""),
+        (stores.CountsWithEachPut, Item("at_once", (PUT_A, PUT_B)), ""),  # in any order
+    ],
+)
+def test_only_concurrent_writes_of_different_entries_are_write_skew(
+    store: type[Adapter], item: Item, anomaly: str
+) -> None:
+    broken = name_skew(store, run(store, (item,)), run).broken
+    assert broken is not None
+    assert (broken.rule, broken.anomaly) == ("invariant", anomaly)
 
 
 def test_a_broken_invariant_is_shown_by_its_script(tmp_path: Path) -> None:
