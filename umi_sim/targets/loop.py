@@ -16,6 +16,7 @@ import os
 import sqlite3
 import sys
 import threading
+import warnings
 from _thread import get_ident
 from asyncio import events
 from collections import deque
@@ -185,14 +186,14 @@ class Loop(asyncio.BaseEventLoop):
 
     def abandon(self) -> None:
         """The process is gone, and with it whatever was to be done."""
-        for task in asyncio.all_tasks(self):
-            # Python warns of a coroutine that is destroyed before it began, as if it had been forgotten.
-            coroutine = task.get_coro()
-            if (
-                inspect.iscoroutine(coroutine)
-                and inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED
-            ):
-                coroutine.close()
+        coroutines = [task.get_coro() for task in asyncio.all_tasks(self)]
+        # Python warns of a coroutine that is destroyed before it began, as if it had been forgotten: these,
+        # and those that are their arguments.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            for coroutine in filter(inspect.iscoroutine, coroutines):
+                if inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
+                    coroutine.close()
         self.ready.clear()
         self.timers.clear()
         for jobs in self.jobs.values():

@@ -4,11 +4,13 @@ import asyncio
 import gc
 import sys
 import time
+from collections.abc import Coroutine
 from contextlib import closing
 from types import ModuleType
 
 import pytest
 
+from umi_sim.programs import KillProcess, simulate
 from umi_sim.targets import Kv, clocks, loop, threads
 from umi_sim.targets.adapter import BadAdapter
 from umi_sim.targets.items import ContractOp, Item
@@ -258,3 +260,21 @@ def test_what_tells_the_thread_of_a_connection_to_end_is_no_job() -> None:
         jobs = loop.Jobs(own, limit=1)
         jobs.put_nowait(object())
         assert not jobs.can_begin
+
+
+def test_of_what_a_death_keeps_from_beginning_nothing_is_warned(recwarn: pytest.WarningsRecorder) -> None:
+    """A task that has not begun may hold another coroutine that has not begun, as asyncio.gather makes them."""
+
+    async def sleep() -> None:
+        await asyncio.sleep(1)
+
+    async def wait_for(other: Coroutine[object, object, None]) -> None:
+        await other
+
+    async def main() -> None:
+        task = asyncio.ensure_future(wait_for(sleep()))
+        await task
+
+    simulate(main, KillProcess(2))
+    gc.collect()
+    assert [str(it.message) for it in recwarn] == []
