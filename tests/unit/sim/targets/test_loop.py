@@ -263,7 +263,7 @@ def test_what_tells_the_thread_of_a_connection_to_end_is_no_job() -> None:
 
 
 def test_of_what_a_death_keeps_from_beginning_nothing_is_warned(recwarn: pytest.WarningsRecorder) -> None:
-    """A task that has not begun may hold another coroutine that has not begun, as asyncio.gather makes them."""
+    """A task that has not begun may hold another coroutine that has not, as asyncio.gather makes them."""
 
     async def sleep() -> None:
         await asyncio.sleep(1)
