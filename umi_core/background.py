@@ -2,11 +2,12 @@
 
     job               while the agent is   due
     rebalance         ready                an interval after the last one, if access changed
-    evolve_category   ready                when the members of a category are to be divided anew
-    upkeep            ready                when a row is to get what it is missing
-    purge             closed               when the purge goes on, page by page
+    evolve_category   ready                when a category is scheduled for a new division into groups
+    upkeep            ready                when a row is scheduled for repair (vector, summary, reading)
+    purge             closed               when the next page of rows is scheduled for removal
 
-Law 1. A job runs once at a time, and its next run is scheduled before this one begins, whatever its result.
+Law 1. A job never runs twice at a time. Its next run is scheduled before the current one begins, whatever
+the result of the current one.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,13 +23,13 @@ from umi_core.workflows.commits import REQUEST
 from umi_core.workflows.upkeep import ROW_ID
 
 Due = tuple[int, str]
-"""When something is due, in milliseconds, and its name or id; of equal times the smaller name is first."""
+"""The due time in milliseconds, and the name or row id; if times are equal, the smaller name is first."""
 
 
 class BackgroundJob(Data):
-    """One row of the table. `begins`: schedules the next run, and gives the workflow and its facts.
+    """One row of the table. `begins` schedules the next run and returns the workflow and its facts.
 
-    `counts_requested`: an operation that a caller asked for counts as a run of this job as well.
+    `counts_requested`: an operation that a caller requested counts as a run of this job, too.
     """
 
     name: str
@@ -39,10 +40,10 @@ class BackgroundJob(Data):
     counts_requested: bool = False
 
     def next_due(self, state: State) -> Due | None:
-        """Return when it wants to run next; None while it may not or need not."""
+        """Return when the job is due next; None while it must not run or has nothing to do."""
         if state.phase != self.phase or (due := self.due(state)) is None:
             return None
-        # A request that opens a closed agent waits in the queue for the purge, which must not wait for it.
+        # A queued request to open a closed agent waits for the purge, so the purge ignores the queue.
         is_held = is_switching(state) if self.phase == "ready" else is_alone(state)
         return None if is_held or self.is_running(state) else due
 
@@ -54,12 +55,12 @@ class BackgroundJob(Data):
 
 
 def is_alone(state: State) -> bool:
-    """Return whether an operation is running that closes or opens the agent."""
+    """Return whether an operation that closes or opens the agent is running."""
     return any(op.workflow in ALONE for op in state.operations.values())
 
 
 def is_switching(state: State) -> bool:
-    """Return whether the agent is about to be closed or opened: then nothing else begins."""
+    """Return whether the agent is being closed or opened, or a request waits for that; no job begins then."""
     return bool(state.queue) or is_alone(state)
 
 
@@ -75,7 +76,7 @@ def rebalance_due(state: State) -> Due | None:
 
 
 def begin_rebalance(state: State, name: str) -> tuple[str, Mapping[str, object]]:
-    # Scheduled before it runs: if it fails, the next one is an interval away and not at once.
+    # Scheduled before it runs, so that the next run is one interval away even if this one fails.
     state.tiers.access = structs.replace(state.tiers.access, ran_ms=state.seen_ms)
     return "rebalance", REQUEST(None)
 
@@ -96,11 +97,11 @@ def begin_purge(state: State, row_id: str) -> tuple[str, Mapping[str, object]]:
     return "purge", {}
 
 
-# Upkeep, and what it is followed by: while one of these runs without a caller, no other row is looked at.
+# Upkeep, and the workflows that it starts: while one of these runs without a caller, upkeep is not due.
 UPKEEPING: Final = ("upkeep", "memorize", "summarise", "reflect")
 
-# In the order in which due jobs begin. A rebalance or a division that a caller asked for does the work of the
-# job too, so none begins beside it; a caller's memorize is about its own text, and upkeep goes on.
+# In the order in which due jobs begin. A rebalance or a division that a caller requested does the work of the
+# job, so the job waits for it. A memorize that a caller requested repairs no row, so upkeep goes on.
 JOBS: Final = (
     BackgroundJob(
         "rebalance", ("rebalance",), "ready", rebalance_due, begin_rebalance, counts_requested=True

@@ -1,10 +1,11 @@
 """Memory: the one entry point. Requests, answers and time go in, effects come out; nothing else changes it.
 
-Law 1. The first step of a life begins recovery, whatever its value; archive and core wait for it, in order.
-Law 2. The working tier always answers in the step that asks, and asks nothing of the world.
-Law 3. What is due is handled before the value, so that an answer at its deadline is late.
-Law 4. What closes or opens the agent runs alone: it waits for what was begun before, and the queue for it;
-then recovery looks up what became of it.
+Law 1. The first step of an incarnation (a *life*) begins recovery, whatever its value. Requests to archive
+and core wait in a queue until recovery has ended.
+Law 2. The working tier always replies in the step of the request, and asks nothing of the world.
+Law 3. Scheduled work is done before the value is applied, so an answer at its deadline is late.
+Law 4. A request that closes or opens the agent runs alone: it waits for all running operations, later
+requests wait for it, and then recovery reads from storage whether the agent is open or closed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -43,7 +44,7 @@ VALUE_TYPES: frozenset[type] = REQUEST_TYPES | {Wake, *get_args(Answer)}
 
 
 def list_misuses(now_ms: object, value: object) -> Iterator[errors.Error]:
-    """Yield the mistakes of a host in the arguments of a step."""
+    """Yield an error for each argument of a step that has a wrong type."""
     if type(now_ms) is not int:
         yield errors.BadTime("now_ms", show_value(now_ms), "a whole number of milliseconds")
     if value.__class__ not in VALUE_TYPES:
@@ -51,7 +52,7 @@ def list_misuses(now_ms: object, value: object) -> Iterator[errors.Error]:
 
 
 class Memory:
-    """The memory of one agent of one user. Raises Rejected(BadScope or BadConfig); then nothing was made."""
+    """The memory of one agent of one user. Raises Rejected(BadScope or BadConfig) for a bad argument."""
 
     def __init__(self, scope: Scope, config: Config | None = None, registry: Registry = BUILT_IN) -> None:
         if error := bad_scope(scope):
@@ -63,11 +64,11 @@ class Memory:
     # The one entry point.
 
     def step(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
-        """Apply one request, one answer or the time alone. No other method changes the memory.
+        """Apply one request or one answer, or only the time (`Wake`). No other method changes the memory.
 
-        `now_ms` is whole milliseconds, 0 to NOW_MS_MAX. A clock that moves back, or further, counts as one
-        that stands. An answer that cannot be one counts as a failure of the service. Raises Rejected for a
-        time that is no whole number and for a value of an unknown class; then nothing changed.
+        `now_ms` is whole milliseconds. A time before the latest one is ignored, and NOW_MS_MAX replaces a
+        later time. A malformed answer counts as a failure of the service. Raises Rejected, and changes
+        nothing, if the time is not a whole number or the value is of an unknown class.
         """
         if type(now_ms) is not int or value.__class__ not in VALUE_TYPES:
             raise errors.Rejected(*list_misuses(now_ms, value))
@@ -76,19 +77,19 @@ class Memory:
             state.seen_ms = min(now_ms, NOW_MS_MAX)
         is_due = state.tiers.access.is_due or state.tiers.divisions or state.tiers.upkeep
         is_idle = not state.operations and not is_due and state.phase != "new"
-        if is_idle and requests.is_working(value):  # the same as below, only sooner
+        if is_idle and requests.is_working(value):  # a shortcut: `full_step` would give the same reply
             self.marks = ()
             return (self.working_reply(value),)
         return self.full_step(value)
 
     def full_step(self, value: Value) -> tuple[Effect, ...]:
-        # A number that this step gives out below cannot be answered by a value that was there before it.
+        # The value may answer only a request_id issued before this step, so take the count now.
         engine, issued_count = Engine(self.state, self.registry), self.state.request_count
         if self.state.phase == "new":
             self.state.phase = "recovering"
             begin(engine, "recover", None, LAST((0, "")))
         was_switching = self.state.phase != "recovering" and is_switching(self.state)
-        # Scheduled work comes before the value: an answer that arrives at its deadline is late.
+        # Law 3.
         handle_due(engine)
         self.begin_due(engine)
         if value.__class__ in REQUEST_TYPES:
@@ -96,15 +97,15 @@ class Memory:
         elif value.__class__ is not Wake:
             self.answer(engine, value, issued_count)  # type: ignore[arg-type]
         self.release(engine)
-        if was_switching:  # what was held back is due now, and time alone may have come to this in one step
+        if was_switching:  # if the switch ended in this step, the jobs that it held back begin in it, too
             self.begin_due(engine)
-        # An operation asks one question at a time, and at most OP_COUNT_MAX requests wait for a reply.
+        # Holds because an operation has one effect in flight, and at most OP_COUNT_MAX requests are open.
         assert len(engine.effects) <= EFFECTS_PER_STEP_MAX
         self.marks = tuple(engine.marks)
         return tuple(engine.effects)
 
     def answer(self, engine: Engine, answer: Answer, issued_count: int) -> None:
-        """Resume the operation; no answer can be to a question that this very step asks."""
+        """Resume the operation that waits for the answer; an id issued in this step counts as late."""
         request_id = answer.request_id
         if type(request_id) is int and request_id <= issued_count:
             resume(engine, answer)
@@ -112,7 +113,7 @@ class Memory:
             engine.marks.append("late answer")
 
     def deadline_ms(self) -> int | None:
-        """Return when this memory next wants to be stepped if nothing happens before; None if never."""
+        """Return when this memory must be stepped next if nothing arrives before; None if never."""
         state = self.state
         if state.phase == "new":
             return 0
@@ -138,19 +139,19 @@ class Memory:
             error = errors.TooBusy(self.busy_count(), OP_COUNT_MAX)
         if error is not None:
             engine.effects.append(Reply(request.op_id, Refused(error)))
-        # Turns that no model may be shown are dropped now: the queue is part of each saved memory.
+        # Trimmed before it is queued: the queue is part of every snapshot.
         elif is_held or isinstance(request, AgentRequest):
             state.queue += (trim_turns(request, state.config),)
         else:
             self.serve(engine, trim_turns(request, state.config))
 
     def serve(self, engine: Engine, request: requests.WorkflowRequest | requests.CoreRead) -> None:
-        """Begin the operation, or answer at once what needs nothing of the world."""
-        # Nothing else is served in these phases: a closed agent is opened, one over its limits deleted.
+        """Begin the operation, or reply at once if the request needs nothing from the world."""
+        # An agent that is closed or over its limits still serves AgentRequests: to open or delete it.
         is_switch = isinstance(request, AgentRequest) and self.state.phase != "deposed"
         if (barred := self.why_unavailable()) and not is_switch:
             engine.effects.append(Reply(request.op_id, barred))
-        # Not checked with the fields: which retired categories there are is known only after recovery.
+        # Checked here and not with the other fields: retired categories are known only after recovery.
         elif error := bad_names(request, self.state.tiers, self.state.scope, self.state.config):
             engine.effects.append(Reply(request.op_id, Refused(error)))
         elif isinstance(request, requests.CoreRead):
@@ -160,7 +161,7 @@ class Memory:
             begin(engine, request.workflow, request.op_id, REQUEST(request) | key)
 
     def why_unavailable(self) -> Outcome | None:
-        """Return the outcome of every request to archive and core in this phase; None if they are served."""
+        """Return why this phase serves no request to archive or core; None if it serves them."""
         state = self.state
         if state.phase == "deposed":
             return Failed(errors.Deposed(state.epoch))
@@ -187,13 +188,13 @@ class Memory:
         """Count the requests in flight and in the queue."""
         return len(self.state.queue) + sum(op.op_id is not None for op in self.state.operations.values())
 
-    # The end of recovery, and of what runs alone.
+    # The queue, and the end of recovery.
 
     def release(self, engine: Engine) -> None:
-        """Serve the queue in order as far as possible; recovery may have ended in this step."""
+        """Serve queued requests in order until one must wait; end recovery first if its operation is done."""
         state = self.state
         self.look_up_if_switched(engine)
-        # Only the first is looked at, so no request overtakes one that came before it.
+        # Check only the first request, so that none overtakes an earlier one.
         while state.queue and not self.must_wait(state.queue[0]):
             request, *rest = state.queue
             state.queue = tuple(rest)
@@ -201,7 +202,10 @@ class Memory:
             self.look_up_if_switched(engine)
 
     def look_up_if_switched(self, engine: Engine) -> None:
-        """Begin recovery after a commit that may have closed or opened the agent, to learn which."""
+        """Recover again after a commit that may have closed or opened the agent; end recovery if it is done.
+
+        The outcome of such a commit may be unknown, so recovery reads the state of the agent from storage.
+        """
         state = self.state
         if engine.is_switched and state.phase != "deposed":
             last, state.epoch, state.phase = LAST((state.epoch, state.phase)), 0, "recovering"
@@ -211,7 +215,7 @@ class Memory:
             self.end_recovery(engine)
 
     def must_wait(self, request: requests.WorkflowRequest | requests.CoreRead) -> bool:
-        """Check whether the first in the queue must wait; opening an agent waits for the purge, too."""
+        """Check whether the first queued request must wait; a request to open waits for a purge, too."""
         state = self.state
         if state.phase == "recovering" or is_alone(state):
             return True
@@ -221,9 +225,9 @@ class Memory:
         )
 
     def is_purging(self) -> bool:
-        """Check whether rows of a closed agent are being removed, or may be about to be.
+        """Check whether rows of a closed agent are being removed, or may be removed soon.
 
-        A memory that recovers does not know yet whether its agent is closed.
+        True during recovery while an operation waits: the agent may turn out to be closed.
         """
         state = self.state
         if state.phase == "closed":
@@ -237,7 +241,7 @@ class Memory:
         known = facts_of(ended)
         last_epoch, last_phase = known[LAST]
         state.epoch = known[EPOCH] or last_epoch
-        # Recovery skips the claim only if the row is of another process.
+        # Recovery claims no epoch only if another process has claimed one since.
         if not known[EPOCH]:
             state.phase = "deposed"
         elif last_epoch and not is_switched(known[LAST], known[CLOSED]):
@@ -258,7 +262,7 @@ class Memory:
                 workflow, facts = job.begins(state, due[1])
                 begin(engine, workflow, None, dict(facts))
 
-    # Workflows and interceptors. Operations in flight keep what they began with.
+    # Workflows and interceptors. Operations in flight keep those with which they began.
 
     def use(self, registry: Registry) -> None:
         """Use this registry for operations that begin from now on; it must extend the old one."""
@@ -272,7 +276,7 @@ class Memory:
         self.use(self.registry.with_interceptor(interceptor))
 
     def dispose(self, name: str) -> bool:
-        """Stop intercepting operations that begin from now on; return False if no interceptor is so named."""
+        """Remove an interceptor from operations that begin from now on; False if none has this name."""
         is_there = name in self.registry.generations[-1].named
         if is_there:
             self.use(self.registry.without_interceptor(name))
@@ -282,29 +286,29 @@ class Memory:
 
     @property
     def in_flight(self) -> Mapping[int, Operation]:
-        """Return, by the request_id of each effect in flight, the operation that waits for its answer."""
+        """Return the waiting operations by the request_id of the effect that each has in flight."""
         return {op.waiting: op for op in self.state.operations.values() if op.waiting is not None}
 
     def snapshot(self) -> bytes:
-        """Return everything, operations in flight included, as canonical bytes."""
+        """Return the whole state, operations in flight included, as canonical bytes."""
         return codec.save_state(self.state, fingerprints(self.state, self.registry))
 
     @classmethod
     def restore(
         cls, data: bytes, registry: Registry = BUILT_IN, *, life: int, scope: Scope | None = None
     ) -> Self:
-        """Return the memory that `snapshot` saved. Raises Rejected; then no memory was made.
+        """Return the memory that `snapshot` saved. Raises Rejected for damaged data or a bad argument.
 
-        `life` separates requests to the world since the snapshot from those that follow: a number that was
-        never used, 1, then 2, and so on. With the life of the snapshot itself the memory has the same future,
-        which is right only if the saved memory was never stepped again. `scope`: the expected one.
+        `life` makes request ids unique: give a number never used before (1, then 2, and so on), so that an
+        answer to the memory that went on after the snapshot is not taken by the restored one. Give the life
+        of the snapshot itself only if the saved memory was never stepped again. `scope`: the expected one.
         """
         prints, state = codec.load_state(data)
         check_saved(state)
         if scope is not None and scope != state.scope:
             raise errors.Rejected(errors.BadScope("scope", show_value(state.scope), show_value(scope)))
-        # Before the parts are checked: the checks look operations up in these tables. An operation of a
-        # revision that the registry does not have is refused here, too, by `registry.at`.
+        # First, because `check_fitting` looks up operations in the workflows of the registry. `registry.at`
+        # refuses an operation whose revision the registry lacks.
         if prints != fingerprints(state, registry):
             raise errors.Rejected(errors.StateDamaged("its workflows are others than those of the registry"))
         check_fitting(state, registry)
@@ -335,10 +339,10 @@ class Memory:
 def trim_turns(
     request: requests.WorkflowRequest | requests.CoreRead, config: Config
 ) -> requests.WorkflowRequest | requests.CoreRead:
-    """Return the request as it is stored while in flight: only with turns that a model may be shown."""
+    """Return the request as it is stored while in flight: without turns that are never shown to a model."""
     if not isinstance(request, requests.Recall | requests.Descent):
         return request
-    # `shown_turns` gives the newest first; a request has them in the order in which they were said.
+    # `shown_turns` returns the newest turn first; a request has the oldest first.
     return structs.replace(request, turns=shown_turns(request.turns, config.resolve_turn_count_max)[::-1])
 
 
@@ -347,7 +351,7 @@ def is_running(workflow: str, state: State) -> bool:
 
 
 def fingerprints(state: State, registry: Registry) -> tuple[str, ...]:
-    """Return those of the workflows and interceptors that operations in flight are on."""
+    """Return the fingerprints of the workflows and interceptors of all operations in flight."""
     running = {(op.workflow, op.revision): None for op in state.operations.values()}
     hooks = {op.hooks: None for op in state.operations.values()}
     workflows = [registry.at(name, revision).fingerprint for name, revision in sorted(running)]

@@ -76,7 +76,7 @@ def check_served(requests: Iterable[type[Request]], registry: Registry) -> None:
 
 check_served(ALL, BUILT_IN)
 
-# Facts that only these workflows know; tags above those of the codec's own table, frozen by the same test.
+# Classes of workflow facts, with their tags: above those of the codec's own table, and as unchangeable.
 FACT_TAGS: Final = {
     1000: Plan, 1001: Drafted, 1002: Mention, 1004: StatementVerdict, 1005: Segment, 1006: ExtractedFact,
     1007: Unit, 1008: UnitReading, 1009: CategorisedFact, 1010: GroupCentroid, 1011: Newcomer,

@@ -1,6 +1,6 @@
 """Writes to the core tier: load, plan, commit, settle.
 
-The tier changes when the commit is durable, not before.
+The tier in memory changes only when the commit is durable.
 """
 
 from typing import Final, assert_never
@@ -31,7 +31,7 @@ REQUEST: Final = Fact("request", BlockRequest)
 
 
 def claim_core(facts: Facts, view: View) -> tuple[str, ...]:
-    """Claim the one row that holds all blocks."""
+    """Claim the core row, which has all blocks, so that writes to core run one after the other."""
     return ("core",)
 
 
@@ -54,7 +54,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Taken:
 def change(
     request: BlockRequest, core: CoreTier, view: View
 ) -> tuple[CoreTier, BlockSet | BlockRemoved | None] | Error:
-    """Return the core tier after the request and the value of the reply, or the error of the caller."""
+    """Return the core tier after the request, and the value of the reply; or the caller's error."""
     match request:
         case SetBlock(_, kind, text, label, importance_ppm, author):
             scores = scores_of(core, view.tiers.access, view.now_ms)

@@ -1,13 +1,14 @@
-"""Categories: summarise says what the members of one say, evolve_category divides them into groups.
+"""Categories: summarise writes the summary of a category, evolve_category divides its members into groups.
 
-Laws of summarise. 1. `summary_sources` are the entities, with the versions, that the model was shown: no
-more, no less. 2. While members are only added the old summary is shown beside them; once one has changed or
-gone it is not, so that nothing of it is left. 3. If the model fails the old summary stays, and stays dirty.
+Laws of summarise. 1. `summary_sources` are exactly the facts, with their versions, that the model was shown.
+2. If members were only added, the model sees the old summary and the new members. If a member was changed or
+removed, it sees all members without the old summary, so nothing of the removed one survives. 3. If the model
+fails, the old summary stays, marked as out of date (`summary_dirty`).
 
-Laws of evolve_category: groups are about one thing each, with names. 1. If no member has changed since the
-last division, no model is asked and nothing is written. 2. Groups follow from vectors alone; a model only
-names them, and if it fails the keywords do. 3. All rows change in one commit, or none does. 4. No member
-leaves the category: one without a group stays a member. 5. Members that were not used for long take no part.
+Laws of evolve_category. 1. If no member has changed since the last division, no model is asked and nothing is
+written. 2. Groups follow from vectors alone; a model only names them, and if it fails, keywords name them.
+3. All rows change in one commit, or none does. 4. No member leaves the category: a member may have no group.
+5. Members that have not been used for long are not grouped.
 """
 
 from collections import Counter
@@ -69,12 +70,12 @@ from umi_core.workflows.linking import (
     vector_row,
 )
 
-# How this and evolve_category begin: with the category and its memberships.
+# Both workflows begin by reading the category and its memberships.
 
 
 ABOUT: Final = Fact("request", Summarise | EvolveCategory)
-CATEGORY: Final = Fact("category", Row | None)  # the category
-MEMBERS: Final = Fact("members", tuple[Row, ...])  # its memberships
+CATEGORY: Final = Fact("category", Row | None)
+MEMBERS: Final = Fact("members", tuple[Row, ...])  # the memberships of the category
 
 
 def own_id(facts: Facts, view: View) -> str:
@@ -105,7 +106,7 @@ def ask_members(facts: Facts, view: View) -> Read | None:
 
 
 SUMMARISED: Final = Fact("request", Summarise)
-SHOWN: Final = Fact("contents", tuple[Row, ...])  # the entities that are summarised, the last updated first
+SHOWN: Final = Fact("contents", tuple[Row, ...])  # the facts to summarise, the last updated first
 TEXT: Final = Fact("text", str | None)  # the new summary; None if the old one stays
 
 End = tuple[str, int]
@@ -125,7 +126,7 @@ def take_shown(facts: Facts, answer: ReadDone, view: View) -> Learned:
     return Learned(SHOWN(tuple(rows[:SUMMARY_MEMBER_COUNT_MAX])), degraded=partial)
 
 
-# ask: with the old summary, if all that it was made of is still so.
+# ask: with the old summary, if all facts from which it was made are still current members.
 
 
 def sources_of(facts: Facts) -> dict[End, Entity]:
@@ -136,8 +137,7 @@ def ask_summary_of(facts: Facts, view: View) -> AskModel | None:
     category, current = category_of(facts), sources_of(facts)
     if category is None or not current or current.keys() == dict.fromkeys(category.summary_sources).keys():
         return None
-    # Only additions: then the model sees the old summary and the new facts. After a forget it would see, and
-    # repeat, what the old summary says of the fact that is gone.
+    # Law 2: after a forget, the model would repeat what the old summary says about the forgotten fact.
     is_added_to = bool(category.summary) and all(end in current for end in category.summary_sources)
     known = category.summary_sources if is_added_to else ()
     new = tuple(statement_of(it) for end, it in current.items() if end not in known)
@@ -155,7 +155,7 @@ def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
     return Learned(TEXT(text))
 
 
-# embed_summary: a category is found by its summary.
+# embed_summary: a category is found by the vector of its summary.
 
 
 def ask_vector(facts: Facts, view: View) -> Embed | None:
@@ -172,7 +172,7 @@ def take_summary(facts: Facts, answer: None, view: View) -> Learned:
     row, category, text = facts[CATEGORY], category_of(facts), facts[TEXT]
     if row is None or category is None:
         return Learned(PLAN(Plan(view.now_ms, value=show_summary(None))))
-    if text is None:  # of what is shown, even where the row does not know of it: a remember marks no category
+    if text is None:  # the model failed: the reply says that the summary is out of date
         return Learned(
             PLAN(Plan(view.now_ms, value=show_summary(structs.replace(category, summary_dirty=True))))
         )
@@ -220,17 +220,17 @@ SUMMARISE: Final = Workflow(
 # evolve_category.
 
 
-LOOSE: Final = ("entity", "membership")  # a member that changes marks the category, which is divided anew
-SPARED: Final = ("entity", "vector", "subcategory")  # without one that is damaged the others are divided
-NEVER_MS: Final = -1  # before any use
-RULES: Final = 2  # of these rules; with another number every category is divided anew
+LOOSE: Final = ("entity", "membership")  # not expected: a change of members also writes the category row
+SPARED: Final = ("entity", "vector", "subcategory")  # damaged rows of these kinds are left out
+NEVER_MS: Final = -1  # earlier than any use
+RULES: Final = 2  # version of the rules of division; a new version divides every category anew
 
 REQUEST: Final = Fact("request", EvolveCategory)
-CONTENTS: Final = Fact("contents", tuple[Row, ...])  # their entities and vectors, and known groups
+CONTENTS: Final = Fact("contents", tuple[Row, ...])  # facts and vectors of the members, and known groups
 
 
 class Newcomer(Data):
-    """A group that has no name yet; `contents`: what some of its members say."""
+    """A new group, which needs a name; `contents`: the contents of a few of its members."""
 
     founder_id: EntityId
     keywords: Texts
@@ -238,7 +238,8 @@ class Newcomer(Data):
 
 
 class PlannedGroup(Data):
-    """A group as it is to be: the member that it began with, its members, the known one that it goes on."""
+    """A group of a division. `founder_id`: the member from which its id is made; `known_id`: the stored group
+    that it continues, None if it is new."""
 
     founder_id: EntityId
     member_ids: Texts
@@ -247,22 +248,22 @@ class PlannedGroup(Data):
 
 
 class Division(Data):
-    """The members in groups, the largest first. `digest`: of what they were made of."""
+    """The groups of a category, the largest first. `digest`: of the input from which they were made."""
 
     parts: tuple[PlannedGroup, ...]
     digest: Word
 
 
-DIVISION: Final = Fact("division", Division | None)  # None: the members are as they were
+DIVISION: Final = Fact("division", Division | None)  # None: no member has changed
 NEWCOMERS: Final = Fact("newcomers", tuple[Newcomer, ...])
-NAMES: Final = Fact("names", tuple[str, ...])  # of these, as a model gave them; empty if none did
+NAMES: Final = Fact("names", tuple[str, ...])  # one for each newcomer; empty if no model gave a name
 
 
-# category, members and contents: all that is known of the category.
+# category, members and contents: read the category with its members and groups.
 
 
 def take_due_category(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    """Take the category; if it is missing or unchanged, another operation divided it, and it is not due."""
+    """Learn the category; remove it from the schedule if it is missing or has been divided since."""
     learned = take_category(facts, answer, view)
     category = next(iter(bodies_of(answer.rows, Category)), None)
     if category is None or schedule.due_ms(category, view.config) is None:
@@ -271,13 +272,15 @@ def take_due_category(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def memberships_of(facts: Facts) -> list[Membership]:
-    """Return the memberships by entity id; if there are too many, the first ones are divided."""
+    """Return the memberships, ordered by entity id."""
     return sorted(bodies_of(facts[MEMBERS], Membership), key=lambda it: it.entity_id)
 
 
 def looked_at(facts: Facts, view: View) -> list[str]:
-    """Return as many members as can be divided in one step, which blocks all other operations."""
-    # Longer vectors, fewer members: the time of a division grows with their product.
+    """Return the ids of the members to divide: the first ones, as many as one step can divide.
+
+    The step blocks all other operations, and its time grows with the count times the length of the vectors.
+    """
     count = min(EVOLVE_MEMBER_COUNT_MAX, EVOLVE_COMPONENT_COUNT_MAX // view.config.embedding_dims)
     return [it.entity_id for it in memberships_of(facts)[:count]]
 
@@ -302,7 +305,7 @@ def take_contents(facts: Facts, answer: ReadDone, view: View) -> Learned:
     return Learned(CONTENTS(answer.rows), degraded=tuple(it for it in contents if it[2]))
 
 
-# divide: which members belong together.
+# divide: make the groups.
 
 
 def vectors_of(facts: Facts, view: View) -> dict[str, Vector]:
@@ -310,7 +313,7 @@ def vectors_of(facts: Facts, view: View) -> dict[str, Vector]:
 
 
 def vectors_among(rows: tuple[Row, ...], dims: int) -> dict[str, Vector]:
-    """Return the vectors by id; one of another length is left out."""
+    """Return the vectors of this length by id."""
     return {it.entity_id: it for it in bodies_of(rows, Vector) if len(it.components) == dims}
 
 
@@ -319,7 +322,7 @@ def groups_of(facts: Facts) -> dict[str, Subcategory]:
 
 
 def used_of(facts: Facts, view: View) -> dict[str, str | None]:
-    """Return the members in use, each with its group."""
+    """Return the group of each member that is in use, by entity id."""
     decay_ms = view.config.group_decay_ms
     unused_ms = view.now_ms - decay_ms if decay_ms else NEVER_MS
     used = in_use(memberships_of(facts), view.tiers.access.records, unused_ms)
@@ -327,9 +330,8 @@ def used_of(facts: Facts, view: View) -> dict[str, str | None]:
 
 
 def known_of(facts: Facts, used: Mapping[str, str | None], view: View) -> list[KnownGroup]:
-    """Return the known groups, without those of which no member is in use."""
+    """Return the known groups, except those that have members but none in use."""
     vectors, groups = vectors_of(facts, view), {it.subcategory_id for it in memberships_of(facts)}
-    # Groups with members, of which none is in use. A group without any member stays a candidate.
     left = groups - set(used.values())
     if not left.isdisjoint(groups_of(facts)):
         view.marks.append("evolve_category: a group is not used")
@@ -347,9 +349,9 @@ def members_of(facts: Facts, view: View) -> Vectors:
 
 
 def digest_of(facts: Facts, used: Container[str], bounds: Bounds, view: View) -> str:
-    """Return a digest of everything that groups are made of, and of the rules that make them."""
+    """Return a digest of the input of a division, and of its rules."""
     vectors = vectors_of(facts, view)
-    # Versions instead of components: a vector that is made anew for a changed text has another version.
+    # Versions stand for components: a new vector has a new version.
     ends = tuple((key, vectors[key].version, key in used) for key in members_of(facts, view))
     left_count = len(facts[MEMBERS])
     inputs = (RULES, structs.astuple(bounds), ends, left_count)
@@ -363,10 +365,10 @@ def take_division(facts: Facts, answer: None, view: View) -> Learned:
     )  # fmt: skip
     if category is None:
         return Learned(DIVISION(None) | NEWCOMERS(()))
-    # A member that falls out of use, or comes back into it, changes the digest without any row changing.
+    # Whether a member is in use is part of the digest, because it changes without a change to a row.
     used = used_of(facts, view)
     digest = digest_of(facts, used, bounds, view)
-    # The same digest as after the last division: it would give the same groups again.
+    # The same digest as at the last division gives the same groups.
     if digest == category.evolved_digest and not force:
         view.marks.append("evolve_category: unchanged")
         return Learned(DIVISION(None) | NEWCOMERS(()))
@@ -379,12 +381,12 @@ def take_division(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def parts_of(clusters: Sequence[Cluster], facts: Facts) -> Iterator[PlannedGroup]:
-    """Yield each cluster with its founder: of a new one the first member that founds no other group.
+    """Yield each cluster as a group with its founder.
 
-    A cluster without such a member is left out.
+    A new group is founded by its first member that founds no other group; without one it is left out.
     """
     founders = {key: it.founder_id for key, it in groups_of(facts).items()}
-    # The id of a group is made of its founder, so no two groups may have the same one.
+    # The id of a group is made from its founder, so two groups never share a founder.
     taken = dict.fromkeys(founders[it.known.id] for it in clusters if it.known)
     for it in clusters:
         free = next((key for key in it.member_ids if key not in taken), None)
@@ -449,7 +451,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     changed = structs.replace(
         category, subcategory_ids=tuple(it.id for it in groups), evolved_digest=division.digest
     )  # fmt: skip
-    # Compared without times: a division that changes nothing else must not write the category for its date.
+    # Compared before the times are set: a division that changes nothing else writes nothing.
     if not writes and changed == category:
         return Learned(PLAN(Plan(view.now_ms, value=build_reply("unchanged", groups, after))))
     changed = structs.replace(changed, evolved_ms=view.now_ms, updated_ms=view.now_ms)
@@ -466,7 +468,7 @@ def build_reply(change: str, groups: Sequence[Subcategory], members: Sequence[Me
 
 
 def groups_after(category: Category, division: Division, facts: Facts, view: View) -> Iterator[Subcategory]:
-    """Yield the groups: known ones keep their names, each new one gets a name that no other has."""
+    """Yield the rows of the groups: known groups keep their names, each new group gets a unique name."""
     groups, parts, names = groups_of(facts), division.parts, facts[NAMES]
     given = iter(names)
     taken = {norm(groups[it.known_id].name): None for it in parts if it.known_id}
@@ -487,7 +489,7 @@ def groups_after(category: Category, division: Division, facts: Facts, view: Vie
 def places(
     division: Division, groups: Sequence[Subcategory], facts: Facts, view: View
 ) -> Iterator[GroupPlace]:
-    """Yield the place of each membership; one that was not looked at keeps its group while that exists."""
+    """Yield the group of each membership; a member that was not divided keeps its group while that exists."""
     vectors, contents, seen = (
         vectors_of(facts, view),
         contents_of(facts),
@@ -500,7 +502,7 @@ def places(
     }
     living = {group.id: None for group in groups}
     for it in memberships_of(facts):
-        if it.entity_id in placed and it.entity_id in vectors:  # a saved memory may want other lengths by now
+        if it.entity_id in placed and it.entity_id in vectors:  # no vector: `embedding_dims` may have changed
             group, centroid = placed[it.entity_id]
             near_ppm = vector_relevance_ppm(vectors[it.entity_id].components, centroid)
             yield GroupPlace(
@@ -520,11 +522,11 @@ def changes(
     facts: Facts,
     view: View,
 ) -> tuple[Write, ...]:
-    """Return the writes of all rows that differ from those read, except the category itself."""
+    """Return the writes of all rows that differ from those read, except the row of the category."""
     old_groups, vectors, before = groups_of(facts), vectors_of(facts, view), memberships_of(facts)
     living = {group.id: part for group, part in zip(groups, division.parts, strict=True)}
     centroids = {key: it.components for key, it in vectors.items()}
-    # From the category, not from what was read: the row of a damaged group goes, too.
+    # By the ids in the category row, so that the rows of a damaged group are deleted, too.
     removed = [key for key in category.subcategory_ids if key not in living]
     return (
         *(put(view.scope, "subcategory", it.id, it) for it in groups if it != old_groups.get(it.id)),
@@ -543,7 +545,7 @@ def changes(
 
 
 def is_of_contents(facts: Facts, scope: Scope) -> bool:
-    """Check that members have vectors as long as their centroid, and that groups were read or are named."""
+    """Check that vectors of members are as long as the centroid, and that each group was read or is new."""
     division, groups = facts[DIVISION], groups_of(facts)
     parts = division.parts if division is not None else ()
     length = {it.entity_id: len(it.components) for it in bodies_of(facts[CONTENTS], Vector)}

@@ -1,9 +1,9 @@
 """Plans and their commits: how every operation that writes ends.
 
-Law 1. An operation computes first and commits once: rows, core and receipt in one batch under one key.
-Law 2. Tiers follow a commit that is known to be durable, never one that was only asked for.
-Law 3. If an earlier attempt with another plan won, its receipt is the truth, and core is read again.
-Law 4. Core takes the place of core only under a higher row version.
+Law 1. An operation computes first and commits once: rows, core and receipt in one batch under one
+idempotency key. Law 2. The tiers change only when a commit is known to be durable.
+Law 3. If an earlier plan of the operation was committed instead, its receipt decides the reply, and core is
+read again. Law 4. The memory replaces core only by a core of a higher row version.
 """
 
 from collections.abc import Mapping
@@ -50,18 +50,18 @@ from umi_core.values import RoutingDecision, Scope
 
 
 class Plan(Data):
-    """Rows that a commit will write, and the changes of the tiers once it is durable."""
+    """Rows that a commit will write, and the changes to the tiers once it is durable."""
 
     at_ms: int
     writes: tuple[Write, ...] = ()
-    expects: tuple[Expect, ...] = ()  # beyond what the engine derives from what was read
+    expects: tuple[Expect, ...] = ()  # in addition to those that the engine derives from the reads
     core: CoreTier | None = None
     value: object = None
     accessed: tuple[Entity, ...] = ()
     forgotten: tuple[str, ...] = ()
-    pruned: tuple[AccessRecord, ...] = ()  # as they were when they were planned to go
+    pruned: tuple[AccessRecord, ...] = ()  # records to remove, as they were at the time of the plan
     decisions: tuple[RoutingDecision, ...] | None = None
-    # for the session: input, names, last fact of the text, and all its facts
+    # for the session: the text, its names, the id of its last fact, the ids of all its facts
     spoken: tuple[str, tuple[str, ...], str | None, tuple[str, ...]] | None = None
     cursor: str | None = None
 
@@ -70,7 +70,7 @@ class Plan(Data):
         return not self.writes and self.core is None
 
 
-REQUEST: Final = Fact("request", object)  # each workflow says of which class
+REQUEST: Final = Fact("request", object)  # each workflow declares the class
 REQUEST_KEY: Final = Fact("request_key", str | None)
 CORE: Final = Fact("core", CoreTier)
 PLAN: Final = Fact("plan", Plan)
@@ -82,7 +82,7 @@ LOST: Final = Fact("lost", bool)
 
 
 def address(scope: Scope, kind: str, row_id: str | None = None) -> Address:
-    """Return the address; epoch, head and core are one row each, whose id is their kind."""
+    """Return the address; the kinds epoch, head and core have one row each, with the kind as its id."""
     return Address(scope, kind, kind if row_id is None else row_id)
 
 
@@ -96,7 +96,7 @@ def index_rows(answer: ReadDone) -> Mapping[Address, Row]:
 
 
 def core_of(rows: Mapping[Address, Row], scope: Scope) -> CoreTier:
-    """Return the core tier as storage has it; an absent row is an empty tier under version 0."""
+    """Return the stored core tier; an empty tier with version 0 if there is no row."""
     row = rows.get(address(scope, "core"))
     if row is None:
         return CoreTier()
@@ -105,20 +105,20 @@ def core_of(rows: Mapping[Address, Row], scope: Scope) -> CoreTier:
 
 
 def head_of(rows: Mapping[Address, Row], scope: Scope) -> tuple[str, int]:
-    """Return the cursor of the fair scan as storage has it, and its row version; without a row `("", 0)`."""
+    """Return the stored cursor of the fair scan and its row version; `("", 0)` if there is no row."""
     row = rows.get(address(scope, "head"))
     return (row.body.cursor, row.version) if row and isinstance(row.body, Head) else ("", 0)
 
 
 def read_core(answer: ReadDone, view: View) -> CoreTier:
-    """Return the core tier of the answer, which becomes that of the memory if it is newer."""
+    """Return the core tier of the answer; the memory adopts it if it is newer."""
     core = core_of(index_rows(answer), view.scope)
     adopt(view, core)
     return core
 
 
 def adopt(view: View, core: CoreTier) -> None:
-    # A read may be older than the tier: read core 7, a commit makes it 8, and then the answer arrives.
+    # The answer to a read may be stale: it has core 7, but a commit has made it 8 before it arrives.
     if core.guard_version > view.tiers.core.guard_version:
         view.tiers.core = core
 
@@ -133,24 +133,25 @@ def scores_of(core: CoreTier, access: AccessTable, now_ms: int) -> dict[str, int
     return {key: score_ppm(records[key], now_ms) for key in entity_ids(core) if key in records}
 
 
-# The rows.
+# The commit.
 
 
 def key_of(facts: Facts, view: View) -> str:
     request_key, request = facts.get(REQUEST_KEY), facts.get(REQUEST)
     if request_key is not None and isinstance(request, Request):
         return commit_key(view.scope, request.key_space, request_key)
-    # Epoch and number never occur together again, not even after a restart.
+    # A pair of epoch and operation number is never used twice, not even after a restart.
     return commit_key(view.scope, view.epoch, view.number, "commit")
 
 
 def ask_if_any(facts: Facts, view: View) -> Commit | None:
     """Ask for the commit unless there is nothing to write: no rows, and no receipt under a request key.
 
-    In doubt it is asked all the same: an earlier attempt may have been committed, and only its receipt tells.
+    An operation in doubt commits even an empty plan: if an earlier attempt was committed, storage answers
+    with its receipt.
     """
     is_keyed = facts.get(REQUEST_KEY) is not None
-    if facts[PLAN].is_empty and not is_keyed and not view.in_doubt:  # an earlier attempt may have done it
+    if facts[PLAN].is_empty and not is_keyed and not view.in_doubt:
         return None
     return ask_commit(facts, view)
 
@@ -166,44 +167,44 @@ def ask_commit(facts: Facts, view: View) -> Commit:
 
 
 def digest(plan: Plan, view: View) -> bytes:
-    """Return a digest of the plan, by which an operation recognises the receipt of this very plan."""
+    """Return a digest of the plan, by which an operation recognises the receipt of this plan."""
     blocks = None if plan.core is None else plan.core.blocks
-    # The number is part of it: two operations may plan equal rows, and each has to know its own receipt.
+    # With the operation number: two operations may plan equal rows, and each must recognise its own receipt.
     return blake2b(encode((view.number, plan.writes, blocks)), digest_size=16).digest()
 
 
 def request_digest(facts: Facts) -> bytes:
-    """Return a digest of the request without its op_id, so that another request under its key is noticed."""
+    """Return a digest of the request without its op_id; it tells a repeated request from a reused key."""
     request: Any = facts.get(REQUEST)
     asked = b"" if request is None else encode(structs.replace(request, op_id=0))
     return blake2b(asked, digest_size=16).digest()
 
 
 def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
-    """Learn what the plan says, unless another batch had the key first."""
+    """Apply the plan to the tiers, unless an earlier batch was committed under the same key."""
     plan = facts[PLAN]
     if answer is None:
-        # Nothing was written now, and what the plan has read may be older than a commit answered meanwhile.
+        # Nothing was written, and a commit answered since may be newer than the reads of this plan.
         learn_plan(plan, (), view, is_late=True)
         return Learned(STORED(plan.value) | LOST(False))
     receipt = answer.receipt
-    # The key was used before, so storage answers with the first outcome instead of writing:
+    # If the key was used before, storage writes nothing and answers with the receipt of the first batch:
     #
     #     plan 1   commit ... timeout ........ lands
-    #     plan 2       read again        commit: the receipt of plan 1
+    #     plan 2       read again                commit: the receipt of plan 1
     if isinstance(receipt, Receipt) and receipt.plan_digest != digest(plan, view):
         view.marks.append("commit: an earlier plan won")
         if is_ours(receipt, view):
-            # The plan that won may have ended other facts than this one: its receipt names them.
+            # The committed plan may have ended other facts than this plan; its receipt names them.
             removed = (*plan.forgotten, *list_ended(receipt))
             won = structs.replace(plan, decisions=decisions_of(plan, receipt), forgotten=removed)
             learn_lost(won, answer.versions, view)
-        else:  # those rows are learnt by the operation that wrote them
+        else:  # another operation wrote these rows, and learns them itself
             learn_lost(Plan(plan.at_ms, forgotten=plan.forgotten), (), view)
         value = with_text(first_value(receipt, view), plan.value)
         return Learned(STORED(value) | LOST(True))
     if plan.core is not None:
-        # The version comes from storage: the tier counts as newer only under a higher one.
+        # Storage assigned the version of the new core (Law 4).
         version = dict(answer.versions)[address(view.scope, "core")]
         adopt(view, structs.replace(plan.core, guard_version=version))
     learn_plan(plan, answer.versions, view, is_late=view.committed_since > 1)
@@ -212,12 +213,12 @@ def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
 
 
 def learn_lost(plan: Plan, versions: Versions, view: View) -> None:
-    """Learn the effects of the plan but not its rows: those in storage are of another plan."""
+    """Apply the plan to the tiers without its writes: the rows in storage are those of another plan."""
     learn_plan(structs.replace(plan, writes=()), versions, view, is_late=True)
 
 
 def decisions_of(plan: Plan, receipt: Receipt) -> tuple[RoutingDecision, ...] | None:
-    """Return the decisions of the plan that was committed; None if this plan decided nothing."""
+    """Return the routing decisions of the committed plan; None if this plan has no decisions."""
     value = receipt.value.facts if isinstance(receipt.value, RecordAdded) else receipt.value
     return value.routing if plan.decisions is not None and isinstance(value, Remembered) else None
 
@@ -229,17 +230,17 @@ def list_ended(receipt: Receipt) -> tuple[str, ...]:
 
 
 def first_value(receipt: Receipt, view: View) -> object:
-    """Return the value of an earlier plan, or that of an earlier request with this key as repeated."""
+    """Return the value of the receipt; marked as repeated if another request with this key wrote it."""
     return receipt.value if is_ours(receipt, view) else as_repeated(receipt.value)
 
 
 def is_ours(receipt: Receipt, view: View) -> bool:
-    """Check whether an earlier plan of this operation wrote the receipt, not a request with the same key."""
+    """Check whether this operation wrote the receipt, rather than another request with the same key."""
     return receipt.by == (view.epoch, view.number)
 
 
 def take_keyed_commit(facts: Facts, answer: Committed | None, view: View) -> Taken:
-    """Take the commit, but reject a request key that another request has used since this one was planned."""
+    """Learn the commit as `take_commit` does; reject the request if a different one has used its key."""
     receipt = answer.receipt if answer is not None else None
     if isinstance(receipt, Receipt) and receipt.request_digest != request_digest(facts):
         return Rejection(KeyReused(str(facts.get(REQUEST_KEY))))
@@ -247,22 +248,22 @@ def take_keyed_commit(facts: Facts, answer: Committed | None, view: View) -> Tak
 
 
 def learn_plan(plan: Plan, versions: Versions, view: View, *, is_late: bool) -> None:
-    """Update access, schedule, sessions and decisions by the plan; `versions`: those of the rows stored now.
+    """Update access, schedules, session and decisions by the plan; `versions`: the new row versions.
 
-    `is_late`: another commit was answered since, and may have been planned later. If none was, these versions
-    are the newest, though storage has lost rows and counts from a lower one again.
+    `is_late`: another commit was answered since this plan began, so it may be newer. Otherwise these versions
+    are the newest, even if they are lower than known ones because storage has lost rows.
     """
     tiers = view.tiers
     access = tiers.access
     in_core = entity_ids(tiers.core)
-    newest = access.newest(versions)  # of ten thousand: looked for once
-    # Before the versions are replaced: the check compares them with what was known until now.
+    newest = access.newest(versions)  # computed once, because the table may have ten thousand records
+    # Checked before the known versions are replaced.
     has_passed = is_passed(plan.writes, versions, newest)
     newest = newest if is_late else dict.fromkeys(newest, 0)
     access = access.record_commit(plan.accessed, plan.forgotten, plan.at_ms, in_core, versions, newest)
-    # Equal as values: the record counts exactly the accesses that it counted when it was planned to go.
+    # A record stays if it has changed since the plan, that is if its fact was accessed again.
     pruned = [it.entity_id for it in plan.pruned if access.records.get(it.entity_id) == it]
-    access = access.without(pruned)  # a record that was accessed again meanwhile stays
+    access = access.without(pruned)
     access = access.record_writes(plan.writes, versions, newest)
     access = access.request_scan() if has_passed else access
     tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())
@@ -291,14 +292,14 @@ def commit_row(
 ) -> Step:
     return Step(
         "commit", requires=(PLAN,), produces=(STORED, LOST),
-        # Three attempts of one batch are safe: all have one key, and storage answers the second as the first.
+        # Retries are safe: all attempts have one key, so storage writes the batch at most once.
         **asks(Commit, ask, take, retry(3, replan=replan)),
     )  # fmt: skip
 
 
 SETTLE = Step(
     "settle", requires=(LOST,), otherwise={},
-    # An old core is no wrong one: the next operation that reads core adopts a newer version.
+    # A stale core does no harm: the next operation that reads core adopts a newer version.
     **asks(Read, ask_core, take_core, retry(2, then=degrade("core_unread"))),
 )  # fmt: skip
 

@@ -1,9 +1,9 @@
-"""Drafting: what a text makes of the statements in it, before anything is written.
+"""Drafting: turns the statements of a text into facts as they will be stored, before anything is written.
 
-Law 1. A statement that is known already changes nothing but what is given explicitly; else it is a new fact.
-Law 2. What a request does not give explicitly stays as it was.
-Law 3. A fact leaves with the last resource that told it, and never once it was told otherwise: by a remember,
-a create_entity, or a resource for which there was no room among its sources.
+Law 1. A statement that is stored already stays the same fact; any other becomes a new fact.
+Law 2. Values that a request gives explicitly (importance, source ...) replace the stored ones; others stay.
+Law 3. A fact is forgotten together with its last source, unless it is *direct*: stated by a remember or a
+create_entity, or by a resource for which there was no room among its sources.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from umi_core.workflows.commits import address
 
 
 def bad_draft(name: str, value: object) -> Error | None:
-    """Return why a value is no draft: a fact, of which the block may be undecided."""
+    """Return the error if the value is not a draft, which is a valid fact whose block may be empty."""
     decided = isinstance(value, Entity) and (
         value if value.block else structs.replace(value, block=SELF_BLOCK)
     )
@@ -38,14 +38,14 @@ def bad_draft(name: str, value: object) -> Error | None:
 
 
 Draft = Annotated[Entity, Domain("draft", bad_draft)]
-PLACES: Final = ("entity", "ended")  # the kinds of the rows that may lie under the id of a fact
+PLACES: Final = ("entity", "ended")  # the kinds of rows that have a fact under its id: current, ended
 
 
 class Drafted(Data):
-    """One fact as it will be, with what the rows said when it was planned.
+    """One fact as it will be stored, with the rows from which it was planned.
 
-    `old`: the stored one, if it is known. `past`: the row under its id, if that is of an ended fact: it goes,
-    unless the fact is known as one that has ended.
+    `old`: the stored fact; None if the fact is new or becomes current again. `past`: the ended row under its
+    id, if there is one. That row is deleted, unless the fact stays ended (`old` is set as well).
     """
 
     entity: Draft
@@ -71,7 +71,7 @@ class Drafted(Data):
 
 
 class Options(Protocol):
-    """Values that a request gives for all facts of its text; each may be None or empty."""
+    """Values that a request gives for all facts of its text; None or empty means not given."""
 
     @property
     def importance_ppm(self) -> int | None: ...
@@ -84,7 +84,7 @@ class Options(Protocol):
 
 
 class SharedOptions(Data):
-    """Options by themselves, where they are not a request's."""
+    """Options of facts whose request has no such fields."""
 
     event_time_ms: int | None = None
     importance_ppm: int | None = None
@@ -96,7 +96,7 @@ DRAFTS: Final = Fact("drafts", tuple[Drafted, ...])
 
 
 def about_of(mention: Mention, scope: Scope) -> tuple[str, ...]:
-    """Return the ids of the entities that a statement is about; none, of a note."""
+    """Return the ids of the entities that a statement is about; none if it is a note."""
     return tuple(entity_id(scope, name) for name in mention.names)
 
 
@@ -105,39 +105,39 @@ def id_of(mention: Mention, scope: Scope) -> str:
 
 
 def claim_mentions(mentions: Iterable[Mention], scope: Scope) -> tuple[str, ...]:
-    """Return the facts that these may write, and the entities that they are about.
+    """Return the ids of the facts that these statements may write, and of the entities they are about.
 
-    The second one of "Ann lives in Rome." and "Ann lives in Oslo." has to meet the first, to end it.
+    Claiming the entity Ann makes "Ann lives in Oslo." wait for "Ann lives in Rome.", so that it can end it.
     """
     return tuple(key for it in mentions for key in (id_of(it, scope), *about_of(it, scope)))
 
 
 def draft_fact(mention: Mention, request: Options, rows: Mapping[Address, Row], view: View) -> Drafted:
-    """Return the draft of a statement that its caller makes directly, not by way of a resource."""
+    """Return the draft of a statement that a caller makes directly, not in a resource."""
     draft = look_up_fact(mention, request, rows, view)
     return with_entity(draft, structs.replace(draft.entity, is_direct=True))
 
 
 def look_up_fact(mention: Mention, request: Options, rows: Mapping[Address, Row], view: View) -> Drafted:
-    """Return the draft of a statement: of the stored fact with its options, or of a new one."""
+    """Return the draft of a statement: the stored fact with the options of the request, or a new fact."""
     key = id_of(mention, view.scope)
     row = rows.get(address(view.scope, "entity", key))
     if row is None:
         return create_fact(mention, request, rows, view)
     old = row.body
     assert isinstance(old, Entity)
-    # "Ann likes tea" with another importance: the fact stays version 1, and its row is written again.
+    # If only an option changed ("Ann likes tea", now important), the row is written with the same version.
     fresh = with_options(old, request)
     return Drafted(fresh, fresh != old, old=old)
 
 
 def create_fact(mention: Mention, request: Options, rows: Mapping[Address, Row], view: View) -> Drafted:
-    """Return a fact that is new, or current again: the number of one that had ended goes on."""
+    """Return a new fact, or an ended one that becomes current again under the next version."""
     key = id_of(mention, view.scope)
     past = rows.get(address(view.scope, "ended", key))
     if past is not None and isinstance(past.body, Ended):
         old = past.body.fact
-        # The time of the first statement is not that of this one: "I live in Rome", said today, is of today.
+        # The old event time is dropped: "I live in Rome", stated again today, is about today.
         again = structs.replace(
             old, version=old.version + 1, updated_ms=view.now_ms, event_time_ms=None,
             periods=past.body.periods,
@@ -151,7 +151,11 @@ def create_fact(mention: Mention, request: Options, rows: Mapping[Address, Row],
 
 
 def keep_ended(drafts: Sequence[Drafted], text: str) -> tuple[Drafted, ...]:
-    """Return the drafts; a fact that a later one of this text has ended stays so, as the text says both."""
+    """Return the drafts, where a fact stays ended if a later statement of the same text has ended it.
+
+    For example, a text memorized again says "Ann lives in Rome" and later "Ann lives in Oslo": Rome stays
+    ended.
+    """
     order = order_by_text((draft.entity for draft in drafts), text)
     places = {key: at for at, key in enumerate(order)}
     return tuple(
@@ -163,7 +167,7 @@ def keep_ended(drafts: Sequence[Drafted], text: str) -> tuple[Drafted, ...]:
 
 
 def keep_past(draft: Drafted, past: Ended) -> Drafted:
-    """Return the draft of a fact that would be current again as one that is known, and has ended."""
+    """Return the draft of a fact that stays ended, instead of becoming current again."""
     old = past.fact
     entity = structs.replace(
         draft.entity, version=old.version, updated_ms=old.updated_ms, block=old.block, periods=old.periods,
@@ -173,7 +177,7 @@ def keep_past(draft: Drafted, past: Ended) -> Drafted:
 
 
 def with_options(entity: Entity, request: Options) -> Entity:
-    """Return the entity with the explicit options; what is not given stays."""
+    """Return the entity with the options that the request gives; other fields stay."""
     importance_ppm, event_time_ms = request.importance_ppm, request.event_time_ms
     return structs.replace(
         entity,
@@ -191,7 +195,7 @@ def with_entity(draft: Drafted, entity: Entity) -> Drafted:
 
 
 def chain_drafts(drafts: Sequence[Drafted], text: str, last: str | None) -> tuple[Drafted, ...]:
-    """Let each new fact follow the one that the text tells before it, and the first one follow `last`."""
+    """Set `follows` of each new fact to the fact before it in the text; of the first one, to `last`."""
     before = dict[str, str | None]()
     for key in order_by_text((draft.entity for draft in drafts), text):
         before[key], last = last, key
@@ -199,28 +203,29 @@ def chain_drafts(drafts: Sequence[Drafted], text: str, last: str | None) -> tupl
 
 
 def follow_fact(draft: Drafted, last: str | None) -> Drafted:
-    """Return the draft behind this fact; one that is known, or that is the same fact, stays as it is."""
-    # Told, forgotten, and told again as the next fact: it would follow itself.
+    """Return the draft with `follows` set to `last` if the fact is new and is not `last` itself."""
+    # A fact that was stored, forgotten and stated again as the next fact would follow itself.
     is_first = draft.old is None and not draft.has_ended and draft.entity.id != last
     return with_entity(draft, structs.replace(draft.entity, follows=last)) if is_first else draft
 
 
 def order_by_text(entities: Iterable[Entity], text: str) -> list[str]:
-    """Return the ids of facts in the order in which their contents stand in the text.
+    """Return the ids of facts, ordered by the first place of their contents in the text.
 
-    A reply lists names, and notes stand behind those. A content in other words keeps its place in the list.
+    The model may list facts in another order, and notes come after its facts. A content that is not in the
+    text literally takes the place of the fact listed before it.
     """
     places = list[tuple[int, str]]()
     place = 0
     for entity in entities:
         found = text.find(entity.content)
-        # The model wrote "Ann likes tea" for "I like tea": not found, so it follows the content before it.
+        # For example, the model wrote "Ann likes tea" for "I like tea".
         place = place if found < 0 else found
         places.append((place, entity.id))
     return [key for _, key in sorted(places, key=itemgetter(0))]
 
 
-# How a fact is shown to a model, an embedder, a search.
+# Texts of a fact for a model, an embedder, a search.
 
 
 def embedded_text(fact: Entity) -> str:
@@ -228,7 +233,7 @@ def embedded_text(fact: Entity) -> str:
 
 
 def ref(entity: Entity) -> str:
-    """Return the name of a fact in questions and answers."""
+    """Return the reference to this version of a fact in questions to a model and in its answers."""
     return f"{entity.id}@{entity.version}"
 
 
@@ -236,19 +241,19 @@ def statement_of(entity: Entity) -> Statement:
     return Statement(ref(entity), entity.name, entity.content, entity.updated_ms, entity.event_time_ms)
 
 
-# Sources: which resources and records told a fact, and what is left of it without one of them.
+# Sources: the resources and records that stated a fact.
 
 
 def add_source(source: str, draft: Drafted, now_ms: int) -> Drafted:
-    """Return the draft with this source; a known fact is reinforced by each source that it lacks."""
+    """Return the draft with this source added; a new source reinforces a known fact."""
     entity = draft.entity
     if source in entity.sources:
         return draft
-    # No room to remember this source, so the fact must not leave with the others: it counts as told directly.
+    # There is no room for this source, so the fact counts as direct: it must outlive its other sources.
     if len(entity.sources) >= SOURCE_COUNT_MAX:
         return with_entity(draft, structs.replace(entity, is_direct=True))
     entity = structs.replace(entity, sources=tuple(sorted((*entity.sources, source))))
-    # The first telling is no reinforcement; a fact that had ended, and is told again, was known.
+    # The source of a new fact does not reinforce it. A fact that becomes current again counts as known.
     is_known = draft.old is not None or draft.has_ended
     count = min(entity.reinforced_count + 1, I64_MAX)
     reinforced = structs.replace(entity, reinforced_count=count, last_reinforced_ms=now_ms)
@@ -256,11 +261,11 @@ def add_source(source: str, draft: Drafted, now_ms: int) -> Drafted:
 
 
 def drop_source(source: str, entity: Entity) -> Entity | None:
-    """Return the fact without this source; None if nothing else told it."""
+    """Return the fact without this source; None if it has no other source and is not direct."""
     sources = tuple(key for key in entity.sources if key != source)
     if not sources and not entity.is_direct:
         return None
     count = max(1, entity.reinforced_count - 1)
-    # One source is no reinforcement, so there is no time of one.
+    # A count of 1 is no reinforcement, so it has no time.
     last_ms = entity.last_reinforced_ms if count > 1 else None
     return structs.replace(entity, sources=sources, reinforced_count=count, last_reinforced_ms=last_ms)

@@ -1,12 +1,12 @@
-"""Single facts, as their callers say them: create_entity and update_entity; no model is asked.
+"""create_entity and update_entity: single facts as their callers word them; no model is asked.
 
-Law 1. A fact has no name of its own, so its id follows from what it says: told again, it changes nothing, and
-memorize finds the same one. Law 2. All of it is stored in one commit, or nothing is. Law 3. A fact is one
-row, whichever request tells it: of what was known only what is told anew changes. Law 4. A member is written
-with the group of its category that is nearest to its new vector, or with none. Law 5. A fact is what it says:
-with another content it is another fact, which ends the one before. It moves to the id of its new content with
-all that is known of it; if that fact is known already, the two are one. Law 6. A membership that is there and
-is wanted stays as it is. Law 7. A category is written once, whichever members come and go.
+Law 1. The caller of create_entity gives no name, so the id of the fact follows from its content. Creating the
+fact again changes nothing, and memorize finds the same fact. Law 2. Everything is stored in one commit, or
+nothing. Law 3. A fact is one row, whichever request stores it; a request changes only the values that it
+gives. Law 4. A new membership names the group of its category nearest to the new vector, or none. Law 5. With
+other content a fact is another fact, under the id of that content. It ends the old fact and takes over what
+is known of it; if the other fact is stored already, the two become one. Law 6. A wanted membership that
+exists stays as it is. Law 7. A commit writes a category once, with all members added and removed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -89,7 +89,7 @@ from umi_core.workflows.remember import (
     vectors_of,
 )
 
-# Facts with the categories in which they belong, and the rows that a batch writes for them.
+# Facts with their categories.
 
 
 TYPE_OF: Final = {
@@ -98,7 +98,7 @@ TYPE_OF: Final = {
 
 
 class CategorisedFact(Data):
-    """One fact, and the categories in which it belongs."""
+    """One fact with its categories; `by`: who chose them (model, user, default)."""
 
     mention: Mention
     categories: CategoryNames
@@ -109,15 +109,15 @@ STATEMENTS: Final = Fact("statements", tuple[CategorisedFact, ...])
 
 
 def classify_draft(draft: Drafted, memory_type: str | None) -> Drafted:
-    """Return the draft with its memory type and block; a known fact keeps those that it has."""
+    """Return the draft with its memory type and block; a known fact keeps those that are stored."""
     entity = draft.entity
-    # A model may have routed a known fact to another block than the one of its type.
+    # A model may have routed a known fact to a block that is not the one of its type.
     block = entity.block if draft.old is not None else BLOCK_OF_TYPE[entity.type]
     entity = structs.replace(entity, memory_type=entity.memory_type or memory_type, block=block)
     return with_entity(draft, entity)
 
 
-# How they are embedded, and written.
+# Vectors and links of facts.
 
 
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
@@ -132,7 +132,7 @@ EMBED_FACTS: Final = Step(
 
 
 def mark_missing_vectors(facts: Facts) -> tuple[Drafted, ...]:
-    """Return the drafts, each changed one marked if its vector is missing."""
+    """Return the drafts; a changed draft without a vector is marked."""
     lacking = [key for key, vector in vectors_of(facts).items() if vector is None]
     return tuple(
         structs.replace(
@@ -151,7 +151,7 @@ def links_of(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[
 
 
 def link_of(entity: Entity, category: str, by: str, facts: Facts, view: View) -> Link:
-    """Return the link to a category, in the group that is nearest to the new vector, if there is one."""
+    """Return the link to a category, with the group nearest to the fact's new vector, if one is near."""
     key, groups, vector = (
         category_id(view.scope, category),
         facts[SUBCATEGORIES],
@@ -164,14 +164,14 @@ def link_of(entity: Entity, category: str, by: str, facts: Facts, view: View) ->
     return Link(entity.id, entity.version, category, by, place)
 
 
-# The operation.
+# create_entity.
 
 
 CREATE: Final = Fact("request", CreateEntity)
 
 
 def categorise_request(request: CreateEntity, view: View) -> CategorisedFact:
-    """Return the fact with the categories of the request, or else with the one of its memory type."""
+    """Return the fact with the categories of the request, or with the default one of its memory type."""
     kind, content = request.memory_type, request.content
     mention = Mention(TYPE_OF[kind], auto_name(content), content, CONFIDENCE_PPM, False, kind)
     if request.categories is None:
@@ -180,7 +180,7 @@ def categorise_request(request: CreateEntity, view: View) -> CategorisedFact:
 
 
 def claim_entity(facts: Facts, view: View) -> tuple[str, ...]:
-    # The id follows from the text, so two equal requests wait for each other, and the second changes nothing.
+    # The second of two equal requests waits for the first, finds its fact and changes nothing.
     return (id_of(categorise_request(facts[CREATE], view).mention, view.scope),)
 
 
@@ -212,7 +212,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
     rows_before = {row.address: row for row in facts[CATEGORY_ROWS]}
-    # No fact is compared with it and core is not asked for a place: its caller says what it is, and no more.
+    # The fact is not compared with others and not promoted to core: the request asks for neither.
     links = link_facts(links_of(facts, drafts, view), rows_before, view)
     (draft,) = drafts
     plan = Plan(
@@ -256,7 +256,7 @@ CREATE_ENTITY: Final = Workflow(
 )  # fmt: skip
 
 
-# update_entity: what a fact says from now on, and where it belongs.
+# update_entity: new content or categories of a fact.
 
 
 Rows = Mapping[Address, Row]
@@ -266,12 +266,12 @@ Rows = Mapping[Address, Row]
 
 
 def new_id(old: Entity, content: str | None, scope: Scope) -> str:
-    """Return the id under which the fact will be."""
+    """Return the id of the fact with this content; its old id if the content is None."""
     return old.id if content is None else fact_id(scope, old.about, content)
 
 
 def revise_fact(row: Row, content: str | None, rows: Rows, view: View) -> Drafted:
-    """Return the draft of the fact as it is, or under another id; `rows` of that id."""
+    """Return the draft of the updated fact, whose id may be another one; `rows`: the rows under that id."""
     old = row.body
     assert isinstance(old, Entity)
     key = new_id(old, content, view.scope)
@@ -284,7 +284,10 @@ def revise_fact(row: Row, content: str | None, rows: Rows, view: View) -> Drafte
 
 
 def move_fact(old: Entity, content: str, key: str, rows: Rows, view: View) -> Drafted:
-    """Return the new fact with everything known of the old one; a known fact only gets more sources."""
+    """Return the draft under the new id, with what is known of the old fact.
+
+    If the fact with that id is stored already, it only gets the sources of the old one.
+    """
     row = rows.get(address(view.scope, "entity", key))
     if row is not None and isinstance(row.body, Entity):
         view.marks.append("update_entity: two facts became one")
@@ -298,7 +301,7 @@ def move_fact(old: Entity, content: str, key: str, rows: Rows, view: View) -> Dr
     entity = structs.replace(
         draft.entity, block=old.block, memory_type=draft.entity.memory_type or old.memory_type, is_direct=True
     )
-    # Stated again after it had ended: it has sources of its own, and those of the old fact are added.
+    # A fact that becomes current again has sources of its own; those of the old fact are added.
     if draft.has_ended:
         return with_entity(draft, add_sources(entity, old.sources, view.now_ms))
     entity = structs.replace(
@@ -309,13 +312,13 @@ def move_fact(old: Entity, content: str, key: str, rows: Rows, view: View) -> Dr
 
 
 def add_sources(entity: Entity, sources: tuple[str, ...], now_ms: int) -> Entity:
-    """Return the entity reinforced by each source that it lacks, while there is room for them."""
+    """Return the fact with these sources added, as far as there is room; each new one reinforces it."""
     news = [key for key in sources if key not in entity.sources][: SOURCE_COUNT_MAX - len(entity.sources)]
     if not news:
         return entity
     return structs.replace(
         entity, sources=tuple(sorted((*entity.sources, *news))),
-        # A row that was changed from outside may be at the limit; beyond it no storage could give it back.
+        # A row changed from outside may be at the limit of a stored integer.
         reinforced_count=min(entity.reinforced_count + len(news), I64_MAX), last_reinforced_ms=now_ms,
     )  # fmt: skip
 
@@ -324,7 +327,7 @@ def add_sources(entity: Entity, sources: tuple[str, ...], now_ms: int) -> Entity
 
 
 def members_of(key: str, rows: Rows, view: View) -> dict[str, Row]:
-    """Return the memberships of an entity, by the name of their category; `rows`: with the retired ones."""
+    """Return the membership rows of a fact, by category name; `rows` must include retired categories."""
     scope, retired = view.scope, (rows.get(address(view.scope, "category", it)) for it in view.tiers.retired)
     stored = bodies_of((row for row in retired if row is not None), Category)
     names = (*view.config.abouts, *(it.name for it in stored))
@@ -335,7 +338,10 @@ def members_of(key: str, rows: Rows, view: View) -> dict[str, Row]:
 def list_wanted_categories(
     named: tuple[str, ...] | None, ids: tuple[str, str], rows: Rows, view: View
 ) -> dict[str, str]:
-    """Return the wanted categories, each with its `assigned_by`; `ids`: of the fact before and after."""
+    """Return the wanted categories, each with its `assigned_by`; `ids`: the old and the new id of the fact.
+
+    If the request names no categories, these are all categories that the fact is in under either id.
+    """
     if named is not None:
         return dict.fromkeys(named, "user")
     memberships = members_of(ids[1], rows, view) | members_of(ids[0], rows, view)
@@ -348,14 +354,14 @@ def move_memberships(
 ) -> tuple[Write, ...]:
     """Return the writes of memberships and categories; `wanted`: the wanted categories by name.
 
-    The memberships of an old id are deleted elsewhere, with the fact that ends.
+    `end_current` deletes the memberships under the old id, but their categories are written here.
     """
     entity, scope = draft.entity, view.scope
     memberships, before = members_of(entity.id, rows, view), members_of(old_id, rows, view)
     unwanted = [row for name, row in memberships.items() if name not in wanted]
     lost = [*unwanted, *(before.values() if old_id != entity.id else ())]
     left = unlink_members(lost, categories_of(lost, rows, scope), view)
-    # The categories without the old members are the ones that get the new one: one row, both changes.
+    # Add the new member to the categories as they are without the old one, so that each is written once.
     between = {
         **rows,
         **{it.address: structs.replace(rows[it.address], body=it.body) for it in left if it.body},
@@ -379,15 +385,14 @@ def categories_of(memberships: list[Row], rows: Rows, scope: Scope) -> list[Row]
 
 
 UPDATE: Final = Fact("request", UpdateEntity)
-# The entity; None only where an earlier plan may have moved it.
+# The stored fact; None only if an earlier plan of this operation may have moved it.
 CURRENT: Final = Fact("current", Row | None, ("entity",))
-ROW: Final = Fact("row", Row | None, ("entity",))  # the same, if its content changes; else None
-OWN_CATEGORIES: Final = Fact(
-    "own_categories", tuple[Row, ...]
-)  # its memberships, and the categories that there are
+ROW: Final = Fact("row", Row | None, ("entity",))  # CURRENT if the content, and so the id, changes; else None
+# The memberships of the fact, and all stored categories.
+OWN_CATEGORIES: Final = Fact("own_categories", tuple[Row, ...])
 
 
-# lookup: the entity as it is.
+# lookup: read the stored fact, its memberships and the categories.
 
 
 def ask_current(facts: Facts, view: View) -> Read:
@@ -397,27 +402,27 @@ def ask_current(facts: Facts, view: View) -> Read:
 
 
 def take_current(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    """Take the entity; reject an id without one.
+    """Learn the fact; reject the request if there is none.
 
-    In doubt it may be missing because an earlier plan moved it: the receipt of that plan tells.
+    In doubt the fact may be missing because an earlier plan moved it; `take_done` decides by the receipt.
     """
     rows, request, core = index_rows(answer), facts[UPDATE], read_core(answer, view)
     row = rows.get(address(view.scope, "entity", request.entity_id))
     if row is None and not view.in_doubt:
         return Rejection(NotFound("entity", request.entity_id))
     own = tuple(it for it in answer.rows if it.address.kind in ("category", "membership"))
-    # Only another content moves the fact; another category leaves it under its id.
+    # New content moves the fact to another id; new categories do not.
     leaving = row if row is not None and goal(row, request, view.scope) != request.entity_id else None
     return Learned(CURRENT(row) | OWN_CATEGORIES(own) | ROW(leaving) | CORE(core))
 
 
 def goal(row: Row, request: UpdateEntity, scope: Scope) -> str:
-    """Return the id that the fact will have."""
+    """Return the id of the fact after the update."""
     assert isinstance(row.body, Entity)
     return new_id(row.body, request.content, scope)
 
 
-# target: what there is under the id that it moves to.
+# target: read the rows under the new id, and draft the fact.
 
 
 def ask_target(facts: Facts, view: View) -> Read | None:
@@ -462,7 +467,7 @@ def wanted_categories(facts: Facts, draft: Drafted, rows: dict[Address, Row], vi
 def take_update(facts: Facts, answer: None, view: View) -> Learned:
     old_id, leaving, scope = facts[UPDATE].entity_id, facts[ROW], view.scope
     if not facts[DRAFTS]:
-        removed = Stored(old_id, 0, "unchanged")  # no caller sees it
+        removed = Stored(old_id, 0, "unchanged")  # never replied: `take_done` rejects, or takes the receipt
         return Learned(PLAN(Plan(view.now_ms, value=removed, forgotten=(old_id,))))
     core, (draft,) = facts[CORE], mark_missing_vectors(facts)
     entity, rows = draft.entity, {row.address: row for row in facts[CATEGORY_ROWS]}
@@ -478,7 +483,7 @@ def take_update(facts: Facts, answer: None, view: View) -> Learned:
     expected = (it for key in (old_id, entity.id) for it in expect_memberships(key, rows.values(), view))
     plan = Plan(
         view.now_ms,
-        writes=tuple({it.address: it for it in writes}.values()),  # of two, one is at the other's end as well
+        writes=tuple({it.address: it for it in writes}.values()),  # a batch has one write for each address
         expects=tuple(dict.fromkeys(expected)),
         core=after if is_moved else None,
         value=Stored(entity.id, entity.version, draft.change),
@@ -489,7 +494,7 @@ def take_update(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def end_current(entity: Entity, row: Row, facts: Facts, view: View) -> Iterator[Write]:
-    """Yield the writes that end this fact; its categories are written with those of the new one."""
+    """Yield the writes that end this fact, except its categories, which `move_memberships` writes."""
     fact = row.body
     assert isinstance(fact, Entity)
     yield from end_fact(fact, entity.id, "update", view)
@@ -498,14 +503,14 @@ def end_current(entity: Entity, row: Row, facts: Facts, view: View) -> Iterator[
 
 
 def take_done(facts: Facts, answer: Committed | None, view: View) -> Taken:
-    """Reject a missing entity, unless an earlier plan of this operation moved it: it was forgotten."""
+    """Learn the commit. A missing fact is an error, unless an earlier plan of this operation moved it."""
     taken = take_keyed_commit(facts, answer, view)
     is_gone = facts[CURRENT] is None and isinstance(taken, Learned) and not taken.facts[LOST.name]
     return Rejection(NotFound("entity", facts[UPDATE].entity_id)) if is_gone else taken
 
 
 def is_of_current(facts: Facts, scope: Scope) -> bool:
-    """Check that the draft is of the current content, under the id that this gives."""
+    """Check that there is one draft with the id of the updated fact, and none without a stored fact."""
     row, drafts = facts[CURRENT], facts[DRAFTS]
     ids = [] if row is None else [goal(row, facts[UPDATE], scope)]
     return [draft.entity.id for draft in drafts] == ids

@@ -1,20 +1,20 @@
-"""Extracting and comparing: what a text says, and what that makes of what was known.
+"""Extracting and comparing: the statements of a text, and their effect on known facts.
 
-A model is asked about both before anything is written.
+A model is asked for the statements, and then for verdicts on pairs of facts, before anything is written.
 
     current   entity row, vector, access record, memberships; core may show it
     ended     one row, with the fact, its successor, how it ended and when; its relations stay
 
-Law 1. Asked pairs: each new fact with its candidates, by rank, a few in one question. What its text tells
-before it is a candidate as well, as if one had been told after the other. Law 2. Without a model, or without
-a verdict, nothing that is known changes. Law 3. New facts that are not compared are counted.
-Law 4. A verdict ends one of the two facts that it is about, and no other: the one that happened first. So an
-old chat that is imported ends nothing that came after it, and what it says arrives as the past that it is.
-It does not end a text that is longer than what the model is shown, nor close a circle of facts that end each
-other. Law 5. An ended fact is in nothing that is searched, listed by category, summarised or shown in core.
-Law 6. A relation leads from an older statement to a new one, or from what ends to what ends it. Both ends
-exist, because the commit rewrites both: one that forgets an end meanwhile conflicts. A fact at its limit
-takes no more; what is left out is counted.
+Law 1. Each new fact is compared with its candidates, best first, a few pairs in one question. Statements
+earlier in the same text are candidates too, as if each had been stored before the next was told.
+Law 2. Without a model, or without a verdict, no known fact changes. Law 3. New facts that are not compared
+are counted in the reply. Law 4. A verdict that ends a fact ends the one of its pair that happened first, and
+no other. Importing an old chat therefore ends no later fact; its statements are stored as already ended.
+A verdict never ends a fact that is longer than what the model is shown, and never closes a cycle of facts
+that end each other. Law 5. An ended fact is never searched, listed by category, summarised or shown in core.
+Law 6. A relation leads from the older statement to the new one, or from an ended fact to its successor. Both
+ends exist: the commit rewrites both, so it conflicts with a commit that forgets one of them. A fact with
+RELATION_COUNT_MAX relations gets no more; relations left out are counted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -75,18 +75,18 @@ from umi_core.workflows.drafting import (
 )
 from umi_core.workflows.linking import expect_memberships, unlink_members
 
-# Extracting: the names in a text, and what is said about each, before anything is looked up.
+# Extracting: the statements of a text with the names that they are about, before any row is read.
 #
-# If the model fails the text is kept as notes; so are the sentences that it passes over.
+# If the model fails, the text is stored as notes. Sentences that the model passes over become notes, too.
 
 
 Telling = Remember | AddArchival
 REQUEST: Final = Fact("request", Telling)
-BY_WHOM: Final = Fact("request", Telling | LoadSession)  # of steps that need none of its texts
+BY_WHOM: Final = Fact("request", Telling | LoadSession)  # the same fact, for steps that read no text of it
 MENTIONS: Final = Fact("mentions", tuple[Mention, ...])
 DROPPED: Final = Fact("dropped", tuple[tuple[int, str], ...])
-STATED_ON: Final = Fact("stated_on", int)  # the day, since 1970
-STATED: Final = Fact("stated", str)  # the text, with a date behind each word that counts from that day
+STATED_ON: Final = Fact("stated_on", int)  # the day of the text, in days since 1970
+STATED: Final = Fact("stated", str)  # the text, with a date behind words such as `yesterday`
 
 
 def take_stated(facts: Facts, answer: None, view: View) -> Learned:
@@ -96,7 +96,7 @@ def take_stated(facts: Facts, answer: None, view: View) -> Learned:
     return Learned(STATED_ON(day) | STATED(add_dates(request.text, day, TEXT_BYTES_MAX)))
 
 
-# First, so that the words count from the day on which the request came, however long its questions take.
+# The first step, so that `yesterday` counts from the day of the request even if a later step takes hours.
 DATE: Final = Step("date", requires=(REQUEST,), produces=(STATED_ON, STATED), take=take_stated)
 
 
@@ -116,7 +116,7 @@ def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Ta
     request = facts[REQUEST]
     extraction = own_words(extraction, facts[STATED], request.speaker) if request.speaker else extraction
     count = extraction.uncovered_count
-    # Once for a reply, however many elements of it are malformed.
+    # One entry for the whole answer, however many of its elements are malformed.
     partial = (("partial", "malformed", 1),) if extraction.partial else ()
     uncovered = (("uncovered", "passed_over", count),) if count else ()
     learned = MENTIONS(extraction.entities) | DROPPED(extraction.dropped)
@@ -133,18 +133,18 @@ EXTRACT = Step(
 )  # fmt: skip
 
 
-# Low: a model judges the pairs, and a pair that is not asked about is never compared.
+# A low threshold: the model rejects wrong pairs, but a pair left out here is never compared.
 CANDIDATE_SCORE_MIN_PPM: Final = 200_000
 Verdicts = tuple[tuple[Pair, StatementVerdict], ...]
 
 COMPARED: Final = Fact("request", Telling | Memorize | LoadSession)
-FRESH: Final = Fact("fresh", tuple[Drafted, ...])  # the new facts that are compared, as the text has them
-CANDIDATES: Final = Fact("candidates", tuple[tuple[Row, ...], ...])  # the rows found for each of them
-PAIRS: Final = Fact("pairs", tuple[tuple[Pair, ...], ...])  # of each question
-VERDICTS: Final = Fact("verdicts", tuple[Verdicts, ...])  # of each answer
+FRESH: Final = Fact("fresh", tuple[Drafted, ...])  # the new facts to compare, in the order of the text
+CANDIDATES: Final = Fact("candidates", tuple[tuple[Row, ...], ...])  # rows found for each fact of FRESH
+PAIRS: Final = Fact("pairs", tuple[tuple[Pair, ...], ...])  # pairs of each question to the model
+VERDICTS: Final = Fact("verdicts", tuple[Verdicts, ...])  # verdicts of each of its answers
 
 
-# compare and candidates: what is new, and what is known and may have to do with it.
+# compare and candidates: choose the new facts, and search for known facts that may concern them.
 
 
 def take_fresh(facts: Facts, answer: None, view: View) -> Learned:
@@ -159,21 +159,21 @@ def take_fresh(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def list_order(facts: Facts) -> list[str]:
-    """Return the ids of the facts of this text, in its order."""
+    """Return the ids of the facts of this text, in the order of the text."""
     return order_by_text((draft.entity for draft in facts[DRAFTS]), facts[STATED])
 
 
 def ask_candidates(facts: Facts, view: View) -> Read:
     ids = tuple(it.entity.id for it in facts[DRAFTS])
     text = text_before(facts.unit(FRESH).entity)
-    # By words: the new facts have no vectors yet. `others`: what this text tells itself `take_pairs` adds.
+    # By words, because the new facts have no vectors yet; `take_pairs` adds the other facts of this text.
     others = (Condition("id", "not_in", ids),)
     query = ByWords(view.scope, text, others, EVOLVE_CANDIDATE_COUNT_MAX, CANDIDATE_SCORE_MIN_PPM)
     return Read(query)
 
 
 def text_before(fact: Entity) -> str:
-    """Return the text by which older facts are found that this one may end."""
+    """Return the query that finds older facts which this fact may end."""
     return "\n".join((embedded_text(fact), *words_before(fact.content)))
 
 
@@ -182,30 +182,31 @@ def take_candidates(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def candidate_rows(facts: Facts) -> Mapping[str, Row]:
-    """Return each candidate as it was read last: another remember may commit between two reads."""
-    # The dict keeps the last, so the newest version of a row that two reads brought.
+    """Return the newest version of each candidate: its row may have changed between two of the reads."""
+    # Sorted by version, so that the dict keeps the newest of several.
     rows = sorted((row for found in facts[CANDIDATES] for row in found), key=lambda row: row.version)
     return {row.address.id: row for row in rows}
 
 
-# pairs and evolve: what a new fact does to a known one, in questions of a few pairs each.
+# pairs and evolve: ask the model for verdicts on new and known facts, a few pairs in each question.
 
 
 def compared_facts(facts: Facts) -> Mapping[str, Entity]:
-    """Return by ref the facts that pairs may name: the candidates, and what this text tells."""
+    """Return the facts that pairs may name, by ref: the candidates and the facts of this text."""
     known = bodies_of(candidate_rows(facts).values(), Entity)
     return {ref(it): it for it in (*known, *(draft.entity for draft in facts[DRAFTS]))}
 
 
 def list_near(facts: Facts, places: Mapping[str, int]) -> Iterator[list[tuple[int, Entity]]]:
-    """Yield for each new fact those of this text with which it is compared, each with its score."""
+    """Yield for each new fact the facts of this text to compare with it, each with its score."""
     drafts = [draft for draft in facts[DRAFTS] if not draft.stays_ended]
     rows, fresh = {draft.entity.id: at for at, draft in enumerate(drafts)}, facts[FRESH]
     queries = ((rows[it.entity.id], text_before(it.entity)) for it in fresh)
     scored = score_others(queries, (it.entity.name_and_text() for it in drafts), CANDIDATE_SCORE_MIN_PPM)
     for draft, scores in zip(fresh, scored, strict=True):
         found = [(score_ppm, drafts[at]) for at, score_ppm in scores.items()]
-        # Two new facts meet where the later one is compared; one that is known may stand before or behind.
+        # Two new facts are compared once, as candidates of the later one. A known fact is a candidate
+        # wherever the text states it.
         yield [
             (score_ppm, it.entity)
             for score_ppm, it in found
@@ -279,14 +280,14 @@ COMPARE_STEPS: Final = (
 )  # fmt: skip
 
 
-# Relating: the relations that a text adds, and what they change at both their ends.
+# Relating: the relations that a text adds, and the changes to the facts at both ends.
 
 
 End = tuple[str, int]
 
 
 class Related(Data):
-    """The new relations; the drafts and the other entities as they are with them."""
+    """The new relations, and the facts at their ends with new counts and refs: drafts and other facts."""
 
     relations: tuple[Relation, ...]
     drafts: tuple[Drafted, ...]
@@ -295,7 +296,7 @@ class Related(Data):
 
 
 def relate_facts(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Related:
-    """Return the relations of this text, from its verdicts on candidates."""
+    """Return the relations that the verdicts of this text add, and the facts as changed by them."""
     rows = candidate_rows(facts)
     entities = {key: row.body for key, row in rows.items() if isinstance(row.body, Entity)}
     entities |= {draft.entity.id: draft.entity for draft in drafts}
@@ -303,7 +304,7 @@ def relate_facts(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Relat
     wanted = tuple(verdict_relations(facts, view))
     for relation in wanted:
         ends = (relation.source[0], relation.target[0])
-        # Both ends count the relation, so it needs room at both.
+        # Each end counts the relation, so it needs room at both.
         if all(entities[end].relation_count < RELATION_COUNT_MAX for end in ends):
             kept.append(relation)
             for end in ends:
@@ -321,13 +322,13 @@ def relate_facts(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Relat
 
 
 def contradict(relation: Relation, entities: dict[str, Entity]) -> None:
-    """Let both facts name each other in `contradicts`."""
+    """Add each of the two facts to `contradicts` of the other, if this relation is a contradiction."""
     if relation.kind != "contradict":
         return
     ends = relation.target, relation.source
     for (key, _), (other, version) in (ends, ends[::-1]):
         statement = f"{other}@{version}"
-        # The newest last: at the limit the oldest is dropped.
+        # The newest is last; beyond the limit the oldest is dropped.
         refs = (*(it for it in entities[key].contradicts if it != statement), statement)
         entities[key] = structs.replace(entities[key], contradicts=refs[-RELATION_COUNT_MAX:])
 
@@ -352,12 +353,12 @@ def verdict_relations(facts: Facts, view: View) -> Iterator[Relation]:
         yield build_relation((source.id, source.version), (target.id, target.version), verdict, view)
 
 
-# Ending: what becomes of a fact that a later one updates or contradicts.
+# Ending: facts that a later fact updates or contradicts.
 
 
 ENDING: Final = Fact("ending", tuple[Entity, ...])  # the known facts that end
-MEMBERSHIPS: Final = Fact("memberships", tuple[tuple[Row, ...], ...])  # of each of them
-LEFT_CATEGORIES: Final = Fact("left_categories", tuple[Row, ...])  # the categories that they are members of
+MEMBERSHIPS: Final = Fact("memberships", tuple[tuple[Row, ...], ...])  # of each fact of ENDING
+LEFT_CATEGORIES: Final = Fact("left_categories", tuple[Row, ...])  # the categories of these memberships
 
 
 class Successor(Data):
@@ -368,15 +369,15 @@ class Successor(Data):
 
 
 def successors(facts: Facts) -> Mapping[str, Successor]:
-    """Return by the id of each fact that ends what ends it: of several facts the first that was named.
+    """Return the successor of each fact that ends, by the id of that fact; of several the first one.
 
-    What ends is the old fact of a pair, or a new one that happened before it.
+    The old fact of a pair ends, or the new one if it happened before the old one.
     """
     entities, found = compared_facts(facts), dict[str, Successor]()
     for (new_ref, known_ref), verdict in all_verdicts(facts):
         new, known = entities[new_ref], entities[known_ref]
         first, last = (new, known) if new.happened_before(known) else (known, new)
-        # The model has seen only the beginning of a longer fact, so its verdict is not about the whole.
+        # The model sees only the beginning of a longer fact, so its verdict must not end all of it.
         is_ending = verdict.kind in ENDING_KINDS and size(first.content) <= EXTRACT_CONTENT_BYTES_MAX
         if is_ending and find_last(last.id, found) != first.id:
             found.setdefault(first.id, Successor(last, verdict.kind))
@@ -384,7 +385,7 @@ def successors(facts: Facts) -> Mapping[str, Successor]:
 
 
 def find_last(key: str, by_id: Mapping[str, Successor]) -> str:
-    """Return the id of what is current in the place of a fact: what ends it, or what ends that, and so on."""
+    """Return the id of the last successor of a fact: its successor, or the successor of that, and so on."""
     while key in by_id:
         key = by_id[key].entity.id
     return key
@@ -403,7 +404,7 @@ def ask_memberships(facts: Facts, view: View) -> Read:
 
 def ask_left_categories(facts: Facts, view: View) -> Read | None:
     rows = [row for rows in facts[MEMBERSHIPS] for row in rows]
-    # Sorted: the question must be the same in each run with the same rows.
+    # Sorted, so that the same rows always give the same request.
     keys = sorted({it.category_id for it in bodies_of(rows, Membership)})
     return Read(ByIds(tuple(address(view.scope, "category", key) for key in keys))) if keys else None
 
@@ -425,11 +426,11 @@ READ_SHELVES: Final = Step(
 )  # fmt: skip
 
 
-# What is written.
+# Writes that end facts.
 
 
 def end_fact(fact: Entity, by: str, how: str, view: View) -> Iterator[Write]:
-    """Yield the writes by which a current fact becomes an ended one; its memberships are not among them."""
+    """Yield the writes that turn a current fact into an ended one, except those to its memberships."""
     scope, key = view.scope, fact.id
     yield from (Write(address(scope, kind, key), None) for kind in ("entity", "vector", "access"))
     yield put_ended(fact, by, how, view)
@@ -440,26 +441,26 @@ def put_ended(fact: Entity, by: str, how: str, view: View) -> Write:
 
 
 def ended_rows(after: Mapping[str, Entity], facts: Facts, view: View) -> Iterator[Write]:
-    """Yield the writes that end facts; `after`: by id the facts as they are with their new relations."""
+    """Yield the writes that end facts; `after`: the facts by id, as changed by their new relations."""
     by_id = successors(facts)
     ending, found, categories = facts[ENDING], facts[MEMBERSHIPS], facts[LEFT_CATEGORIES]
     for fact in ending:
         it = by_id[fact.id]
         yield from end_fact(after.get(fact.id, fact), it.entity.id, it.how, view)
     memberships = [row for rows in found for row in rows]
-    # An ended fact is in no category: told again, it is linked again as a new one is.
+    # An ended fact is in no category. If it is stated again, it is linked again like a new fact.
     yield from (Write(row.address, None) for row in memberships)
     yield from unlink_members(memberships, categories, view)
 
 
 def expect_left_categories(facts: Facts, view: View) -> tuple[Expect, ...]:
-    """Return what must still hold of the memberships of the facts that end."""
+    """Expect that the facts that end have the same memberships at the commit as when they were read."""
     ending, found = facts[ENDING], facts[MEMBERSHIPS]
     pairs = zip(ending, found, strict=True)
     return tuple(it for fact, rows in pairs for it in expect_memberships(fact.id, rows, view))
 
 
-# What the new facts of a text make of known ones, and of each other, as one batch writes it.
+# The result of comparing a text, as one batch writes it.
 
 
 COMPARE: Final = (*COMPARE_STEPS, FIND_ENDING, READ_MEMBERSHIPS, READ_SHELVES)
@@ -467,12 +468,12 @@ COMPARED_FROM: Final = (CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS, LEFT_CATEGORI
 
 
 class Comparison(Data):
-    """The drafts with their new relations, and what is written of known facts.
+    """The drafts with their new relations, and the writes to known facts.
 
-    `past`: by id of each draft that ends, its writes, none of a known one, which `writes` has. `current`: the
-    facts of the drafts that have not ended; only these are counted as used, and get a block. `ended`: the ids
-    of all facts that end. `heirs`: by the id of each known one of them the fact of this text that is current
-    in its place.
+    `past`: writes of each draft that ends, by its id; empty if the draft is a known fact, because `writes`
+    has those. `current`: the facts of drafts that have not ended; only these are counted as accessed and get
+    a block. `ended`: the ids of all facts that end. `heirs`: by the id of each known fact that ends, its last
+    successor; None if that is not a fact of this text.
     """
 
     drafts: tuple[Drafted, ...]
@@ -487,7 +488,7 @@ class Comparison(Data):
 
 
 def compare(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Comparison:
-    """Return what the verdicts on these drafts come to."""
+    """Return the combined effect of all verdicts on these drafts."""
     relating, before = relate_facts(facts, drafts, view), {draft.entity.id: draft.entity for draft in drafts}
     ended, after = successors(facts), {draft.entity.id: draft for draft in relating.drafts}
     heirs = {it.id: before.get(find_last(it.id, ended)) for it in facts[ENDING]}
@@ -505,10 +506,10 @@ def compare(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Comparison
 
 
 def known_rows(relating: Related, facts: Facts, view: View) -> Iterator[Write]:
-    """Yield the new relations, the known facts that have them, and those that end."""
+    """Yield the writes of new relations, of known facts that got one, and of known facts that end."""
     yield from (put(view.scope, "relation", it.id, it) for it in relating.relations)
     others, ended = {it.id: it for _, it in relating.others}, successors(facts)
-    # A fact that ends is written as an ended row, with its new relation, and not as a current one.
+    # A fact that ends is not written as a current row: `ended_rows` writes it with its new relations.
     yield from (put(view.scope, "entity", key, it) for key, it in others.items() if key not in ended)
     drafted = {draft.entity.id: draft.entity for draft in relating.drafts}
     yield from ended_rows({**others, **drafted}, facts, view)

@@ -1,12 +1,12 @@
-"""forget and forget_resource: a fact, or a text that was memorized with the facts that only it told, leaves.
+"""forget deletes a fact; forget_resource deletes a memorized text with the facts that only this text stated.
 
-A fact takes with it what is its own: relations, memberships, vector, access record, core entry. Its
-categories, and the facts at the other ends of its relations, are written again. An archival record leaves by
-the same steps as a text (kelpie/logs.py).
+A fact is deleted with its relations, memberships, vector, access record and core entry. Its categories, and
+the facts at the other ends of its relations, are updated. An archival record is deleted by the same steps as
+a text (kelpie/logs.py).
 
-Law 1. A fact stays that another resource told as well, or that was told otherwise; any other is forgotten.
-Law 2. A summary or reflection made of the text is emptied until it is made anew. Law 3. All of it leaves in
-one commit, or nothing does.
+Law 1. Forgetting a text keeps a fact that another resource also states or that is direct; other facts of the
+text are forgotten. Law 2. A summary or a reflection made from a forgotten text is emptied until it is made
+again. Law 3. Everything is deleted in one commit, or nothing.
 """
 
 from collections import Counter
@@ -56,17 +56,17 @@ from umi_core.workflows.drafting import drop_source
 from umi_core.workflows.linking import expect_memberships, unlink_members, vector_row
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 
-# Leaving: what goes with a fact, and what is written again without it.
+# The rows that are deleted or updated with a fact.
 
 
 def ask_belonging(fact_id: str, scope: Scope) -> Read:
-    """Ask for the relations and memberships of a fact."""
+    """Read the relations and memberships of a fact."""
     where = (Condition("touches", "contains", fact_id),)
     return Read(ByFilter(scope, ("relation", "membership"), where))
 
 
 def count_lost(touching: Iterable[Row], removed: Collection[str]) -> Mapping[str, int]:
-    """Count the relations that each remaining fact loses, by its id; one that is there twice is one."""
+    """Count the relations that each remaining fact loses, by its id; a row that occurs twice counts once."""
     once = {row.address: row for row in touching}.values()
     ends = (relation.touches for relation in bodies_of(once, Relation))
     lost = (end for pair in ends if not set(pair).isdisjoint(removed) for end in pair if end not in removed)
@@ -74,23 +74,23 @@ def count_lost(touching: Iterable[Row], removed: Collection[str]) -> Mapping[str
 
 
 def list_ends(lost: Iterable[str], touching: Iterable[Row], scope: Scope) -> list[Address]:
-    """List the facts at the other ends, each current or ended, and the categories of what goes."""
+    """Return addresses: of the facts in `lost`, current or ended, and of the categories in `touching`."""
     ends = [address(scope, kind, key) for key in lost for kind in ("entity", "ended")]
     categories = sorted({it.category_id for it in bodies_of(touching, Membership)})
     return ends + [address(scope, "category", key) for key in categories]
 
 
 def delete_fact(row: Row, touching: Iterable[Row], scope: Scope) -> Iterator[Write]:
-    """Yield the deletions of all rows of a fact."""
+    """Yield the deletions of a fact's own rows, and of its relations and memberships."""
     key = row.address.id
     own = (row.address, address(scope, "vector", key), address(scope, "access", key))
     yield from (Write(where, None) for where in (*own, *(it.address for it in touching)))
 
 
 def without_relations(fact: Entity, removed: Collection[str], lost: Mapping[str, int]) -> Entity:
-    """Return the fact without its relations to those that leave."""
+    """Return the fact without its relations to the removed facts."""
     refs = tuple(it for it in fact.contradicts if it.partition("@")[0] not in removed)
-    # Never below 0: a count in a row that was changed from outside may be too low.
+    # The count may be too low if the row was changed from outside.
     count = max(0, fact.relation_count - lost.get(fact.id, 0))
     return structs.replace(fact, relation_count=count, contradicts=refs)
 
@@ -98,7 +98,7 @@ def without_relations(fact: Entity, removed: Collection[str], lost: Mapping[str,
 def update_ends(
     ends: Iterable[tuple[Row, Entity | None]], removed: Collection[str], lost: Mapping[str, int]
 ) -> Iterator[Write]:
-    """Yield the writes of these facts, as they are to be in their rows, without what leaves."""
+    """Yield the writes of the rows that change: each gets the fact beside it, without removed relations."""
     for row, fact in ends:
         after = None if fact is None else with_fact(row.body, without_relations(fact, removed, lost))
         if after is not None and after != row.body:
@@ -108,9 +108,9 @@ def update_ends(
 # One fact.
 
 OF_FACT: Final = Fact("request", Forget)
-ROW: Final = Fact("row", Row | None, ("entity", "ended"))  # of the fact that leaves; None if none does
-BELONGING: Final = Fact("touching", tuple[Row, ...])  # memberships and relations
-OTHER_ENDS: Final = Fact("ends", tuple[Row, ...])  # the facts at the other ends, and its categories
+ROW: Final = Fact("row", Row | None, ("entity", "ended"))  # the fact to forget; None if there is none
+BELONGING: Final = Fact("touching", tuple[Row, ...])  # its memberships and relations
+OTHER_ENDS: Final = Fact("ends", tuple[Row, ...])  # facts at the other ends of relations; its categories
 
 
 def fact_id_of(facts: Facts) -> str:
@@ -123,7 +123,7 @@ def ask_lookup(facts: Facts, view: View) -> Read:
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    # A fact is current or ended: the batch that ends it deletes the other row.
+    # There is at most one of the two rows: the batch that writes one deletes the other.
     row = next((it for it in answer.rows if fact_of(it.body) is not None), None)
     return Learned(ROW(row) | CORE(read_core(answer, view)))
 
@@ -146,9 +146,9 @@ def ask_other_ends(facts: Facts, view: View) -> Read | None:
 def take_forgetting(facts: Facts, answer: None, view: View) -> Learned:
     row, core, key = facts[ROW], facts[CORE], fact_id_of(facts)
     touching, ends = facts[BELONGING], facts[OTHER_ENDS]
-    # An entry may be there though storage has lost the row of its fact.
+    # Core may have an entry even if storage has lost the row of its fact.
     after = without(core, (key,)) if core.locate(key) else None
-    # Forgotten for the access table, too: a recall that read the fact before must not bring it back.
+    # `forgotten` makes the access table ignore a running recall that has read the fact.
     plan = Plan(view.now_ms, core=after, value=Forgotten(row is not None), forgotten=(key,))
     if row is None:
         return Learned(PLAN(plan))
@@ -162,7 +162,7 @@ def take_forgetting(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def are_ends(facts: Facts, scope: Scope) -> bool:
-    """Return whether each fact at an end is that of a relation that goes."""
+    """Return whether each fact at an end loses a relation."""
     ends = [fact_of(it.body) for it in facts[OTHER_ENDS]]
     return all(it.id in lost_of_fact(facts) for it in ends if it is not None)
 
@@ -194,9 +194,9 @@ FORGET = Workflow(
 REQUEST: Final = Fact("request", ForgetResource | DeleteArchival)
 RESOURCE: Final = Fact("resource", Row | None)
 DERIVED: Final = Fact("derived", tuple[Row, ...])  # its segments, and the reflections that name it
-KNOWN: Final = Fact("known", tuple[Row, ...], ("entity", "ended"))  # the facts that it told
-TOUCHING: Final = Fact("touching", tuple[tuple[Row, ...], ...])  # of each what belongs to it
-ENDS: Final = Fact("ends", tuple[Row, ...])  # other ends of what goes, categories, the session's reflection
+KNOWN: Final = Fact("known", tuple[Row, ...], ("entity", "ended"))  # the facts that it states
+TOUCHING: Final = Fact("touching", tuple[tuple[Row, ...], ...])  # relations and memberships of each fact
+ENDS: Final = Fact("ends", tuple[Row, ...])  # facts at other ends, categories, the session's reflection
 
 
 def id_of(facts: Facts) -> str:
@@ -204,7 +204,7 @@ def id_of(facts: Facts) -> str:
     return request.record_id if isinstance(request, DeleteArchival) else request.resource_id
 
 
-# load, facts, touching, ends: what there is.
+# load, facts, touching, ends: read all rows concerned.
 
 
 def claim_resource(facts: Facts, view: View) -> tuple[str, ...]:
@@ -216,7 +216,7 @@ def ask_resource(facts: Facts, view: View) -> Read:
 
 
 def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    """Take the row; a segment is only a part of a text, so it counts as missing."""
+    """Learn the row; a segment counts as missing, because it is only a part of a text."""
     row = next(iter(answer.rows), None)
     text = body_as(row, Resource)
     return Learned(RESOURCE(row if text is not None and text.parent_id is None else None))
@@ -246,7 +246,7 @@ def all_touching(facts: Facts) -> list[Row]:
 def ask_ends(facts: Facts, view: View) -> Read | None:
     if facts[RESOURCE] is None:
         return None
-    # Facts that the text told were read already, in `facts`; they lose relations as well.
+    # The step `facts` has already read the facts of the text, which may lose relations, too.
     known = [row.address.id for row in facts[KNOWN]]
     others = (key for key in lost_of(facts) if key not in known)
     ends = list_ends(others, all_touching(facts), view.scope)
@@ -254,7 +254,7 @@ def ask_ends(facts: Facts, view: View) -> Read | None:
 
 
 def reflection_address(facts: Facts, scope: Scope) -> tuple[Address, ...]:
-    """Return the address of the reflection of the text's session, which may end while this goes on."""
+    """Return the address of the reflection of the text's session; it may be written concurrently."""
     text = body_as(facts[RESOURCE], Resource)
     session = text.session_id if text is not None else None
     return () if session is None else (address(scope, "reflection", reflection_id(scope, session)),)
@@ -265,11 +265,12 @@ def take_ends(facts: Facts, answer: ReadDone, view: View) -> Learned:
     return Learned(ENDS(ends) | CORE(read_core(answer, view)))
 
 
-# What becomes of the entities.
+# The facts of the text: forgotten, or kept without this source.
 
 
 def split_facts(facts: Facts) -> list[tuple[Row, tuple[Row, ...], Entity | None]]:
-    """Return each fact of the text, its rows, and what is left of it without the text; None: nothing."""
+    """Return for each fact of the text: its row, its relations and memberships, and the fact without this
+    source, or None if it is forgotten."""
     known, belonging = facts[KNOWN], facts[TOUCHING]
     facts_of = [(row, rows, fact_of(row.body)) for row, rows in zip(known, belonging, strict=True)]
     return [(row, rows, drop_source(id_of(facts), it)) for row, rows, it in facts_of if it is not None]
@@ -283,7 +284,7 @@ def lost_of(facts: Facts) -> Mapping[str, int]:
     return count_lost(all_touching(facts), gone_ids(facts))
 
 
-# plan: what goes, and what is written again.
+# plan.
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
@@ -295,7 +296,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
-    """Return the plan that deletes the text and the facts that only it told."""
+    """Return the plan that deletes the text and the facts that only it stated."""
     removed = gone_ids(facts)
     core = without(facts[CORE], removed)
     is_moved = core.blocks != facts[CORE].blocks
@@ -319,7 +320,7 @@ def expect_categories_of_gone(facts: Facts, view: View) -> Iterator[Expect]:
 
 
 def report_facts(facts: Facts) -> Iterator[Stored]:
-    """Yield the outcome of each fact that the text told, for the reply."""
+    """Yield for the reply whether each fact of the text was forgotten."""
     for row, _, it in split_facts(facts):
         fact = fact_of(row.body)
         assert fact is not None
@@ -327,7 +328,7 @@ def report_facts(facts: Facts) -> Iterator[Stored]:
 
 
 def resource_writes(resource: Row, facts: Facts, view: View) -> Iterator[Write]:
-    """Yield the deletions of the text, its segments and their vectors, and the reflections of it emptied."""
+    """Yield the deletions of the text, its segments and vectors, and the writes that empty reflections."""
     for row in (resource, *(row for row in facts[DERIVED] if row.address.kind == "resource")):
         yield Write(row.address, None)
         if row.address.kind == "resource":
@@ -341,7 +342,7 @@ def resource_writes(resource: Row, facts: Facts, view: View) -> Iterator[Write]:
 
 
 def fact_writes(facts: Facts, view: View) -> Iterator[Write]:
-    """Yield the facts that go, then those that stay, without this source, and those at the other ends."""
+    """Yield the deletions of forgotten facts, then the updates of kept facts and of facts at other ends."""
     split, ends = split_facts(facts), facts[ENDS]
     for row, touching, it in split:
         if it is None:

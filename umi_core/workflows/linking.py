@@ -1,13 +1,13 @@
-"""Linking: entities and the categories that they are members of, with the groups and vectors of these.
+"""Linking: the memberships of facts in categories, with the groups and the vectors of categories.
 
-Law 1. A membership, and the count of it in its category, change in one commit. Law 2. A category has a row as
-soon as it has a member, and keeps it. Law 3. A subcategory is a row and, under its id, the vector that its
-members are compared with. Its members are the memberships that name it, so nothing is counted twice.
-Law 4. Whatever makes, changes or takes away a membership also writes its category, so a plan that read the
-category knows all groups that there are. Law 5. The vector of a text is that of its caption; that of a
-category is of its summary, or of its name and what it is about while it has none. It changes in the commit
-that changes its text, or goes with it. Law 6. A text that has none though there is something to find it by
-says so, and gets it the next time that it is memorized.
+Law 1. A membership and the member count of its category change in one commit. Law 2. A category gets its row
+with its first member, and keeps it. Law 3. A subcategory (group) is a row, and a vector under the same id,
+its centroid. Its members are the memberships that name it; they are not counted in a second place.
+Law 4. Every change to a membership also writes its category row, so a plan that read the category conflicts
+with it. Law 5. The vector of a resource is that of its caption. The vector of a category is that of its
+summary, or of its name and description while it has no summary. A vector changes or is deleted in the commit
+that changes or deletes its text. Law 6. A resource whose caption has no vector has `embed` pending, and gets
+the vector when it is memorized again.
 """
 
 from collections import Counter
@@ -46,15 +46,15 @@ from umi_core.text import show_value
 from umi_core.values import Scope
 from umi_core.workflows.commits import address, put
 
-# Grouping: the subcategories of a category as rows, and where a new member belongs among them.
+# Grouping: the subcategories of a category as rows, and the choice of one for a new member.
 
 
-# What storage has of categories, memberships, resources and given lines.
+# The stored rows of categories, memberships and resources.
 CATEGORY_ROWS: Final = Fact("category_rows", tuple[Row, ...])
 
 
 class GroupPlace(Data):
-    """Where a member is put: a subcategory, how near it is, and which keywords of it its content has."""
+    """The subcategory of a member, how near it is, and those of its keywords that occur in the content."""
 
     subcategory_id: EntityId | None = None
     confidence_ppm: Importance | None = None
@@ -65,7 +65,7 @@ NOWHERE: Final = GroupPlace()
 
 
 class GroupCentroid(Data):
-    """A subcategory as a place to be put: its category, its centroid and its keywords."""
+    """A subcategory that new members can join: its category, its centroid and its keywords."""
 
     id: EntityId
     category_id: EntityId
@@ -83,8 +83,8 @@ def group_addresses(category: Category, scope: Scope) -> Iterator[Address]:
 
 
 def group_centroids(rows: tuple[Row, ...]) -> tuple[GroupCentroid, ...]:
-    """Return the subcategories among these rows whose centroid is among them, too."""
-    # A group whose vector is lost takes no new members until it is divided anew.
+    """Return the subcategories among these rows whose centroids are also among them."""
+    # A group whose vector is lost gets no new members until the next division of its category.
     centroids = {it.entity_id: it.components for it in bodies_of(rows, Vector)}
     groups = [it for it in bodies_of(rows, Subcategory) if it.id in centroids]
     return tuple(GroupCentroid(it.id, it.category_id, centroids[it.id], it.keywords) for it in groups)
@@ -115,11 +115,11 @@ def put_into(membership: Membership, place: GroupPlace) -> Membership:
     )  # fmt: skip
 
 
-# subcategories: the subcategories of the categories that get members.
+# subcategories: read the subcategories of the categories that get members.
 
 
 def ask_subcategories(facts: Facts, view: View) -> Read | None:
-    # A category that has just got its first member has no groups, so there may be nothing to read.
+    # Nothing to read if no category has groups yet.
     categories = bodies_of(facts[CATEGORY_ROWS], Category)
     wanted = [where for it in categories for where in group_addresses(it, view.scope)]
     return Read(ByIds(tuple(wanted))) if wanted else None
@@ -135,21 +135,21 @@ READ_SUBCATEGORIES: Final = Step(
 )  # fmt: skip
 
 
-# Shelving: the vectors of texts and of categories, by which the levels of the archive are searched.
+# Vectors of resources and categories, by which the levels of the archive are searched.
 
 
-VECTOR: Final = Fact("text_vector", tuple[int, ...] | None)  # of the one text that a row is found by
+VECTOR: Final = Fact("text_vector", tuple[int, ...] | None)  # of the one text by which a row is found
 TO_EMBED: Final = Fact("to_embed", tuple[tuple[str, str], ...])  # ids of rows, each with its text
-CAPTION_VECTORS: Final = Fact("caption_vectors", tuple[tuple[int, ...] | None, ...])  # of those, in order
+CAPTION_VECTORS: Final = Fact("caption_vectors", tuple[tuple[int, ...] | None, ...])  # one for each TO_EMBED
 
-EMBED: Final = "embed"  # what is pending of a text, or of a part of it, that has no vector
-VERSION: Final = 1  # of the vector of a row that has no versions
+EMBED: Final = "embed"  # in `pending` of a resource or a segment without a vector
+VERSION: Final = 1  # in the vectors of rows that have no version field
 
 
 def list_unembedded(
     captions: Iterable[tuple[str, str]], names: Iterable[str], rows_before: Mapping[Address, Row], view: View
 ) -> tuple[tuple[str, str], ...]:
-    """Return ids and texts that need a vector: new captions, those without one, and new categories."""
+    """Return the ids and texts that need a vector: captions that are new or have none, and new categories."""
     scope, abouts = view.scope, view.config.abouts
     texts = [
         (row_id, text)
@@ -172,12 +172,12 @@ def caption_of(row: Row | None) -> str | None:
 
 
 def describe_category(name: str, description: str, summary: str) -> str:
-    """Return the text by which a category is found."""
+    """Return the text whose vector finds the category."""
     return summary or f"{name}: {description}"
 
 
 def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
-    """Take the vector of the one text that a row is found by."""
+    """Learn the vector of the one text by which a row is found."""
     return learn_vectors(answer, 1, "no_vectors", lambda found: VECTOR(found[0]), view)
 
 
@@ -197,14 +197,15 @@ def no_caption_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
 def write_vectors(
     facts: Facts, rows_before: Mapping[Address, Row], rows: Collection[Write], scope: Scope
 ) -> Iterator[Write]:
-    """Yield the new vectors, and the deletions of those whose text is gone; `rows`: what is written besides.
+    """Yield the writes of new vectors, and deletions of vectors without a text; `rows`: the other writes.
 
-    A new category gets no row, and so no vector, if each fact that named it ends as it arrives.
+    A new category may get no row, because all facts that named it are stored as already ended. It gets no
+    vector then.
     """
     texts, vectors = facts[TO_EMBED], facts[CAPTION_VECTORS]
     there = {it.id for it in rows_before} | {it.address.id for it in rows}
     for (row_id, text), components in zip(texts, vectors, strict=True):
-        # No new vector, and the caption is the stored one: the old vector still fits. Else it is deleted.
+        # If there is no new vector but the caption has not changed, the old vector is still right and stays.
         is_old = not components and caption_of(rows_before.get(address(scope, "resource", row_id))) == text
         if row_id in there and not is_old:
             yield vector_row(row_id, components, scope)
@@ -213,7 +214,7 @@ def write_vectors(
 
 
 def list_unfound(facts: Facts) -> tuple[str, ...]:
-    """Return the ids of what needs a vector and got none."""
+    """Return the ids of the rows in TO_EMBED for which the embedder gave no vector."""
     texts, vectors = facts[TO_EMBED], facts[CAPTION_VECTORS]
     return tuple(row_id for (row_id, _), it in zip(texts, vectors, strict=True) if it is None)
 
@@ -246,11 +247,11 @@ DEFAULT: Final = {
     "profile": "facts", "event": "context", "knowledge": "facts", "behavior": "preferences",
     "skill": "skills",
 }  # fmt: skip
-"""The category of each memory type where neither model nor caller names one, if the settings list it."""
+"""The default category of each memory type, used if neither model nor caller names a listed one."""
 
 
 class Choice(Data):
-    """The categories that a model named, of those that there are; else the default of its memory type."""
+    """The listed categories that a model named; if there are none, the default of the memory type."""
 
     names: tuple[str, ...]
     by: str
@@ -258,7 +259,7 @@ class Choice(Data):
 
 
 def choose_categories(proposed: Iterable[str], memory_type: str, config: Config) -> Choice:
-    """Return the first known ones of the names that a model gave, at most a few, or the default."""
+    """Return the first few listed categories of those that a model named, or the default if it named none."""
     called = [config.category_called(name) for name in proposed]
     known = tuple(dict.fromkeys(name for name in called if name is not None))
     unknown_count = called.count(None)
@@ -268,13 +269,13 @@ def choose_categories(proposed: Iterable[str], memory_type: str, config: Config)
 
 
 def default_of(memory_type: str, config: Config) -> str:
-    """Return the default of this memory type, or the first category of a list that lacks it."""
+    """Return the default category of this memory type, or the first listed one if that is not listed."""
     return config.category_called(DEFAULT[memory_type]) or config.categories[0][0]
 
 
 def bad_names(request: Request, tiers: Tiers, scope: Scope, config: Config) -> Error | None:
-    """Check the categories that a caller names: facts go into those of the settings, and what is there
-    already is summarised and divided in a retired one, too."""
+    """Return the error if a caller names an unknown category. A fact needs a category of the settings; a
+    retired category, which is stored but no longer listed, can still be summarised and divided."""
     listed = config.abouts
     match request:
         case CreateEntity(categories=names) | UpdateEntity(categories=names) if names:
@@ -287,19 +288,19 @@ def bad_names(request: Request, tiers: Tiers, scope: Scope, config: Config) -> E
 
 
 def retired_of(rows: Iterable[Row], view: View) -> tuple[str, ...]:
-    """Return the ids of the categories that are stored and not listed, whether they can be read or not."""
+    """Return the ids of categories that are stored but not listed; their rows may be damaged."""
     listed = {category_id(view.scope, name) for name in view.config.abouts}
     stored = sorted(row.address.id for row in rows if row.address.kind == "category")
     return tuple(key for key in stored if key not in listed)
 
 
 def category_ids(view: View) -> tuple[str, ...]:
-    """Return the ids of all categories in which a fact may be: those of the settings, and retired ones."""
+    """Return the ids of all categories that a fact may be in: those of the settings, and retired ones."""
     return (*(category_id(view.scope, name) for name in view.config.abouts), *view.tiers.retired)
 
 
 class Link(Data):
-    """An entity, in the version that is linked, the name of a category, and where in it the entity is put."""
+    """One membership to make: a fact in one version, a category by name, who chose it, and the group."""
 
     entity_id: str
     entity_version: int
@@ -316,7 +317,7 @@ def addresses(entity_id: str, names: Iterable[str], scope: Scope) -> Iterator[Ad
 
 
 def all_addresses(entity_id: str, view: View) -> Iterator[Address]:
-    """Yield the addresses of every category in which a fact may be, and of its membership there."""
+    """Yield the addresses of every category that a fact may be in, and of its membership there."""
     for key in category_ids(view):
         yield address(view.scope, "category", key)
         yield address(view.scope, "membership", membership_id(view.scope, entity_id, key))
@@ -331,24 +332,24 @@ def link_id(scope: Scope, entity_id: str, name: str) -> str:
 
 
 def expect_memberships(entity_id: str, rows: Iterable[Row], view: View) -> tuple[Expect, ...]:
-    """Expect all memberships of the fact to be as they were read, and no others to exist.
+    """Expect each membership of the fact to be as it was read, and all others to be absent.
 
-    A membership that is added meanwhile writes no row of the fact itself, so without this an operation that
-    deletes or moves the fact would leave it behind.
+    A new membership does not write the row of the fact. Without these expectations, an operation that
+    deletes or moves the fact would miss a membership that was added since the read.
     """
     versions = {row.address: row.version for row in rows}
     return tuple(Expect(where, versions.get(where, 0)) for where in memberships_of(entity_id, view))
 
 
 def link_facts(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -> tuple[Write, ...]:
-    """Return the memberships that are missing, and the categories that count them."""
+    """Return the writes of memberships that do not exist yet, and of their categories with new counts."""
     scope = view.scope
-    # By address, so that a fact that is named twice for one category is one membership.
+    # By address, so that two links of a fact to the same category make one membership.
     wanted = {address(scope, "membership", link_id(scope, it.entity_id, it.category)): it for it in links}
     news = {where: it for where, it in wanted.items() if body_as(rows.get(where), Membership) is None}
     writes = [Write(where, membership(where.id, link, view)) for where, link in news.items()]
     touched = {category_id(scope, link.category): link.category for link in news.values()}
-    # A damaged membership is written again, and was counted when it came.
+    # A damaged membership is written again, but not counted again.
     counts = Counter(link.category for where, link in news.items() if where not in rows)
     for key, name in touched.items():
         row = rows.get(address(scope, "category", key))
@@ -363,7 +364,7 @@ def membership(key: str, link: Link, view: View) -> Membership:
 
 
 def grow_category(row: Row | None, key: str, name: str, count: int, view: View) -> Category:
-    """Return the category with `count` more members; its summary and groups are out of date then."""
+    """Return the category with `count` more members, and its summary and groups marked as out of date."""
     if row is None or not isinstance(row.body, Category):
         return Category(key, name, view.config.abouts.get(name, ""), count, view.now_ms, view.now_ms)
     count = min(row.body.member_count + count, I64_MAX)
@@ -373,24 +374,23 @@ def grow_category(row: Row | None, key: str, name: str, count: int, view: View) 
 
 
 def unlink_members(memberships: Iterable[Row], categories: Iterable[Row], view: View) -> tuple[Write, ...]:
-    """Return the writes of these categories without these members; other deletions are up to the caller."""
-    # Relations touch a fact as well; they are in no category.
+    """Return the writes of these categories without these members; the caller deletes the memberships.
+
+    `memberships` may contain other rows that touch a fact, such as relations; they are ignored.
+    """
     lost, before = bodies_of(memberships, Membership), bodies_of(categories, Category)
     after = [shrink_category(it, lost, view) for it in before]
     emptied = [new for old, new in zip(before, after, strict=True) if old.summary != new.summary]
     return (
         *(put(view.scope, "category", it.id, it) for it in after),
-        *(put(view.scope, "vector", it.id, None) for it in emptied),  # it was that of the summary
+        *(put(view.scope, "vector", it.id, None) for it in emptied),  # the vector was that of the summary
     )
 
 
 def shrink_category(category: Category, lost: Iterable[Membership], view: View) -> Category:
-    """Return the category without these members, and without its summary if that names one of them.
-
-    The count may be lower than the number of members lost if rows were changed behind the memory's back.
-    """
+    """Return the category without these members, and without its summary if that names one of them."""
     removed = [it.entity_id for it in lost if it.category_id == category.id]
-    # Rows may have been changed from outside: a count of 1 that loses 2 is 0, not less.
+    # The count may be too low, if rows were changed from outside: a count of 1 that loses 2 members is 0.
     left_count = max(0, category.member_count - len(removed))
     after = structs.replace(category, member_count=left_count, evolved_digest="", updated_ms=view.now_ms)
     if left_count and not any(key in removed for key, _ in category.summary_sources):

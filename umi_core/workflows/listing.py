@@ -1,6 +1,6 @@
 """list, recent_entities, get_entity and count: one required read each.
 
-A failed read is an error, never an empty page, None or zero. A list names damaged rows by their ids.
+A failed read is an error, never an empty page, None or zero. A list reports damaged rows by their ids.
 """
 
 from typing import Final
@@ -31,7 +31,7 @@ def ask_page(facts: Facts, view: View) -> Read | None:
 
 
 def take_page(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    # Damaged rows are spared, so that one of them does not hide the page: they come without a body.
+    # Damaged rows come without a body (`spares`), so that one of them does not make the whole page fail.
     shown = (row.body for row in answer.rows)
     rows = tuple(it for it in shown if isinstance(it, ListedRow))
     damaged = tuple(row.address.id for row in answer.rows if row.body is None)
@@ -41,7 +41,7 @@ def take_page(facts: Facts, answer: ReadDone, view: View) -> Learned:
 LIST: Final = one_read("list", WANTED, ask_page, take_page, spares=LISTED)
 
 
-# The last ones written: storage has its rows by id, so all of them are looked at.
+# recent_entities: storage pages rows by id, so all facts are read and sorted by time.
 
 
 def of_types(types: tuple[str, ...] | None) -> Where:

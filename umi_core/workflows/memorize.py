@@ -1,13 +1,13 @@
-"""memorize: a text becomes a resource, and what it says becomes facts in categories, in one commit.
+"""memorize: a text becomes a resource, and its statements become facts in categories, in one commit.
 
-    content     what is read: the text in its lines, or what a model says of an image, an audio or a video
-    unit        one segment, read for one memory type; asked about by itself, and missing by itself
+    content     the text to read: the lines of a text, or a model's description of an image, audio or video
+    unit        one segment, to be read for one memory type, with a question of its own
 
-Law 1. No failure of model or embedder loses the text; a unit that fails costs only that unit.
-Law 2. All of it is stored, or nothing is. Law 3. Memorizing again what was memorized changes nothing; a fact
-that another resource tells as well is reinforced, not stored twice. Law 4. New facts are compared as those of
-a remember are. Law 5. The segments together are the text: no line is lost, and none is read twice for one
-memory type. Law 6. Parts that were read before are not asked about again.
+Law 1. No failure of model or embedder loses the text; if a unit fails, only its facts are missing.
+Law 2. The whole text is stored, or nothing. Law 3. Memorizing a text a second time changes nothing. A fact
+that another resource also states is reinforced, not stored twice. Law 4. New facts are compared with known
+ones as in `remember`. Law 5. The segments together are the text: no line is lost, and no line is read twice
+for one memory type. Law 6. Units that were read before are not read again.
 """
 
 from collections import Counter
@@ -118,7 +118,7 @@ from umi_core.workflows.remember import (
 )
 
 TYPES_DEFAULT: Final = ("profile", "event")
-WINDOW_LINE_COUNT: Final = 40  # where no model says what belongs together
+WINDOW_LINE_COUNT: Final = 40  # lines of a segment if the model fails to divide the conversation
 
 
 class Unit(Data):
@@ -127,7 +127,7 @@ class Unit(Data):
 
 
 class UnitReading(Data):
-    """The facts that a model found in a unit; `is_missing`: it could not be read."""
+    """The facts that a model found in a unit; `is_missing`: the model failed for this unit."""
 
     memories: tuple[ExtractedFact, ...]
     is_missing: Flag
@@ -136,10 +136,10 @@ class UnitReading(Data):
 REQUEST: Final = Fact("request", Memorize)
 KNOWN: Final = Fact("known", Memorized | None)  # the reply, if there is nothing to do
 RESOURCE: Final = Fact("resource", Row | None)  # as it was when the operation began
-PARTS: Final = Fact("parts", tuple[Row, ...])  # its segments then
-NEWER: Final = Fact("newer", tuple[Row, ...])  # its segments as they are now, if it has changed meanwhile
+PARTS: Final = Fact("parts", tuple[Row, ...])  # segments of RESOURCE
+NEWER: Final = Fact("newer", tuple[Row, ...])  # its segments at `reread`, if the resource has changed since
 CONTENT: Final = Fact("content", str)  # empty if there is nothing to read
-CAPTION: Final = Fact("caption", str)  # as a model gave it; empty of a text, which has its first sentence
+CAPTION: Final = Fact("caption", str)  # by the model that described it; else empty: first sentence instead
 SPANS: Final = Fact("spans", tuple[Span, ...])
 SEGMENTS: Final = Fact("segments", tuple[Segment, ...])
 UNITS: Final = Fact("units", tuple[Unit, ...])
@@ -163,7 +163,7 @@ def is_same_text(resource: Resource, request: Memorize) -> bool:
     return resource.text_hash == text_hash(request.text) and resource.modality == request.modality
 
 
-# ingest and parts: what is known of this text.
+# ingest and parts: read the stored resource and its segments.
 
 
 def ask_resource(facts: Facts, view: View) -> Read:
@@ -173,7 +173,7 @@ def ask_resource(facts: Facts, view: View) -> Read:
 def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
     row = next(iter(answer.rows), None)
     body = body_as(row, Resource)
-    # Upkeep asked for this when the row said something else was pending; the row of now decides.
+    # Upkeep requested this by an older version of the row; the current version decides.
     if view.is_unasked and (body is None or left_to_read(body) != facts[REQUEST]):
         view.marks.append("memorize: overtaken")
     elif body is not None and is_read(body, facts[REQUEST]):
@@ -188,15 +188,15 @@ def reply_unchanged(facts: Facts, scope: Scope) -> Memorized:
 
 
 def left_to_read(resource: Resource) -> Memorize:
-    """Return the memorize that upkeep asks for while something of a text is pending."""
-    # With only `embed` pending, the types that were read before: then no unit is left to ask about.
+    """Return the request by which upkeep reads what is pending of a text."""
+    # If only `embed` is pending, request the types already read: then no unit is left for the model.
     kinds = tuple(kind for kind in MEMORY_TYPES if kind in resource.pending) or resource.extracted_types
     return Memorize("", resource.text, resource.modality, resource.uri, kinds, resource.happened_ms)
 
 
 def is_read(resource: Resource, request: Memorize) -> bool:
-    """Check whether nothing is left to do: the same text and session, read for all memory types asked for,
-    with its vectors.
+    """Check whether nothing is left to do: the resource has the same text and session, was read for all
+    requested memory types, and has its vectors.
     """
     is_whole = set(wanted_types(request)) <= set(resource.extracted_types) and EMBED not in resource.pending
     is_same_session = request.session_id in (None, resource.session_id)
@@ -213,7 +213,7 @@ def parts_of(whole: Address) -> ByFilter:
 
 
 def ask_parts_again(facts: Facts, view: View) -> Read | None:
-    """Read the parts again if the text changed since `ingest`: a plan in doubt has landed since then."""
+    """Read the segments again if the resource changed since `ingest`: a commit in doubt may have landed."""
     own = own_address(facts, view.scope)
     now = next((row for row in facts[CATEGORY_ROWS] if row.address == own), None)
     return None if now == facts[RESOURCE] else Read(parts_of(own))
@@ -235,7 +235,7 @@ REREAD_PARTS: Final = Step(
 )  # fmt: skip
 
 
-# preprocess: what there is to read. An image, an audio or a video is described once.
+# preprocess: get the content. A model describes an image, an audio or a video, once.
 
 
 def find_described(facts: Facts) -> Resource | None:
@@ -245,7 +245,7 @@ def find_described(facts: Facts) -> Resource | None:
 
 
 def same_as_known(facts: Facts) -> Resource | None:
-    """Return the resource as it was when the operation began, if it had this very text."""
+    """Return the resource as it was when the operation began; None if its text was another one."""
     text = body_as(facts[RESOURCE], Resource)
     return text if text is not None and is_same_text(text, facts[REQUEST]) else None
 
@@ -279,11 +279,11 @@ PREPROCESS: Final = Step(
 
 
 def lacks_description(facts: Facts) -> bool:
-    """Check whether the payload was never described, so that none of it has been read."""
+    """Check whether the payload has no description yet, so that no unit of it can be read."""
     return facts[REQUEST].modality in DESCRIBED_BY and not facts[CONTENT]
 
 
-# segment: which lines belong together.
+# segment: divide the content into segments, which are ranges of lines.
 
 
 def lines_of(facts: Facts) -> list[str]:
@@ -291,10 +291,10 @@ def lines_of(facts: Facts) -> list[str]:
 
 
 def known_segments(facts: Facts) -> tuple[Segment, ...]:
-    """Return the segments of a text that was read before, as they were then; empty if it is new."""
+    """Return the stored segments of a text that was memorized before; empty if the text is new."""
     if same_as_known(facts) is None:
         return ()
-    # The same cuts as before, whatever a model would say now: ids of segments follow from their texts.
+    # The text is not divided anew: ids of segments follow from their texts, so they must stay the same.
     parts = sorted(bodies(facts[PARTS]).values(), key=lambda it: (it.position, it.id))
     return tuple(Segment(it.first_line, it.last_line, it.text) for it in parts)
 
@@ -331,11 +331,11 @@ SEGMENT: Final = Step(
 )  # fmt: skip
 
 
-# units: what is to be read of the segments.
+# units: list the units to read.
 
 
 def take_units(facts: Facts, answer: None, view: View) -> Learned:
-    """Take the units that were not read before, segment by segment."""
+    """Learn the segments, and the units that were not read before."""
     spans = facts[SPANS]
     segments = known_segments(facts) or segments_of(lines_of(facts), spans)
     ids = segment_ids(segments, facts, view.scope)
@@ -346,13 +346,13 @@ def take_units(facts: Facts, answer: None, view: View) -> Learned:
         for kind in wanted_types(facts[REQUEST])
         if segment.text.strip() and kind not in extracted_before(key, known, facts[REQUEST])
     ]
-    # Each unit once: a text that repeats a paragraph asks about it once.
+    # Without duplicates: a paragraph that occurs twice in a text is read once.
     learned = SEGMENTS(segments) | UNITS(tuple(dict.fromkeys(units)))
     return Learned(learned | STATED(facts[REQUEST].text))
 
 
 def segment_ids(segments: tuple[Segment, ...], facts: Facts, scope: Scope) -> list[str]:
-    """Return the ids of the segments' rows; a single segment is the resource itself."""
+    """Return the row ids of the segments; a single segment has the id of the resource itself."""
     parent, counts, ids = own_id(facts, scope), Counter[str](), list[str]()
     for segment in segments:
         ids.append(segment_id(scope, parent, segment.text, counts[segment.text]))
@@ -361,7 +361,7 @@ def segment_ids(segments: tuple[Segment, ...], facts: Facts, scope: Scope) -> li
 
 
 def extracted_before(key: str, known: Mapping[str, Resource], request: Memorize) -> tuple[str, ...]:
-    """Return the memory types for which a segment was read; a single segment is the resource itself."""
+    """Return the memory types for which the segment with this id was read, by these stored rows."""
     it = known.get(key)
     if it is None or (it.parent_id is None and not is_same_text(it, request)):
         return ()
@@ -374,7 +374,7 @@ LIST_UNITS: Final = Step(
 )  # fmt: skip
 
 
-# extract: each unit by itself.
+# extract: ask the model about each unit.
 
 
 def ask_unit(facts: Facts, view: View) -> AskModel:
@@ -384,7 +384,7 @@ def ask_unit(facts: Facts, view: View) -> AskModel:
 
 
 def add_date(memories: tuple[ExtractedFact, ...], request: Memorize, view: View) -> tuple[ExtractedFact, ...]:
-    """Return what was read with its dates put right, if it is known from which day they count."""
+    """Return the facts with dates added behind words such as `yesterday`, if the text has a day."""
     day = find_day(request, view)
     if day is None:
         return memories
@@ -393,8 +393,8 @@ def add_date(memories: tuple[ExtractedFact, ...], request: Memorize, view: View)
 
 
 def find_day(request: Memorize, view: View) -> int | None:
-    """Return the day from which words such as `yesterday` count; None if its caller did not say."""
-    # Unlike a statement, a document is seldom of the day on which it is memorized.
+    """Return the day from which words such as `yesterday` count; None if the request names no time."""
+    # The day of the request would be wrong: a document was often written long before it is memorized.
     return None if request.happened_ms is None else day_of(request.happened_ms, view.config)
 
 
@@ -414,15 +414,15 @@ EXTRACT: Final = Step(
 )  # fmt: skip
 
 
-# What is read becomes facts in categories.
+# Facts in categories.
 
 
 Rows = Mapping[Address, Row]
 CATEGORY_KINDS: Final = ("category", "membership", "resource")
-DESCRIBE: Final = "describe"  # what is pending of a payload that no model has described
+DESCRIBE: Final = "describe"  # in `pending` of a payload that has no description
 
 
-# gather: what the units found, each fact once.
+# gather: collect the facts of all units, without duplicates.
 
 
 def take_statements(facts: Facts, answer: None, view: View) -> Learned:
@@ -440,7 +440,10 @@ def take_statements(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def read(memory: ExtractedFact, unit: Unit, view: View) -> tuple[CategorisedFact, list[str]]:
-    """Return the memory as a fact, about its name if that is usable, and the shapes to mark."""
+    """Return the memory as a fact with categories, and marks for what was unusual in the answer.
+
+    A name that is missing or a pronoun is replaced by one made from the content.
+    """
     choice = choose_categories(memory.categories, unit.memory_type, view.config)
     is_named = bool(memory.name) and not is_pronoun(memory.name)
     name = memory.name if is_named else auto_name(memory.content)
@@ -453,8 +456,10 @@ def read(memory: ExtractedFact, unit: Unit, view: View) -> tuple[CategorisedFact
 
 
 def unite_facts(group: list[CategorisedFact]) -> Iterator[CategorisedFact]:
-    """Yield equal contents as one fact, in all categories that were named for any of them."""
-    # "likes tea" under Ann, in two memory types: one fact in the categories of both.
+    """Yield one fact for equal contents about the same name, in the categories of all of them.
+
+    For example, "likes tea" about Ann in two memory types is one fact in the categories of both.
+    """
     for mention in merge(fact.mention for fact in group):
         names = {norm(name) for name in mention.names}
         its = [it for it in group if not it.mention.named or norm(it.mention.name) in names]
@@ -462,7 +467,7 @@ def unite_facts(group: list[CategorisedFact]) -> Iterator[CategorisedFact]:
         yield CategorisedFact(mention, categories, its[0].by)
 
 
-# lookup: what is known about these entities, their categories and the text itself.
+# lookup: read the stored facts, their categories and memberships, the resource with its segments, and core.
 
 
 def ids_of(facts: Facts, scope: Scope) -> list[str]:
@@ -503,19 +508,19 @@ def caption_of_whole(facts: Facts) -> str:
 
 
 def draft_of(fact: CategorisedFact, rows: Mapping[Address, Row], facts: Facts, view: View) -> Drafted:
-    """Return the entity as the text leaves it; a fact of no other resource than before is not reinforced."""
+    """Return the draft of the fact with this resource as a source; only a new source reinforces a fact."""
     draft = look_up_fact(fact.mention, SharedOptions(facts[REQUEST].happened_ms), rows, view)
     return classify_draft(add_source(own_id(facts, view.scope), draft, view.now_ms), fact.mention.memory_type)
 
 
-# plan: all rows of it.
+# plan: compute all rows and the reply.
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
-    """Take the plan; upkeep, which has no caller, brings back no text that was replaced or forgotten."""
+    """Learn the plan. It is empty if upkeep runs this and the text has been replaced or forgotten since."""
     rows_before = {row.address: row for row in (*facts[CATEGORY_ROWS], *facts[NEWER])}
-    # upkeep       begin: text A is pending ..... plan: text B is stored, so A stays replaced
-    # memorize         text B under the same uri   commit
+    # upkeep       begin: text A is pending .................. plan: text B is stored, so write nothing
+    # memorize         text B under the same uri     commit
     if view.is_unasked and same_before(facts, rows_before, view) is None:
         view.marks.append("memorize: overtaken")
         return Learned(PLAN(Plan(view.now_ms, value=reply_unchanged(facts, view.scope))))
@@ -548,7 +553,8 @@ def build_plan(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> 
     )  # fmt: skip
     return Plan(
         view.now_ms,
-        writes=tuple({it.address: it for it in writes}.values()),  # a category may lose members and get some
+        # Of two writes to a category keep the later one: `links` builds on `compared.writes`.
+        writes=tuple({it.address: it for it in writes}.values()),
         expects=compared.expects,
         core=after if is_moved else None,
         value=value,
@@ -558,23 +564,23 @@ def build_plan(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> 
 
 
 def count_uncovered(facts: Facts) -> int:
-    """Count the sentences of what was read that no answer about them tells: they are in the text alone."""
+    """Count the sentences of the content that no extracted fact covers."""
     units, found_in = facts[UNITS], facts[FOUND]
     told = {unit.text: list[str]() for unit in units}
     for unit, found in zip(units, found_in, strict=True):
         told[unit.text] += (part for it in found.memories for part in (it.name, it.content))
-    # A part that some type is still to be read of is pending: what it lacks is not known yet.
+    # A text with a missing unit is pending: its other facts are not known yet, so its sentences do not count.
     pending = {unit.text for unit, found in zip(units, found_in, strict=True) if found.is_missing}
-    # What an assistant says is seldom a fact; the number, time and role of a line are no part of it.
+    # In a conversation count only what people say: no lines of an assistant, and no number, time or role.
     shown = list_spoken if facts[REQUEST].modality == "conversation" else str
     return sum(len(find_uncovered(shown(text), told[text])) for text in told if text not in pending)
 
 
 def with_leaving(leaving: tuple[Write, ...], facts: Facts, rows_before: Rows) -> Rows:
-    """Return what is stored of categories, as it is without the facts that end."""
+    """Return `rows_before` with the categories as they are after the writes `leaving` removed members."""
     read = {row.address: row for row in facts[LEFT_CATEGORIES]}
     after = {it.address: it.body for it in leaving}
-    # A category that loses a member here and gets another one is written once, with both changes.
+    # A category may lose a member and get another one in this commit: it is written once, with both changes.
     left = {where: structs.replace(row, body=after[where]) for where, row in read.items() if where in after}
     return {**rows_before, **left}
 
@@ -583,18 +589,18 @@ def with_leaving(leaving: tuple[Write, ...], facts: Facts, rows_before: Rows) ->
 
 
 def whole_before(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> Resource | None:
-    """Return the resource as it is, whatever it says."""
+    """Return the stored resource, whatever its text; None if there is none."""
     return body_as(rows_before.get(own_address(facts, view.scope)), Resource)
 
 
 def same_before(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> Resource | None:
-    """Return the resource, if it says already what is to be memorized."""
+    """Return the stored resource if it has the text of the request."""
     before = whole_before(facts, rows_before, view)
     return before if before is not None and is_same_text(before, facts[REQUEST]) else None
 
 
 def types_read(facts: Facts, rows_before: Mapping[Address, Row], scope: Scope) -> list[tuple[str, ...]]:
-    """Return for each segment the memory types for which it has been read by now."""
+    """Return the memory types for which each segment has been read, now or before."""
     if lacks_description(facts):
         return [()]
     request, segments = facts[REQUEST], facts[SEGMENTS]
@@ -613,11 +619,11 @@ def types_read(facts: Facts, rows_before: Mapping[Address, Row], scope: Scope) -
 
 
 def pending_of(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> tuple[str, ...]:
-    """Return the types that were asked for, now or before, and that some segment lacks; `describe` before
-    them, and `embed` behind, if the text or a segment has no vector.
+    """Return what is still to do: `describe`, then the memory types that were requested, now or before,
+    and not read for every segment, then `embed` if the text or a segment has no vector.
     """
     same = same_before(facts, rows_before, view)
-    # Types that an earlier request has left pending stay pending, though this one does not ask for them.
+    # Types that an earlier request left pending stay pending even if this request does not name them.
     asked = {*wanted_types(facts[REQUEST]), *(same.pending if same is not None else ())}
     done = types_read(facts, rows_before, view.scope)
     lacking = [kind for kind in MEMORY_TYPES if kind in asked and any(kind not in types for types in done)]
@@ -631,7 +637,7 @@ def unfound_texts(facts: Facts, scope: Scope) -> list[str]:
 
 
 def resources_of(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> tuple[Write, ...]:
-    """Return the writes of new and changed resources, and the deletions of segments that are gone."""
+    """Return the writes of new and changed resources, and the deletions of segments that no longer exist."""
     wanted = {address(view.scope, "resource", it.id): it for it in as_resources(facts, rows_before, view)}
     removed = [where for where in rows_before if where.kind == "resource" and where not in wanted]
     writes = [Write(where, it) for where, it in wanted.items() if is_news(it, rows_before.get(where))]
@@ -641,17 +647,17 @@ def resources_of(facts: Facts, rows_before: Mapping[Address, Row], view: View) -
 
 def is_news(resource: Resource, row: Row | None) -> bool:
     old = row.body if row is not None else None
-    # A row that differs only in the time of its update would be written for nothing.
+    # A row that would change only in `updated_ms` is not written.
     return not isinstance(old, Resource) or structs.replace(old, updated_ms=resource.updated_ms) != resource
 
 
 def as_resources(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> Iterator[Resource]:
-    """Yield the rows to store; segments have rows of their own if there are several."""
+    """Yield the resource, and then its segments if there are several."""
     request, segments, done = facts[REQUEST], facts[SEGMENTS], types_read(facts, rows_before, view.scope)
     parent, ids = own_id(facts, view.scope), segment_ids(facts[SEGMENTS], facts, view.scope)
     before, same = whole_before(facts, rows_before, view), same_before(facts, rows_before, view)
-    # A text keeps the time of its rows while it is the same. Another text under this uri has a time of its
-    # own, but it was told in the same session unless the request names another one.
+    # Without a time in the request, the same text keeps its stored time; another text under this uri does
+    # not. The session stays for either text, unless the request names another one.
     happened_ms = request.happened_ms
     if happened_ms is None and same is not None:
         happened_ms = same.happened_ms
@@ -665,8 +671,8 @@ def as_resources(facts: Facts, rows_before: Mapping[Address, Row], view: View) -
         description=facts[CONTENT] if request.modality in DESCRIBED_BY else "",
         session_id=request.session_id or (before.session_id if before is not None else None),
     )  # fmt: skip
-    # A text of one segment has no rows of segments: the resource is its own only segment (`segment_ids`).
     yield whole
+    # A single segment has no row of its own (`segment_ids`).
     for at, (key, it) in enumerate(zip(ids, segments, strict=True) if len(ids) > 1 else ()):
         yield structs.replace(
             whole, id=key, text=it.text, text_hash=text_hash(it.text), caption=caption(it.text),
@@ -681,7 +687,7 @@ def caption(text: str) -> str:
 
 
 def since(key: str, rows_before: Mapping[Address, Row], view: View) -> int:
-    """Return when this row was created: now, if it is new."""
+    """Return when this row was created; `now_ms` if it is new."""
     text = body_as(rows_before.get(address(view.scope, "resource", key)), Resource)
     return view.now_ms if text is None else text.created_ms
 
@@ -692,9 +698,6 @@ def since(key: str, rows_before: Mapping[Address, Row], view: View) -> int:
 def take_reply(facts: Facts, answer: None, view: View) -> Learned:
     known = facts[KNOWN]
     return Learned(OUTCOME(Done(facts[STORED] if known is None else known)))
-
-
-# What holds of these facts together.
 
 
 MEMORIZE: Final = Workflow(
@@ -721,7 +724,7 @@ MEMORIZE: Final = Workflow(
                        CATEGORY_ROWS, NEWER, *COMPARED_FROM, CORE, VECTORS, TO_EMBED, CAPTION_VECTORS,
                        SUBCATEGORIES),
              produces=(PLAN,), take=take_plan),
-        # The units stay as they were read: a conflict does not ask the model again.
+        # A conflict goes back to `lookup`: the model does not read the units again.
         commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,
         Step("reply", requires=(KNOWN, STORED), produces=(OUTCOME,), take=take_reply),

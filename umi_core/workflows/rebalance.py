@@ -1,11 +1,11 @@
 """rebalance: a fair scan of the access records, promotion by score, and repair of missing vectors.
 
-Law 1. Every record is looked at within ceil(n / SCAN_COUNT_MAX) + 1 runs. Law 2. The entry is built from the
-row as it is now, not as a scan once saw it. Law 3. It commits only if there is something to write; a moved
-cursor is. Law 4. A cursor moves on only from where its scan began: the first of two runs that began at one
-place moves it. Law 5. It is due again while anything is left: records accessed since its scan, or unsaved,
-the rest of a scan, vectors that are or may be missing. Law 6. A damaged entity, or a text that no embedder
-takes, does not keep others from promotion or from their vectors.
+Law 1. Every access record is scanned within ceil(n / SCAN_COUNT_MAX) + 1 runs. Law 2. A core entry is built
+from the fact as this run reads it, not as an earlier scan saw it. Law 3. It commits only if it has something
+to write; a moved cursor counts. Law 4. A run moves the cursor only if it is still where the run began, so the
+second of two runs that began there does not move it. Law 5. It is due again while work is left: records
+accessed since the scan, unsaved records, the rest of a scan, vectors that are missing or may be. Law 6. A
+damaged fact, or a text that the embedder refuses, does not keep other facts from promotion or repair.
 """
 
 from collections.abc import Mapping
@@ -54,31 +54,29 @@ from umi_core.workflows.commits import (
 )  # fmt: skip
 from umi_core.workflows.drafting import embedded_text
 
-REQUEST: Final = Fact("request", Rebalance | None)  # None: it has no caller, it was due
-BEGIN: Final = Fact("begin", str)  # where this scan begins, and the next one
-CURSOR: Final = Fact("cursor", str)
-CANDIDATES: Final = Fact("candidates", tuple[str, ...])  # eligible by record alone
-OTHERS: Final = Fact("others", tuple[str, ...])  # only looked up
+REQUEST: Final = Fact("request", Rebalance | None)  # None: a background job without a caller
+BEGIN: Final = Fact("begin", str)  # cursor at which this scan begins
+CURSOR: Final = Fact("cursor", str)  # cursor at which the next scan begins
+CANDIDATES: Final = Fact("candidates", tuple[str, ...])  # ids eligible by the score of their records
+OTHERS: Final = Fact("others", tuple[str, ...])  # ids only checked for a missing row
 SCANNED: Final = Fact("scanned", int)
 TOUCHES: Final = Fact("touches", int)
-ROWS: Final = Fact("rows", tuple[Row, ...])  # of the eligible
-GONE: Final = Fact("gone", tuple[str, ...])
+ROWS: Final = Fact("rows", tuple[Row, ...])  # of CANDIDATES
+GONE: Final = Fact("gone", tuple[str, ...])  # ids of records whose facts have no row
 REPAIR_FROM: Final = Fact("repair_from", str)
 LACKING: Final = Fact("lacking", tuple[Row, ...], ("entity",))  # entities without a vector
-PASSED: Final = Fact("passed", int)
-ONWARD: Final = Fact("onward", str | None)  # None: it was not read, or storage does not know the cursor
-VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of those that lack one, in order
-MISSING: Final = Fact("missing", bool)
+PASSED: Final = Fact("passed", int)  # rows of the page that are damaged
+ONWARD: Final = Fact("onward", str | None)  # cursor after the page; None: the read failed
+VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # one for each of LACKING, in order
+MISSING: Final = Fact("missing", bool)  # more repairs may be needed
 REPAIR_CURSOR: Final = Fact("repair_cursor", str)
 
 
 def take_scan(facts: Facts, answer: None, view: View) -> Learned:
-    """Take the next page of the scan: ids eligible by their record alone, ids that are only looked up, and
-    where the next scan begins.
-    """
+    """Learn the next page of the scan: eligible ids, other ids to check, and the next cursor."""
     access, inside = view.tiers.access, entity_ids(view.tiers.core)
     page, cursor = access.after(access.cursor, SCAN_COUNT_MAX)
-    # Records of facts in core are part of the page, so that the cursor passes them, and ask for no place.
+    # The page includes records of facts in core, so that the cursor passes them; they need no promotion.
     outside = [record for record in page if record.entity_id not in inside]
     floor_ppm = view.config.promote_score_min_ppm
     eligible = [record for record in outside if score_ppm(record, view.now_ms) >= floor_ppm]
@@ -102,7 +100,7 @@ def take_rows(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows, core = index_rows(answer), read_core(answer, view)
     head = head_of(rows, view.scope)
     access = view.tiers.access
-    # A second plan follows a conflict over the head, so its row is believed though its version is lower.
+    # A later plan follows a conflict, so it takes the stored head even if its version is lower than known.
     view.tiers.access = access.scan_from(*head) if view.plan_count > 1 else access.scan_at(*head)
     there = {row.address.id: row for row in rows.values() if isinstance(row.body, Entity)}
     removed = tuple(key for key in looked_at(facts) if address(view.scope, "entity", key) not in rows)
@@ -145,27 +143,27 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     removed = tuple(before.records[key] for key in left)
     gone_ids = tuple(record.entity_id for record in removed)
     value = Rebalanced(promoted, evicted, repaired, gone_ids, cursor, facts[SCANNED])
-    # Rows are read loosely here, but an entry shows its row, so those of the promoted must still be so.
+    # Facts are `loose` here, but a core entry shows its fact, so the promoted ones are expected as read.
     current = tuple(Expect(row.address, row.version) for row in rows if row.address.id in promoted)
     plan = Plan(
         view.now_ms, (*repairs, *access.writes(view.scope)), current,
         after if after.blocks != core.blocks else None, value, pruned=removed,
     )  # fmt: skip
-    # Another run may have moved the cursor since this scan began; moving it back would scan a page twice.
+    # Law 4: if another run has moved the cursor since, moving it back would scan a page twice.
     plan = move_cursor(plan, cursor, view) if access.cursor == facts[BEGIN] != cursor else plan
     repair_cursor, missing = after_repairs(facts, len(facts[LACKING]) - len(repaired))
     return Learned(PLAN(plan) | MISSING(missing) | REPAIR_CURSOR(repair_cursor))
 
 
 def after_repairs(facts: Facts, unrepaired_count: int) -> tuple[str, bool]:
-    """Return the cursor of the next look, and whether anything is left; failed texts are passed over."""
-    # onward: None if the page was not read, "" behind the last row, else the cursor of the next page.
+    """Return the repair cursor of the next run, and whether more repairs may be needed."""
+    # onward: None if the page was not read, "" after the last page, else the cursor of the next page.
     begin, onward = facts[REPAIR_FROM], facts[ONWARD]
     if onward is None:
         return "", True
     left_count = unrepaired_count + facts[PASSED]
-    # A page that was repaired as a whole is looked at again from its beginning: rows leave the filter, so the
-    # next ones move up. With some left the look goes on behind them, else one bad text would hold up all.
+    # If the whole page was repaired, its rows no longer match the filter, so the next page begins at the same
+    # cursor. If some rows are left, the next run goes on after them, so that one bad text blocks no others.
     return (begin if onward and not left_count else onward), bool(begin or onward or left_count)
 
 
@@ -187,9 +185,9 @@ def find_stale(facts: Facts, view: View) -> tuple[str, ...]:
 def promotions(
     rows: tuple[Row, ...], core: CoreTier, access: AccessTable, view: View
 ) -> tuple[CoreTier, tuple[str, ...], tuple[str, ...]]:
-    """Admit the eligible into core, the highest score first; return core, and the ids that entered and left.
+    """Admit the eligible facts to core, highest score first; return core, the added and the evicted ids.
 
-    A refusal is no error.
+    A fact that core refuses is no error.
     """
     entities = {row.address.id: row.body for row in rows if isinstance(row.body, Entity)}
     asking = [key for key in entities if key in access.records and core.locate(key) is None]
@@ -207,7 +205,7 @@ def promotions(
 
 
 def repair_writes(facts: Facts, view: View) -> tuple[tuple[Write, ...], tuple[str, ...]]:
-    """Return the writes of the vectors that came, with their rows unmarked, and the ids of those rows."""
+    """Return the writes of the new vectors and of their facts, no longer marked, and the ids of the facts."""
     lacking, vectors = facts[LACKING], facts[VECTORS]
     writes: tuple[Write, ...] = ()
     repaired: tuple[str, ...] = ()
@@ -223,12 +221,12 @@ def repair_writes(facts: Facts, view: View) -> tuple[tuple[Write, ...], tuple[st
 
 
 def take_done(facts: Facts, answer: Committed | None, view: View) -> Learned:
-    """Move the cursor of the scan, which is due again while something is left to do."""
+    """Learn the commit, the moved cursor, and whether rebalance is due again (Law 5)."""
     learned, plan = take_commit(facts, answer, view), facts[PLAN]
     access, lost = view.tiers.access, learned.facts[LOST.name]
     if answer is not None and plan.cursor is not None and not lost:
         access = access.scan_at(plan.cursor, dict(answer.versions)[address(view.scope, "head")])
-    # An access since the scan may have made an entity eligible that the scan has passed.
+    # An access since the scan may have made a fact eligible that the scan has already passed.
     is_touched = access.touch_count != facts[TOUCHES]
     is_due = bool(is_touched or access.unsaved or access.cursor or facts[MISSING] or lost)
     view.tiers.access = structs.replace(access, is_due=is_due, repair_cursor=facts[REPAIR_CURSOR])

@@ -1,14 +1,15 @@
-"""recall: the entities that answer a query, by vector and by words, in one list per variant.
+"""recall: the facts that answer a query, searched by vector and by words, in one list per variant.
 
-Law 1. No model is asked unless the query refers to something said, or a deep search is wanted. Law 2. Storage
-filters before it cuts; the memory asks for twice the limit of each list. Law 3. A row's relevance is the best
-that any list gave it; ties go to the smaller id. Law 4. What fails and is optional is named in the reply: the
-original query, a single variant, words only, nothing beside the hits. Without words the read failed: an
-error, never an empty result. Law 5. Other facts that a hit shows hold the filter, too. Law 6. Dates of a
-query only add hits, and never take one away. Law 7. Archives of other agents are searched by the same steps,
-between two looks at what their owners allow, so each hit is as it was while it could be read:
+Law 1. A model is asked only if the query refers to the conversation, or if a deep search is requested.
+Law 2. Storage applies the filter before the limit; the memory asks for a multiple of the limit in each list.
+Law 3. The relevance of a row is the best that any list gave it; ties go to the smaller id. Law 4. If an
+optional step fails, the reply names its substitute: the original query, a single variant, words only, hits
+without context. If the search by words fails, recall fails; it never replies with an empty result instead.
+Law 5. Facts shown along with a hit match the filter, too. Law 6. The dates of a query only add hits and never
+remove one. Law 7. Archives of other agents are searched by the same steps, between two checks of the owners'
+grants, so each hit is as it was while the reader was allowed to read it:
 
-    owner    allows it                   allows it no more   remembers a secret
+    owner    allows it                   withdraws it        remembers a secret
     reader              grants: allowed                                          searches   regrants: refused
 """
 
@@ -62,29 +63,29 @@ from umi_core.values import Scope
 from umi_core.workflows.commits import entity_ids
 from umi_core.workflows.sharing import ask_grants, find_unshared, list_owners
 
-# The day on which a question was asked, and the texts by which its words are searched.
+# The day of a query, and the texts for the search by words: the query, and the query with dates.
 #
-#     What did Ann do last Friday?      as it is, and: What did Ann do last Friday (2026-11-20)?
+#     What did Ann do last Friday?      What did Ann do last Friday (2026-11-20)?
 #
-# A fact that was told on that Friday says `today (2026-11-20)`, so only the date of the question finds it.
-# Every row that the question finds as it is stays a hit; the date decides which of them comes first. Vectors
-# are of the question as it is: an embedder knows little of numbers.
+# A fact stated on that Friday contains `today (2026-11-20)`, so only the date finds it. Rows found without
+# the date stay hits; the date adds rows and changes the order. Vectors are made of the query without dates,
+# because embedders represent numbers poorly.
 
 
-ASKED_ON: Final = Fact("asked_on", int)  # the day, since 1970
+ASKED_ON: Final = Fact("asked_on", int)  # the day of the request, in days since 1970
 
 
 def take_day(facts: Facts, answer: None, view: View) -> Learned:
     return Learned(ASKED_ON(day_of(view.now_ms, view.config)))
 
 
-# First, so that the words count from the day on which the request came, however long its questions take.
+# The first step, so that `yesterday` counts from the day of the request even if a later step takes hours.
 DATE: Final = Step("date", produces=(ASKED_ON,), take=take_day)
 
 
 def list_texts(query: str, day: int) -> tuple[str, ...]:
-    """Return the texts by which a query is searched for words: as it is, then with its dates, if any."""
-    # `yesterday (2026-11-28)` already has its date, so it is one text.
+    """Return the texts for the search by words: the query, then the query with dates if that differs."""
+    # A query that has its dates already, such as `yesterday (2026-11-28)`, gives one text.
     return tuple(dict.fromkeys((query, *list_dated(query, day, QUERY_BYTES_MAX))))
 
 
@@ -94,25 +95,25 @@ def list_texts(query: str, day: int) -> tuple[str, ...]:
 REQUEST: Final = Fact("request", Recall)
 RESOLUTION: Final = Fact("resolution", Resolution)
 VARIANTS: Final = Fact("variants", tuple[str, ...])
-SearchedText = tuple[int, str]  # the place of a variant, and a text by which it is searched for words
-TEXTS: Final = Fact("texts", tuple[SearchedText, ...])  # of each variant in order
-VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of the variants, in order
-ARCHIVES: Final = Fact("archives", tuple[Scope, ...])  # those that are searched
+SearchedText = tuple[int, str]  # the index of a variant, and a text of it for the search by words
+TEXTS: Final = Fact("texts", tuple[SearchedText, ...])  # all texts of all variants, in order
+VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # one for each variant, in order
+ARCHIVES: Final = Fact("archives", tuple[Scope, ...])  # the archives to search
 NearSearch = tuple[Scope, tuple[int, ...] | None]
 WordSearch = tuple[Scope, str]
-NEAR: Final = Fact("near", tuple[NearSearch, ...])  # of each archive in order: the vectors
-WORDED: Final = Fact("worded", tuple[WordSearch, ...])  # and the texts
+NEAR: Final = Fact("near", tuple[NearSearch, ...])  # each archive with each vector
+WORDED: Final = Fact("worded", tuple[WordSearch, ...])  # each archive with each text
 VECTOR_LISTS: Final = Fact("vector_lists", tuple[tuple[Row, ...], ...], ("entity",))  # the best first
 WORD_LISTS: Final = Fact("word_lists", tuple[tuple[Row, ...], ...], ("entity",))
-CONTEXT: Final = Fact("context", tuple[tuple[Row, ...], ...], ("entity",))  # what was told after the hits
-REPLACED: Final = Fact("replaced", tuple[tuple[Row, ...], ...], ("ended",))  # what they have ended
+CONTEXT: Final = Fact("context", tuple[tuple[Row, ...], ...], ("entity",))  # facts that follow the hits
+REPLACED: Final = Fact("replaced", tuple[tuple[Row, ...], ...], ("ended",))  # facts ended by the hits
 
 
-# resolve: what the query refers to.
+# resolve: replace references such as "he" or "there" in the query.
 
 
 def known_resolution(facts: Facts, view: View) -> Resolution | None:
-    """Return the resolution if no model is needed: there is nothing to resolve, or it was resolved before."""
+    """Return the resolution if no model is needed: nothing to resolve, or a cached rewrite; else None."""
     request, turns = facts[REQUEST], shown_turns(facts[REQUEST].turns)
     is_wanted = request.resolve and view.config.resolve_queries
     found = resolve_without_model(request.query, turns, is_wanted, request.force)
@@ -122,7 +123,7 @@ def known_resolution(facts: Facts, view: View) -> Resolution | None:
 
 
 def alive_at(view: View) -> tuple[int, int]:
-    """Return the time, and how long a rewrite is kept, both in milliseconds."""
+    """Return the time, and the lifetime of a cached rewrite, both in milliseconds."""
     return view.now_ms, view.config.resolve_cache_ms
 
 
@@ -143,7 +144,7 @@ def take_resolution(facts: Facts, answer: ModelReplied | None, view: View) -> Le
     resolution = judge_rewrite(answer.text, request.query, turns, view.config.resolve_confidence_min_ppm)
     if view.config.resolve_cache:
         tiers.rewrites = tiers.rewrites.put(key, view.now_ms, resolution, view.config.resolve_cache_ms)
-    # A rewrite that still has references did no harm: nothing failed, the query is just as unclear as before.
+    # `unresolved` is not degraded: the rewrite has references left, but the query is no worse than before.
     refused = resolution.outcome == "rejected" and resolution.reason != "unresolved"
     degraded = (("original", resolution.reason, 1),) if refused else ()
     return Learned(RESOLUTION(resolution), None, degraded, (resolution.reason or resolution.outcome,))
@@ -155,7 +156,7 @@ def original(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return RESOLUTION(Resolution("failed", query, terms, reason, turn_count=len(turns)))
 
 
-# expand: the same question in other words.
+# expand: ask for variants of the query in other words.
 
 
 def ask_variants(facts: Facts, view: View) -> AskModel | None:
@@ -184,7 +185,7 @@ def texts_of(variants: tuple[str, ...], day: int) -> tuple[SearchedText, ...]:
     return tuple((at, text) for at, variant in enumerate(variants) for text in list_texts(variant, day))
 
 
-# embed, by_vector, by_words: of each archive a list by vector per variant, and one by words per text.
+# embed, by_vector, by_words: in each archive, one search by vector per variant and one by words per text.
 
 
 def limit_of(facts: Facts, view: View) -> int:
@@ -193,9 +194,9 @@ def limit_of(facts: Facts, view: View) -> int:
 
 
 def count_candidates(facts: Facts, view: View) -> int:
-    """Return how many rows each list has at most."""
-    # Of a question in the first person the facts of its speaker may stand behind those of twenty others with
-    # the same words, and must be there to come before them.
+    """Return the limit of each list."""
+    # If the query is in the first person, facts about other people with the same words may rank above those
+    # of the speaker. `lower_others` can only lift the speaker's facts if the lists contain them.
     return (8 if is_of_speaker(facts) else 2) * limit_of(facts, view)
 
 
@@ -204,7 +205,7 @@ def is_of_speaker(facts: Facts) -> bool:
 
 
 def where_of(facts: Facts) -> Where:
-    """Return the filter of the caller; scope, kind and currency are checked by storage."""
+    """Return the filter of the caller; the search itself is limited to one scope and kind."""
     request = facts[REQUEST]
     start_ms, end_ms = request.time_range or (None, None)
     asked = ("type", "in", request.types), ("time_ms", "gte", start_ms), ("time_ms", "lte", end_ms)
@@ -213,14 +214,14 @@ def where_of(facts: Facts) -> Where:
 
 
 def list_archives(request: Recall, scope: Scope) -> tuple[Scope, ...]:
-    """Return the archives of which the filter can match an entity, the own one first."""
+    """Return the archives where the filter can match a fact, the agent's own archive first."""
     every = (scope, *list_owners(request, scope))
     return tuple(it for it in every if reaches(request.where, "entity", it))
 
 
 def score_min(facts: Facts, view: View) -> int:
     given = facts[REQUEST].min_score_ppm
-    # A score of 0 means that nothing speaks for the row: with a floor of 0 every row would be a hit.
+    # At least 1: a score of 0 means no relevance, so with a minimum of 0 every row would be a hit.
     return max(1, view.config.recall_min_score_ppm if given is None else given)
 
 
@@ -278,26 +279,26 @@ def ask_by_words(facts: Facts, view: View) -> Read:
     return Read(ByWords(archive, text, where_of(facts), limit, score_min(facts, view)))
 
 
-# context and replaced: what was told directly after each hit, and what it has ended.
+# context and replaced: read the facts that follow the hits, and the facts that the hits have ended.
 
 
 def hit_ids(facts: Facts, view: View) -> tuple[str, ...]:
-    """Return the ids of the hits in the archive that is asked now."""
+    """Return the ids of the hits in the archive of this unit."""
     archive = facts.unit(ARCHIVES)
     return tuple(it.row.address.id for it in ranking(facts, view) if it.row.address.scope == archive)
 
 
 def ask_context(facts: Facts, view: View) -> Read | None:
     ids = hit_ids(facts, view)
-    # A hit that follows another hit is shown already, so it is no context of it.
+    # A hit is not context of another hit: the reply shows it anyway.
     where = (Condition("follows", "in", ids), Condition("id", "not_in", ids), *where_of(facts))
     return Read(ByFilter(facts.unit(ARCHIVES), ("entity",), where)) if ids else None
 
 
 def find_followers(lists: tuple[tuple[Row, ...], ...]) -> Mapping[str, Entity]:
-    """Return by the id of a fact the first one that was told after it."""
+    """Return the follower of each fact, by the id of the fact; of several the one that was stored first."""
     found: dict[str, Entity] = {}
-    # Two remembers at once may both follow one fact: the one that was stored first is shown.
+    # Facts of two concurrent remembers may follow the same fact.
     for it in sorted(bodies_of(chain(*lists), Entity), key=lambda it: (it.created_ms, it.id)):
         found.setdefault(it.follows or "", it)
     return found
@@ -312,7 +313,7 @@ def ask_replaced(facts: Facts, view: View) -> Read | None:
 def list_replaced(
     lists: tuple[tuple[Row, ...], ...], where: Where
 ) -> Mapping[str, tuple[tuple[str, str], ...]]:
-    """Return by the id of a fact those that it has ended, in order; only what the filter leaves."""
+    """Return the facts that each fact has ended, by its id, in order of time; only those in the filter."""
     ended = [it for it in bodies_of(chain(*lists), Ended) if admits(where, it.fact)]
     found: dict[str, tuple[tuple[str, str], ...]] = {}
     for it in sorted(ended, key=lambda it: (it.at_ms, it.id)):
@@ -320,7 +321,7 @@ def list_replaced(
     return found
 
 
-# regrants: the owners allow it still.
+# regrants: check that the owners still allow reading (Law 7).
 
 
 def take_regrants(facts: Facts, answer: ReadDone, view: View) -> Taken:
@@ -328,7 +329,7 @@ def take_regrants(facts: Facts, answer: ReadDone, view: View) -> Taken:
     return Learned() if error is None else Rejection(error)
 
 
-# rank: one list of all.
+# rank: merge all lists.
 
 
 def take_hits(facts: Facts, answer: None, view: View) -> Learned:
@@ -369,7 +370,7 @@ def ranking(facts: Facts, view: View) -> tuple[Ranked, ...]:
 
 
 def is_of_others(row: Row, speaker: str, query: str) -> bool:
-    """Check whether a fact is about others than the speaker, and about none whom the query names."""
+    """Check whether a fact is about neither the speaker nor a name in the query; a note is about nothing."""
     fact = row.body
     if not isinstance(fact, Entity) or not fact.about or entity_id(row.address.scope, speaker) in fact.about:
         return False
@@ -377,8 +378,8 @@ def is_of_others(row: Row, speaker: str, query: str) -> bool:
 
 
 def pool_lists(lists: tuple[tuple[Row, ...], ...], count: int) -> list[tuple[Row, ...]]:
-    """Return so many lists, each with the rows of all archives."""
-    # two archives, three texts: lists 0, 1, 2 are of the one and 3, 4, 5 of the other; 0 and 3 of one text
+    """Return `count` lists, each with the rows that one text or vector found in all archives."""
+    # Two archives and three texts give lists 0 to 2 of one archive and 3 to 5 of the other: join 0 and 3.
     return [tuple(row for rows in lists[at::count] for row in rows) for at in range(count)]
 
 

@@ -1,15 +1,16 @@
-"""recover: the first operation of an incarnation. It claims the epoch, then loads core, access records and
-what is due.
+"""recover: the first operation of an incarnation. It claims an epoch, then loads core, access records and
+scheduled work.
 
-Law 1. It never gives up, and never starts from "no data" on an error. Law 2. Every commit of an
-incarnation expects the epoch it claimed, so no commit that an earlier one sent lands later:
+Law 1. It never gives up, and never treats a failed read as "no data". Law 2. Every commit of an incarnation
+expects the epoch that this incarnation claimed, so a delayed commit of an earlier incarnation conflicts:
 
     life 1, epoch 7   plan ................................... arrives last: the epoch is 8, conflict
     life 2                    recover, epoch 8   plan   commit
 
-Law 3. The claim has no idempotency key: two that read one epoch must not both be told that they hold it.
-Law 4. After a delete_agent or open_agent of unknown outcome it runs again, in the same incarnation: if the
-agent was closed or opened, it begins with nothing; the row of another incarnation stays as it is.
+Law 3. The claim has no idempotency key: if two processes read the same epoch, only one claim may succeed.
+Law 4. After a delete_agent or open_agent it runs again in the same incarnation, because the outcome may be
+unknown. If the agent was closed or opened, the tiers start empty. If another process has claimed an epoch
+since, it leaves the epoch row unchanged.
 """
 
 from typing import Final
@@ -45,9 +46,9 @@ from umi_core.workflows.commits import (
 )
 from umi_core.workflows.linking import retired_of
 
-LAST: Final = Fact("last", tuple[int, str])  # epoch and phase of this very life until now; 0: it begins
-CLOSED: Final = Fact("closed", bool)  # whether the agent is
-HEAD: Final = Fact("head", tuple[str, int])  # where the fair scan stands, and the version of its row
+LAST: Final = Fact("last", tuple[int, str])  # this life's epoch and phase until now; (0, "") at its start
+CLOSED: Final = Fact("closed", bool)  # whether the agent is closed
+HEAD: Final = Fact("head", tuple[str, int])  # cursor of the fair scan, and the version of its row
 LOADED: Final = Fact("loaded", int)
 FITS: Final = Fact("fits", bool)
 
@@ -62,16 +63,17 @@ def take_head(facts: Facts, answer: ReadDone, view: View) -> Learned:
     row = rows.get(address(view.scope, "epoch"))
     before, epoch = row.version if row else 0, body_as(row, Epoch) or Epoch(0)
     known = HEAD(head_of(rows, view.scope)) | CLOSED(epoch.is_closed)
-    # This process had epoch 7 (last). A row with 7: it still has it. 8, held by 7: its own claim, of which
-    # the answer was lost. Anything else: another process.
+    # Example: `last` is 7. If the row has version 7, this process still holds the epoch. If it has 8 and is
+    # held by 7, this process claimed it and the answer was lost. Otherwise another process has claimed it.
     is_anothers = last and before != last and epoch.held_by != last
     return Learned(known, skip_to="done" if is_anothers else None)
 
 
 def ask_claim(facts: Facts, view: View) -> Commit:
-    """Ask for the next epoch; the agent stays open or closed, as it is.
+    """Claim the next epoch; whether the agent is closed does not change.
 
-    The row names the epoch and phase of this process, which so recognises a claim whose answer was lost.
+    The row names the last epoch of this process (`held_by`), so that it recognises its own claim if the
+    answer is lost.
     """
     epoch = address(view.scope, "epoch")
     last, _ = facts[LAST]
@@ -80,32 +82,31 @@ def ask_claim(facts: Facts, view: View) -> Commit:
 
 
 def take_claim(facts: Facts, answer: Committed, view: View) -> Learned:
-    """Take the epoch; nothing is loaded of a closed agent, or of one that this process held already."""
+    """Learn the epoch. Load nothing if the agent is closed, or if this process still has its tiers."""
     epoch = dict(answer.versions)[address(view.scope, "epoch")]
     last, is_closed = facts[LAST], facts[CLOSED]
     if is_switched(last, is_closed):
         view.tiers = Tiers(working=view.tiers.working, session=view.tiers.session)
-    # A process that had an epoch already, and was not switched, still has its tiers: nothing is loaded.
     has_all = is_closed or (last[0] > 0 and not is_switched(last, is_closed))
     return Learned(EPOCH(epoch), skip_to="done" if has_all else None)
 
 
 def is_switched(last: tuple[int, str], is_closed: bool) -> bool:
-    """Check whether this process has closed or opened the agent."""
+    """Check whether the agent was closed or opened since this process last held an epoch."""
     return last[0] > 0 and is_closed != (last[1] == "closed")
 
 
 def ask_access(facts: Facts, view: View) -> Read:
-    # Without upkeep nothing looks at reflections, so they are not read.
+    # Only upkeep uses reflections here, so without upkeep they are not read.
     kept_up = ("reflection",) * bool(view.config.upkeep_interval_ms)
     return Read(ByFilter(view.scope, ("access", "category", *kept_up)))
 
 
 def take_access(facts: Facts, answer: ReadDone, view: View) -> Learned:
     records = {record.entity_id: record for record in bodies_of(answer.rows, AccessRecord)}
-    # A scan is due one interval from now, since the incarnation before may have died within its own.
+    # A scan is due one interval from now: the previous incarnation may have died before it finished one.
     table = AccessTable(as_records(records), is_due=True, ran_ms=view.now_ms).scan_at(*facts[HEAD])
-    # A limit that was lowered since, or a lost deletion, may leave more records than there may be.
+    # There may be more records than the limit: it may have been lowered, or storage may have lost deletions.
     view.tiers.access = table.without(surplus(table.records, entity_ids(view.tiers.core)))
     view.tiers.divisions = schedule.update_divisions({}, (row.body for row in answer.rows), view.config)
     view.tiers.upkeep = update_upkeep({}, answer.rows, view)
@@ -114,13 +115,13 @@ def take_access(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def update_upkeep(upkeep: schedule.Schedule, rows: tuple[Row, ...], view: View) -> schedule.Schedule:
-    """Return what is left to do, with these rows taken into account."""
+    """Return the schedule of upkeep with the work that these rows need."""
     return schedule.update_upkeep(upkeep, ((row.address.id, row.body) for row in rows), view.config)
 
 
 def ask_pending(facts: Facts, view: View) -> Read | None:
-    """Ask for texts of which something is left to read."""
-    # The row of a whole text also says what is pending of its segments.
+    """Read the resources of which something is pending, but not their segments."""
+    # The row of a resource also names what is pending of its segments.
     where = (Condition("pending", "ne", ()), Condition("parent_id", "eq", None))
     return Read(ByFilter(view.scope, ("resource",), where)) if view.config.upkeep_interval_ms else None
 
@@ -131,7 +132,7 @@ def take_pending(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def take_fit(facts: Facts, answer: None, view: View) -> Learned:
-    """Fit core under limits that may be lower now: entries leave, authored text never does."""
+    """Fit core under limits that may have been lowered: drop entries, but never authored text."""
     core = facts[CORE]
     fitted = fit(core, scores_of(core, view.tiers.access, view.now_ms), view.config)
     if fitted is None:
@@ -150,7 +151,7 @@ def take_fitted(facts: Facts, answer: Committed | None, view: View) -> Learned:
 
 
 def with_claimed_epoch(facts: Facts, view: View) -> View:
-    """Return the view with the claimed epoch: receipts name it before the memory itself learns it."""
+    """Return the view with the claimed epoch, which the memory itself learns only when recovery ends."""
     return structs.replace(view, epoch=facts[EPOCH])
 
 
@@ -175,7 +176,7 @@ RECOVER = Workflow(
         Step("fit", requires=(CORE, LOADED), produces=(PLAN, FITS), otherwise=FITS(True), take=take_fit),
         Step("commit", requires=(PLAN, EPOCH), produces=(STORED, LOST),
              **asks(Commit, ask_fit, take_fitted, forever(replan="load"))),
-        structs.replace(SETTLE, on_failure=forever()),  # else a core that lacks room would stay
+        structs.replace(SETTLE, on_failure=forever()),  # degraded, a core over its limits would stay in use
         Step("done", requires=(EPOCH, FITS), produces=(OUTCOME,),
              take=lambda facts, answer, view: Learned(OUTCOME(Done(facts[EPOCH])))),
     ),

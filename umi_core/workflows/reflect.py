@@ -1,9 +1,9 @@
-"""reflect: what was told in a session that has ended, as one text that names what it was made of.
+"""reflect: at the end of a session, writes one text about the resources that were memorized in it.
 
-Law 1. `sources` are the resources, with the versions of their rows, that the model was shown: no more, no
-less. Law 2. A session has one reflection, however often it is ended; if nothing else was told in
-it since, no model is asked and nothing is written. Law 3. If the model fails, the beginning of what was
-told stands there, and says so; ending the session again asks once more.
+Law 1. `sources` are exactly the resources, with the versions of their rows, that the model was shown.
+Law 2. A session has one reflection, however often it is ended. If its resources have not changed since, no
+model is asked and nothing is written. Law 3. If the model fails, the beginning of the resources takes the
+place of the text, marked `degraded`; ending the session again asks the model again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -53,21 +53,21 @@ from umi_core.workflows.linking import VECTOR, take_vector, vector_row
 from umi_core.workflows.sessions import session_address
 
 REQUEST: Final = Fact("request", EndSession)
-REFLECTION: Final = Fact("reflection", Row | None)  # the reflection, as it was read
+REFLECTION: Final = Fact("reflection", Row | None)  # the stored reflection
 TEXTS: Final = Fact("texts", tuple[Row, ...])  # the resources that are shown, the oldest first
-TEXT: Final = Fact("text", str | None)  # the new text; None if the old one stays, or nothing was told
-BEGINS: Final = Fact("begins", bool)  # the text is only the beginning of what was told
+TEXT: Final = Fact("text", str | None)  # the new text; None if the old one stays, or without resources
+BEGINS: Final = Fact("begins", bool)  # the text is only the beginning of the resources
 
 
 class ShownResource(Data):
-    """A resource as a model reads it."""
+    """A resource as it is shown to a model. `end`: its id and row version."""
 
     end: tuple[str, int]
     at_ms: int
     text: str
 
 
-# session: whether this agent may end it, and its earlier reflection.
+# session: check that this agent may end it, and read its stored reflection.
 
 
 def own_id(facts: Facts, view: View) -> str:
@@ -92,7 +92,7 @@ def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
     return Learned(REFLECTION(rows.get(reflection)))
 
 
-# texts: those of the session, as many of the last ones as a model can be shown.
+# texts: read the resources of the session; keep the last ones that fit into one question.
 
 
 def ask_texts(facts: Facts, view: View) -> Read:
@@ -122,7 +122,7 @@ def as_shown(row: Row, body: Resource) -> ShownResource:
 
 
 def last_fitting(shown: list[ShownResource]) -> list[ShownResource]:
-    """Return the last texts that fit into one question."""
+    """Return the last resources that fit into one question."""
     room_bytes, count = TEXT_BYTES_MAX, 0
     for it in reversed(shown[-SOURCE_COUNT_MAX:]):
         room_bytes -= size(it.text)
@@ -137,7 +137,7 @@ def shown_in(facts: Facts) -> list[ShownResource]:
     return shown_of(rows)
 
 
-# ask: unless the reflection is made of these very texts.
+# ask: unless the stored reflection was made from the same resources.
 
 
 def reflection_of(facts: Facts) -> Reflection | None:
@@ -146,7 +146,7 @@ def reflection_of(facts: Facts) -> Reflection | None:
 
 def ask_text(facts: Facts, view: View) -> AskModel | None:
     old, shown = reflection_of(facts), shown_in(facts)
-    # By row version: a text that was memorized anew under its uri is another source.
+    # Compared by row version: a resource replaced under the same uri is another source.
     is_made = old is not None and not old.degraded and old.sources == tuple(it.end for it in shown)
     if is_made or not shown:
         return None
@@ -164,7 +164,7 @@ def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
 
 
 def beginning(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    """Return the beginning of the first text, in place of a reflection."""
+    """Return the beginning of the resources as the text of the reflection."""
     text = "\n".join(it.text for it in shown_in(facts))
     return TEXT(cut(text, BEGINNING_BYTES_MAX).rstrip()) | BEGINS(True)
 
@@ -177,7 +177,7 @@ def ask_vector(facts: Facts, view: View) -> Embed | None:
     return None if text is None or (old is not None and old.text == text) else Embed((text,))
 
 
-# plan: what it was made of must still be as it was shown when it is stored.
+# plan. The commit expects the resources as they were read.
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
@@ -194,7 +194,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def is_as_before(facts: Facts, text: str) -> bool:
-    """Check whether the model failed again over the same texts."""
+    """Check whether the model failed again for the same resources."""
     old, sources = reflection_of(facts), tuple(it.end for it in shown_in(facts))
     return facts[BEGINS] and old is not None and (old.text, old.sources) == (text, sources)
 

@@ -1,12 +1,12 @@
 """remember: a text becomes facts and their vectors, in one commit.
 
-Law 1. No failure of model or embedder loses the text. Law 2. All of it is stored, or nothing is.
-Law 3. A statement that is known changes nothing; any other is a fact of its own, and nothing is merged.
-Law 4. A fact that ends another takes its place in core, in its own block, if there is room without evicting
-an entry. For example "Ann lives in Berlin" is shown where "Ann lives in Paris" was, so no prompt lacks where
-she lives. Law 5. Then facts that a decision promotes ask for a place, those about the agent itself first,
-then the higher score. Law 6. A reply says what is true at the end: a fact that came in and was displaced by
-another of the same request was refused.
+Law 1. No failure of model or embedder loses the text. Law 2. The whole text is stored, or nothing.
+Law 3. A statement that is already stored changes nothing. Any other becomes a fact of its own; statements are
+never merged. Law 4. If core shows a fact that ends, it shows the successor instead, in the successor's block,
+if there is room without evicting an entry. For example, "Ann lives in Berlin" replaces "Ann lives in Paris",
+so every prompt says where Ann lives. Law 5. After that, facts whose routing decision promotes them are
+admitted to core: facts about the agent itself first, then by falling score. Law 6. The reply reports core at
+the end: a fact that was admitted and then evicted by another fact of the same request is `refused_full`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -94,11 +94,11 @@ from umi_core.workflows.evolving import (
     compare,
 )
 
-# Placing: what a batch of facts changes in core.
+# Placing: how a batch of facts changes core.
 
 
 class Placement(Data):
-    """Core afterwards, the decisions with their outcomes, and the ids of entries that came in and left."""
+    """Core afterwards, the decisions with their outcomes, and the ids of added and of removed entries."""
 
     core: CoreTier
     decisions: tuple[RoutingDecision, ...]
@@ -114,10 +114,10 @@ def place(
     access: AccessTable,
     view: View,
 ) -> Placement:
-    """Return core after these entities, with one decision for each, in their order.
+    """Return core with the promoted ones of these facts; `decisions` has one for each fact, in their order.
 
-    `before` is core as it was read, `succeeded` the same with successors in their places; `access` counts
-    the entities already.
+    `before` is core as it was read; `succeeded` is core after `show_successors`; `access` already counts
+    these facts as accessed.
     """
     core, outcomes = succeeded, dict[str, str]()
     wanting = [
@@ -134,7 +134,7 @@ def place(
         admission = admit(core, entry, decision.block, scores[entity.id], standing, view.config)
         core, outcomes[entity.id] = admission.core, admission.outcome
         evicted |= dict.fromkeys(admission.evicted_ids)
-    # Promoted at first, and displaced by a later one of this very request: core at the end decides.
+    # Law 6: a fact that was admitted may have been evicted by a later one of this request.
     outcomes = {key: "refused_full" if it == "promoted" else it for key, it in outcomes.items()}
     entered = (key for key in entity_ids(core) if before.locate(key) is None)
     outcomes |= dict.fromkeys(entered, "promoted")
@@ -147,7 +147,11 @@ def place(
 def show_successors(
     core: CoreTier, successors: Mapping[str, Entity | None], access: AccessTable, view: View
 ) -> CoreTier:
-    """Return core without the facts that end; `successors`: by their ids the current facts that end them."""
+    """Return core with each ended fact replaced by its successor.
+
+    `successors` maps the id of each ended fact to the current fact in its place; None if that is not of this
+    text. A successor that needs room which only an eviction would give is left out.
+    """
     shown = [(core.locate(key), entity) for key, entity in successors.items()]
     core = without(core, tuple(successors))
     for home, entity in shown:
@@ -155,7 +159,8 @@ def show_successors(
             entry = entry_of(entity, home[1].promoted_ms)
             scores = scores_of(core, access, view.now_ms)
             admission = admit(core, entry, entity.block, 0, scores, view.config)
-            # For a fact about the agent itself any entry would leave, and no reply would name it.
+            # Score 0 evicts nothing for an ordinary fact, but a fact about the agent itself evicts any entry,
+            # and the reply would not name the evicted one.
             core = core if admission.evicted_ids else admission.core
     return core
 
@@ -164,10 +169,10 @@ def show_successors(
 
 
 RECEIPT: Final = Fact("receipt", Receipt | None)
-VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of what changed, in order
-ROUTES: Final = Fact("routes", tuple[RoutingDecision, ...])  # the same
+VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # one for each changed draft, in order
+ROUTES: Final = Fact("routes", tuple[RoutingDecision, ...])  # one for each changed draft, in order
 
-# seen: the request key may be known already.
+# seen: look up the receipt of an earlier request with this key.
 
 
 def ask_seen(facts: Facts, view: View) -> Read | None:
@@ -183,7 +188,7 @@ def take_seen(facts: Facts, answer: ReadDone, view: View) -> Taken:
     if receipt.request_digest != request_digest(facts):
         return Rejection(KeyReused(str(facts[REQUEST_KEY])))
     if not isinstance(receipt.value, Repeatable):
-        return Unusable("no reply")  # no request with a key has ended so
+        return Unusable("no reply")  # damaged: requests with a key store only repeatable values
     view.marks.append("request key known: replied from the receipt")
     return Learned(RECEIPT(receipt), skip_to="reply")
 
@@ -200,7 +205,7 @@ KNOWN_ANSWER = Law(
 )  # fmt: skip
 
 
-# lookup: what is known about these names, and what this text makes of it.
+# lookup: read the stored facts with the ids of these statements, and draft the facts of this text.
 
 
 def claim_entities(facts: Facts, view: View) -> tuple[str, ...]:
@@ -213,7 +218,7 @@ def ask_lookup(facts: Facts, view: View) -> Read:
 
 
 def list_addresses(facts: Facts, view: View) -> tuple[Address, ...]:
-    """Return the addresses of everything known about the facts of this text, and of core."""
+    """Return the addresses under which the facts of this text may be stored, and that of core."""
     ids = [id_of(mention, view.scope) for mention in facts[MENTIONS]]
     rows = [address(view.scope, kind, key) for key in ids for kind in PLACES]
     return (*rows, address(view.scope, "core"))
@@ -230,7 +235,7 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     return Learned(DRAFTS(keep_ended(drafts, facts[STATED])) | CORE(core))
 
 
-# embed and route: for what changed.
+# embed and route: for changed drafts only.
 
 
 def list_changed(facts: Facts) -> tuple[Drafted, ...]:
@@ -273,7 +278,7 @@ def by_table(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return ROUTES(tuple(table_decision(draft.entity) for draft in list_changed(facts)))
 
 
-# plan: rows, core and the reply, from what is known.
+# plan: compute rows, core and the reply.
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
@@ -296,7 +301,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     succeeded = show_successors(core, compared.heirs, access, view)
     placed = place(entities, decisions, core, succeeded, access, view)
     is_moved = placed.core.blocks != core.blocks
-    # Access records that storage lacks ride along, so that they need no commit of their own.
+    # Access records that are not stored yet are written along, so they need no commit of their own.
     rides = access.writes(view.scope, ended)
     value = Remembered(
         tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts),
@@ -317,9 +322,9 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
 
 
 def place_drafts(facts: Facts) -> tuple[Drafted, ...]:
-    """Return the drafts with the blocks that routing chose, and marked if their vector is missing."""
+    """Return the drafts with the blocks that routing chose; a draft without its vector is marked."""
     drafts, routes, vectors = facts[DRAFTS], facts[ROUTES], facts[VECTORS]
-    # Routes and vectors are of the changed drafts alone, in their order:
+    # There is a route and a vector for each changed draft, in order, and none for the others:
     #
     #     drafts   Ann (new)   Bob (known)   Eve (new)
     #     routes   first           -         second
@@ -328,7 +333,7 @@ def place_drafts(facts: Facts) -> tuple[Drafted, ...]:
 
 
 def place_draft(draft: Drafted, route: RoutingDecision, vector: object, facts: Facts) -> Drafted:
-    # A caller that wants no vectors has not lost one: rebalance must not repair this fact.
+    # Without a wish for vectors none is missing: rebalance must not repair this fact.
     missing = vector is None and facts[BY_WHOM].embed
     return structs.replace(
         draft, entity=structs.replace(draft.entity, block=route.block, vector_missing=missing)
@@ -351,13 +356,13 @@ def entity_rows(
     view: View,
     past: Mapping[str, tuple[Write, ...]] = MappingProxyType({}),
 ) -> tuple[Write, ...]:
-    """Return the rows of these facts, with the vectors of the new ones; `past`: those of facts that end."""
+    """Return the writes of these facts, with the vectors of new ones; `past`: writes of facts that end."""
     writes = (past[it.entity.id] if it.entity.id in past else rows_of(it, facts, view) for it in drafts)
     return tuple(chain.from_iterable(writes))
 
 
 def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:
-    """Yield the row of one fact, and its vector if the fact is new."""
+    """Yield the writes of one fact: its row if that changed, and its vector if the fact is new."""
     entity, scope = draft.entity, view.scope
     if draft.is_row_changed and draft.past is not None and draft.stays_ended:
         yield put(scope, "ended", entity.id, structs.replace(draft.past, fact=entity))
@@ -373,12 +378,12 @@ def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:
 
 
 def vectors_of(facts: Facts) -> dict[str, tuple[int, ...] | None]:
-    """Return for each changed fact its new vector; None if none came."""
+    """Return the new vectors by the ids of the changed facts; None where the embedder gave none."""
     vectors = facts[VECTORS]
     return {draft.entity.id: it for draft, it in zip(list_changed(facts), vectors, strict=True)}
 
 
-# What holds of these facts together.
+# Laws about several facts.
 
 
 def are_of_mentions(facts: Facts, scope: Scope) -> bool:
@@ -428,7 +433,7 @@ REMEMBER = Workflow(
         Step("route", requires=(BY_WHOM, STATED, STATED_ON, DRAFTS), produces=(ROUTES,),
              **asks(AskModel, ask_routes, take_routes, retry(2, then=Degrade("table", by_table)))),
         Step("plan", requires=PLANNED_FROM, produces=(PLAN,), take=take_plan),
-        # A conflict goes back to `lookup`: what the text says is known, and the model is not asked again.
+        # A conflict goes back to `lookup`; the model is not asked again to extract the statements.
         commit_row(replan="lookup"),
         SETTLE,
         REPLY,

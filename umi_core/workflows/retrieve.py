@@ -1,13 +1,14 @@
-"""retrieve: what the archive knows for a query, from the summary to the source, until there is enough.
+"""retrieve: searches the levels of the archive for a query, from summaries to sources, until it has enough.
 
-The steps of a level are the same for all; each is told by its options which level it is of.
+Every level has the same steps; the option `level` of a step names its level.
 
-Law 1. The levels come in one order, and the search stops at the first that is enough; nothing is read after
-it, and no level is searched that was not asked for. Law 2. A decision that cannot be read means: look it up.
-Law 3. A query is searched as it was given unless a rewrite passes the gate. Law 4. A level that fails is
-named, and the search goes on without it; if nothing was found and a level has failed, that is an error, never
-an empty result. Law 5. The rows found are ordered, each once, and cut; a model that orders them adds none.
-Law 6. Scores decide before a model is asked.
+Law 1. The levels are searched in a fixed order, only those requested, up to the first after which the results
+are enough. Law 2. If the decision of a model cannot be parsed, the search goes on.
+Law 3. The original query is searched unless a rewrite of it is accepted (`judge_rewrite`). Law 4. If a level
+fails, the reply names it and the search goes on. If nothing was found and a level has failed, that level is
+read again, and a second failure is an error, never an empty result. Law 5. Rows found are ordered, without
+duplicates, and limited; a model may order them but adds none. Law 6. A model decides whether results are
+enough only if their scores do not.
 """
 
 from collections.abc import Iterable, Mapping
@@ -53,7 +54,7 @@ from umi_core.workflows.commits import entity_ids
 from umi_core.workflows.recall import ASKED_ON, DATE, list_texts
 
 REQUEST: Final = Fact("request", Descent)
-RESOLUTION: Final = Fact("resolution", Resolution | None)  # None if nothing is looked up
+RESOLUTION: Final = Fact("resolution", Resolution | None)  # None if nothing is searched
 
 Vector = tuple[int, ...]
 
@@ -64,12 +65,12 @@ class LevelFacts(Data):
     name: str
     before: str | None
     vector: Fact[Vector | None]
-    texts: Fact[tuple[str, ...]]  # what its words are searched by
+    texts: Fact[tuple[str, ...]]  # texts of its searches by words
     by_vector: Fact[tuple[Row, ...]]
-    by_words: Fact[tuple[tuple[Row, ...] | None, ...]]  # for each text; None: it failed
-    order: Fact[tuple[str, ...] | None]  # ids, as a model put them
-    stop: Fact[str]  # why nothing more is looked up; empty to go on
-    query: Fact[str | None]  # other words for the levels that follow
+    by_words: Fact[tuple[tuple[Row, ...] | None, ...]]  # one list for each text; None: the search failed
+    order: Fact[tuple[str, ...] | None]  # ids in the order of a model; None: ordered by score
+    stop: Fact[str]  # why the search ends after this level; empty to go on
+    query: Fact[str | None]  # a rewritten query for the following levels
 
 
 def facts_of_level(name: str, before: str | None) -> LevelFacts:
@@ -92,9 +93,9 @@ OF: Final = {name: facts_of_level(name, NAMES[at - 1] if at else None) for at, n
 
 
 def asked_levels(request: Descent, scope: Scope) -> tuple[str, ...]:
-    """Return the levels to search, in their own order; none if no hit is wanted.
+    """Return the levels to search, in order of LEVELS; none if the limits are 0.
 
-    Levels of which the filter can match no row are left out.
+    Levels where the filter can match no row are left out.
     """
     is_wanted = request.limit_per_level > 0 and request.total_limit > 0
     names = tuple(name for name in NAMES if name in request.levels) if is_wanted else ()
@@ -102,7 +103,7 @@ def asked_levels(request: Descent, scope: Scope) -> tuple[str, ...]:
 
 
 def skipped_levels(request: Descent, scope: Scope) -> tuple[str, ...]:
-    """Return the levels of which the filter can match no row."""
+    """Return the requested levels where the filter can match no row."""
     asked = (name for name in NAMES if name in request.levels)
     return tuple(name for name in asked if not reaches(request.where, LEVELS[name], scope))
 
@@ -120,7 +121,7 @@ def is_tried(facts: Facts, view: View) -> bool:
 
 
 def query_at(facts: Facts, name: str | None) -> str:
-    """Return the query behind this level: the last words that were found for it."""
+    """Return the query after this level: the last rewrite up to it, or the query of the request."""
     while name is not None:
         if (query := facts.get(OF[name].query)) is not None:
             return query
@@ -137,19 +138,19 @@ def ask_first_vector(facts: Facts, view: View) -> Embed:
 
 
 def ask_vector(facts: Facts, view: View) -> Embed | None:
-    """Ask for a vector only if the words differ from those of the level before."""
+    """Ask for a vector only if the query differs from that of the level before."""
     before = level_of(view).before
     assert before is not None  # the first level always asks
     return Embed((query_at(facts, before),)) if facts[OF[before].query] is not None else None
 
 
 def texts_at(facts: Facts, name: str) -> tuple[str, ...]:
-    """Return the texts by which the words of this level are searched."""
+    """Return the texts of the searches by words at this level."""
     return list_texts(query_at(facts, OF[name].before), facts[ASKED_ON])
 
 
 def texts_law(name: str) -> Law:
-    """Return the law that the texts of a level are those of its query, or none if it was skipped."""
+    """Return the law that a level has the texts of its query, or no texts if it was skipped."""
     level = OF[name]
     return Law(
         f"the query of {name} with its dates", (ASKED_ON, level.texts),
@@ -167,12 +168,12 @@ def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
     return learn_vectors(answer, 1, "words_only", lambda found: level.vector(found[0]) | texts, view)
 
 
-# A list by vector, and one by words for each text.
+# by_vector and by_words: one search by vector, and one by words for each text.
 
 
 def list_limit(request: Descent) -> int:
     wanted = LIST_FACTOR * request.limit_per_level
-    # A model that orders gets the best 50, however few hits are wanted of the level.
+    # A model that orders the hits is shown the best 50, even if fewer hits are requested.
     return max(wanted, RANK_CANDIDATE_COUNT_MAX) if request.rank == "model" else wanted
 
 
@@ -202,7 +203,7 @@ def ask_by_words(facts: Facts, view: View) -> Read | None:
 
 
 def has_failed(facts: Facts, name: str) -> bool:
-    """Check whether a list by words is missing at this level."""
+    """Check whether a search by words has failed at this level."""
     return None in facts[OF[name].by_words]
 
 
@@ -210,7 +211,7 @@ def has_failed(facts: Facts, name: str) -> bool:
 
 
 def candidates(facts: Facts, level: LevelFacts) -> tuple[ScoredRow, ...]:
-    """Return the rows that a model may put in order, or the result itself if no model is asked."""
+    """Return the rows for a model to order; if no model is asked, these are the result."""
     request = facts[REQUEST]
     limit = RANK_CANDIDATE_COUNT_MAX if request.rank == "model" else request.limit_per_level
     by_vector, by_words = facts[level.by_vector], facts[level.by_words]
@@ -249,7 +250,7 @@ def found_at(facts: Facts, level: LevelFacts) -> tuple[ScoredRow, ...]:
 
 
 def order_law(name: str) -> Law:
-    """Return the law that the order of a model consists of rows that this level found, each once."""
+    """Return the law that the order of a model contains only rows found at this level, without duplicates."""
     level = OF[name]
 
     def is_order(facts: Facts, scope: Scope) -> bool:
@@ -266,13 +267,13 @@ def found_until(facts: Facts, name: str) -> tuple[ScoredRow, ...]:
 
 
 def text_of(found: ScoredRow) -> str:
-    """Return the text of a row as a model or a reader is shown it."""
+    """Return the text of a row as it is shown to a model."""
     name, text = name_and_text(found.row)
     return f"{name}: {text}" if name else text
 
 
 def as_found(found: ScoredRow) -> FoundText:
-    """Return a found row with its times: a summary is told when it was written."""
+    """Return a found row as it is shown to a model: its text with its times."""
     body, text = found.row.body, text_of(found)
     if isinstance(body, Entity):
         return FoundText(text, body.updated_ms, body.event_time_ms)
@@ -290,7 +291,7 @@ def name_and_text(row: Row) -> tuple[str, str]:
         return body.name, body.summary or body.description
     if isinstance(body, Reflection):
         return body.session_id, body.text
-    assert isinstance(body, Resource)  # a search gives rows of its kind, and whole ones
+    assert isinstance(body, Resource)  # a search finds only undamaged rows of the kind of its level
     return body.uri or "", body.shown
 
 
@@ -298,13 +299,13 @@ def name_and_text(row: Row) -> tuple[str, str]:
 
 
 def stop_reason(facts: Facts, name: str, scope: Scope) -> str | None:
-    """Return why the search ends behind this level, if no model is needed for that; else None."""
+    """Return why the search ends after this level, empty if it goes on; None if a model must decide."""
     request, found = facts[REQUEST], found_until(facts, name)
-    # A caller that takes two hits in all has enough with two.
+    # If the caller limits the reply to two hits, two are enough.
     wanted = min(request.min_results, request.total_limit)
     by_score = request.enough in ("score", "score_then_model")
     tried = tried_levels(request, scope)
-    # Nothing follows the last level, so there is nothing to stop; the reply says `exhausted` then.
+    # After the last level there is nothing to stop; the reply says `exhausted` then.
     if name not in tried or name == asked_levels(request, scope)[-1]:
         return ""
     if by_score and is_enough(found, wanted, request.min_avg_ppm):
@@ -333,8 +334,7 @@ def take_verdict(facts: Facts, answer: ModelReplied | None, view: View) -> Learn
     decision = parse_decision(answer.text)
     if decision.is_enough:
         return learn_stop(level, "enough", None, ())
-    # New words may come from what was found so far, not only from the conversation: from now on both sides
-    # of it know what was found.
+    # A rewrite may use words of the results found so far, so these count as turns of the conversation.
     texts = (cut(text_of(it), FOUND_BYTES_MAX) for it in found_until(facts, level.name))
     told = (Turn("tool", text) for text in texts)
     turns = (*shown_turns(facts[REQUEST].turns), *told)
@@ -350,7 +350,7 @@ def learn_stop(level: LevelFacts, reason: str, query: str | None, shapes: tuple[
 def adopt(
     decision: Decision, query: str, turns: tuple[Turn, ...], confidence_min_ppm: int
 ) -> tuple[Resolution | None, tuple[str, ...]]:
-    """Return the rewrite of a decision, if it passes the gate, and the marks of the reply."""
+    """Return the rewrite of a decision if `judge_rewrite` accepts it, else None; and marks of the answer."""
     shapes = (decision.why,) if decision.why is not None else ()
     if decision.rewrite is None or not turns:
         return None, shapes
@@ -364,7 +364,7 @@ def adopt(
 
 
 def steps_of(name: str) -> tuple[Step, ...]:
-    """Return the steps that embed the query, read the level by vector and by words, and order it."""
+    """Return the steps that embed the query, search the level by vector and by words, and order the hits."""
     level = OF[name]
     known = tuple(OF[it].query for it in NAMES[: NAMES.index(name)])
     before = (OF[level.before].vector, OF[level.before].texts) if level.before is not None else ()
@@ -412,13 +412,13 @@ def verdict_of(name: str) -> Step:
 
 Need = Literal["retrieve", "not_needed", "nothing_asked"]
 NEED: Final = Fact("need", str)
-OFFERED: Final = Fact("offered", Resolution | None)  # the rewrite that came with the decision
-Missed = tuple[str, str]  # a level, and a text by which its words were searched
-MISSED: Final = Fact("missed", tuple[Missed, ...])  # of levels that failed, if nothing at all was found
-AGAIN: Final = Fact("again", tuple[tuple[Row, ...], ...], tuple(LEVELS.values()))  # what those give after all
+OFFERED: Final = Fact("offered", Resolution | None)  # the rewrite in the answer of `route`
+Missed = tuple[str, str]  # a level, and a text of its search by words
+MISSED: Final = Fact("missed", tuple[Missed, ...])  # failed searches to repeat, if nothing was found
+AGAIN: Final = Fact("again", tuple[tuple[Row, ...], ...], tuple(LEVELS.values()))  # results of the repetition
 
 
-# route: whether anything is needed at all.
+# route: ask whether the query needs the archive at all.
 
 
 def ask_route(facts: Facts, view: View) -> AskModel | None:
@@ -443,7 +443,7 @@ def learn_need(need: Need, offered: Resolution | None, shapes: tuple[str, ...]) 
     return Learned(NEED(need) | OFFERED(offered), None if need == "retrieve" else "missed", shapes=shapes)
 
 
-# resolve: what the query refers to, unless the decision has brought a rewrite of it.
+# resolve: as in recall, unless the answer of `route` has a rewrite.
 
 
 def ask_resolution(facts: Facts, view: View) -> AskModel | None:
@@ -455,11 +455,11 @@ def take_resolution(facts: Facts, answer: ModelReplied | None, view: View) -> Le
     return recall.take_resolution(facts, answer, view) if offered is None else Learned(RESOLUTION(offered))
 
 
-# missed, again: a last try before nothing is said to be there.
+# missed, again: repeat failed searches before the reply says that nothing was found.
 
 
 def missed_lists(facts: Facts) -> tuple[Missed, ...]:
-    # By words alone: a level whose vector search failed was still searched.
+    # Only searches by words count: a level without its vector search was still searched.
     failed = tuple(
         (name, text) for name in NAMES if has_failed(facts, name) for text in facts[OF[name].texts]
     )
@@ -494,9 +494,9 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def found_in(facts: Facts, name: str) -> tuple[ScoredRow, ...]:
-    """Return the final result of a level, after a second search if the first missed."""
+    """Return the final result of a level; that of the repeated search, if there was one."""
     missed, given = facts[MISSED], facts[AGAIN]
-    # If something was found after all levels, nothing was missed, and this is empty.
+    # Empty if any level found something: then MISSED is empty.
     again = [rows for (level, _), rows in zip(missed, given, strict=True) if level == name]
     request = facts[REQUEST]
     by_words = join_lists(again, least_score(request))
@@ -504,7 +504,7 @@ def found_in(facts: Facts, name: str) -> tuple[ScoredRow, ...]:
 
 
 def best_found(facts: Facts) -> list[ScoredRow]:
-    """Return the hits by score, level and id; level by level if a model ordered them."""
+    """Return the hits, ordered by score, level and id; if a model ordered them, level by level."""
     request, found = facts[REQUEST], [it for name in NAMES for it in found_in(facts, name)]
     if request.rank == "vector":
         found.sort(key=lambda it: (-it.score_ppm, NAMES.index(it.level), it.row.address.id))
@@ -512,12 +512,12 @@ def best_found(facts: Facts) -> list[ScoredRow]:
 
 
 def reached_levels(facts: Facts, asked: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the levels that were tried, in their order."""
-    # Not needed, or nothing asked: the steps of the levels were skipped, and left their substitutes.
+    """Return the levels that were searched, in order."""
+    # Otherwise the steps of all levels were skipped.
     if facts[NEED] != "retrieve":
         return ()
     tried = asked[: facts[REQUEST].levels_max]
-    # The level that gave a reason to stop was searched itself, so it is the last one reached.
+    # The first level with a reason to stop is the last one that was searched.
     end = next((at for at, name in enumerate(tried) if facts.get(OF[name].stop)), len(tried))
     return tried[: end + 1]
 
@@ -529,7 +529,7 @@ def tried_of(facts: Facts, asked: tuple[str, ...]) -> Iterable[LevelTried]:
 
 
 def reason_of(facts: Facts, asked: tuple[str, ...]) -> StopReason:
-    """Return why the descent stopped: decided before the levels or after the last one, else `exhausted`."""
+    """Return why the search ended: the reason of `route` or of the last level reached, else `exhausted`."""
     levels = reached_levels(facts, asked)
     stop = facts.get(OF[levels[-1]].stop) if levels else facts[NEED]
     return next((reason for reason in get_args(StopReason) if reason == stop), "exhausted")
@@ -537,18 +537,18 @@ def reason_of(facts: Facts, asked: tuple[str, ...]) -> StopReason:
 
 def hit_of(found: ScoredRow) -> LevelHit:
     body, (name, text) = found.row.body, name_and_text(found.row)
-    # A fact has a version of its own; other rows are counted by their writes.
+    # A fact has a version of its own; for other rows it is the row version.
     version = body.version if isinstance(body, Entity) else found.row.version
     row_id = found.row.address.id
     return LevelHit(found.level, row_id, version, found.score_ppm, found.vector_ppm, name, text)
 
 
 def context_of(hits: tuple[LevelHit, ...], bytes_max: int) -> tuple[str, int]:
-    """Return the texts of the first hits that fit into `bytes_max`, and how many hits do not fit."""
+    """Return the texts of the first hits that fit into `bytes_max`, and the number of hits left out."""
     lines: list[tuple[str, str]] = []
     room_bytes = bytes_max
     for hit in hits:
-        # The first text is cut rather than left out, so a context is never empty for want of room.
+        # The first text is cut instead of left out, so the context of any hits is not empty.
         text = hit.text if lines else cut(hit.text, bytes_max)
         if size(text) > room_bytes:
             break

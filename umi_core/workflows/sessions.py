@@ -1,19 +1,20 @@
-"""Sessions: the working tier as a row that its members hand on, with the names of the facts told in it.
+"""Sessions: the working tier as a row that members hand on, with the ids of the facts stored in the session.
 
-    save    pack version 2 ............................ told: version 3; what is here comes from 2
-    load                read version 2   put in place
+    save    pack version 2 ........................... answer: version 3, but the tier is now that of 2
+    load                read version 2   replace tier
 
-    researcher   remember "Ann likes tea."   save, hand to the writer, carries facts      forget it
-    writer                                                                load: told of it    load: not told
+    researcher   remember "Ann likes tea."   save, hand to the writer, carries facts      forget the fact
+    writer                                                             load: gets the fact     load: no fact
 
-Law 1. A save names the version it was made from; at most one of two saves from one version succeeds.
-Law 2. A session lies in a scope of its own, (user, session id): no search, count or other memory meets it.
-Law 3. A memory holds the version that it loaded or saved last; a save that is answered after a load says
-nothing of what was loaded. Law 4. A load checks everything before anything changes; a missing or foreign
-session is an error. Law 5. A session names its facts and holds none of their texts. A load reads them where
-they were told, and its batch expects them as they were read: what is forgotten, or has ended, is carried
-nowhere. Law 6. A carried fact is told as by a remember: known, it changes nothing; new, it is compared with
-what is known, by the time at which it was told first. Law 7. What was not declared is not read.
+Law 1. A save expects the version from which it was made, so of two saves from one version at most one
+succeeds. Law 2. A session row has a scope of its own, (user, session id), so no search or count finds it.
+Law 3. A memory keeps the version that it loaded or saved last. If a save is answered after a load, its
+version is not that of the loaded session, so it is ignored. Law 4. A load checks everything before it changes
+anything; a missing session, or one of which the agent is no member, is an error. Law 5. A session has the ids
+of its facts, not their texts. A load reads the facts in the archive of the agent that saved the session, and
+its commit expects them as read, so a forgotten or ended fact is never carried. Law 6. A carried fact is
+stored as by a remember: a known one changes nothing; a new one is compared with known facts by the time of
+its first statement. Law 7. A load reads only the parts that the save declared in `carries`.
 """
 
 from collections.abc import Mapping
@@ -70,13 +71,13 @@ def session_address(scope: Scope, row_id: str) -> Address:
 
 
 def join_members(members: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...] | Error:
-    """Return the members in order, each once, or the error that there are too many."""
+    """Return all members in order, without duplicates, or the error that there are too many."""
     everyone = tuple(sorted({*members, *more}, key=str.encode))
     too_many = len(everyone) > SESSION_MEMBER_COUNT_MAX
     return TooManyMembers(len(everyone), SESSION_MEMBER_COUNT_MAX) if too_many else everyone
 
 
-# create: an empty tier under a new id; an id that is taken counts on.
+# create: an empty tier under a new id; if the id is taken, the next plan tries the next one.
 
 
 def take_new(facts: Facts, answer: None, view: View) -> Taken:
@@ -93,7 +94,7 @@ def take_created(facts: Facts, answer: Committed, view: View) -> Learned:
     learned, tiers = take_commit(facts, answer, view), view.tiers
     stored = learned.facts[STORED.name]
     assert isinstance(stored, SessionCreated)
-    # Entries that have expired count as expired; only the others are reported as dropped by this request.
+    # Expired entries are counted as expired, and not reported as dropped by this request.
     drop_expired(tiers.working, view.now_ms)
     dropped_count = len(tiers.working.entries)
     tiers.working = WorkingTier(expired_count=tiers.working.expired_count)
@@ -102,8 +103,8 @@ def take_created(facts: Facts, answer: Committed, view: View) -> Learned:
     return Learned({**learned.facts, **STORED(structs.replace(stored, dropped_count=dropped_count))})
 
 
-# save: the tier as it is at the begin, expecting the version this memory loaded or saved last. Packed once:
-# each plan sends the same, so whichever of them wins, it is known which version was saved.
+# save: the tier as it is when the operation begins. The commit expects the version that this memory loaded or
+# saved last. The tier is packed once: all attempts write the same row, whichever of them is committed.
 
 
 def take_packed(facts: Facts, answer: None, view: View) -> Taken:
@@ -133,11 +134,13 @@ def take_save(facts: Facts, answer: Committed, view: View) -> Learned:
 
 
 def put_in_place(info: SessionInfo, view: View) -> SessionInfo:
-    """Return the info of a session that replaces the current one, or another version of it."""
-    # By the count the answer to a save knows whether its session is still here:
-    #
-    #     save A ................. answer: load_count differs, so B does not get the version of A
-    #     load B    load_count 2
+    """Return the info of a session that replaces the current one, with a higher `load_count`.
+
+    By this count the answer to a save recognises that another session was loaded since:
+
+        save A ................. answer: load_count differs, so B does not get the version of A
+        load B    load_count 2
+    """
     return structs.replace(info, load_count=view.tiers.session.load_count + 1)
 
 
@@ -152,23 +155,24 @@ def plan_of(
     if "keys" in carries:
         snapshot = encode(working, info, view.now_ms)
     else:
-        # Neither its entries nor the keys that show what was said last.
+        # Without entries, and without the last input, query and names.
         bare = SessionInfo(info.session_id, info.started_ms)
         snapshot = encode(WorkingTier(), bare, view.now_ms)
-    # The ids of facts say nothing: they lie in the row undeclared, too, for the agent that goes on with it.
+    # Ids of facts reveal no text. They are stored even if facts are not declared, for the agent that saves:
+    # it continues the list when it loads the session itself.
     row = SessionRow(
         info.session_id, view.scope.user, info.creator, info.members, view.now_ms, view.scope.agent,
         snapshot, tuple(part for part in CARRIED if part in carries), info.told, info.left_out_count,
     )  # fmt: skip
     where = session_address(view.scope, info.session_id)
-    # A session that is created has version 0, so its row must be absent.
+    # A new session has version 0, so the commit expects that its row is absent.
     return Plan(view.now_ms, (Write(where, row),), (Expect(where, info.version),), value=value)
 
 
 def changed_by_another(facts: Facts, failure: EffectFailed, view: View) -> Error | None:
-    """Return the conflict if the session row itself is newer: the caller must load it again.
+    """Return the error if another save has changed the session row; None for other conflicts.
 
-    Planning again would overwrite the other save.
+    The operation does not plan again, which would overwrite the other save: the caller must load first.
     """
     info = facts[INFO]
     assert info.session_id is not None
@@ -201,15 +205,15 @@ SAVE_SESSION = Workflow(
 )  # fmt: skip
 
 
-# Load: a saved session takes the place of the one there is, and its facts are told to this agent.
+# Load: a saved session replaces the current one, and its facts are stored in this agent's archive.
 
 
 LOAD: Final = Fact("request", LoadSession)
 SESSION: Final = Fact("session", Row, ("session",))
 TURNS: Final = Fact("turns", tuple[Turn, ...])
-CARRIED_FACTS: Final = Fact("carried", tuple[Entity, ...])  # in the order in which they were told
+CARRIED_FACTS: Final = Fact("carried", tuple[Entity, ...])  # in the order in which they were stored
 
-# read: the session, whole and of this agent, before anything else is asked.
+# read: the session row. A damaged session, or one without this agent as a member, ends the operation.
 
 
 def ask_session(facts: Facts, view: View) -> Read:
@@ -232,11 +236,11 @@ def body_of(facts: Facts) -> SessionRow:
 
 
 def owner_of(facts: Facts, view: View) -> Scope:
-    """Return the archive in which the facts and messages of the session lie."""
+    """Return the archive with the facts and messages of the session: that of the agent that saved it."""
     return Scope(view.scope.user, body_of(facts).saved_by)
 
 
-# messages: the last ones of the conversations that the agent which saved it has memorized in the session.
+# messages: the last messages of the conversations that the owner memorized in the session.
 
 
 def ask_messages(facts: Facts, view: View) -> Read | None:
@@ -257,7 +261,7 @@ def take_messages(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def list_turns(text: str) -> list[Turn]:
-    """Return the messages of a conversation, each as a model is shown it (M13.5)."""
+    """Return the messages of a conversation, each as it is shown to a model (M13.5)."""
     found = read_chat_file(text)
     messages = [message for chat in found.chats for message in chat.messages] if found else []
     return [turn_of(it) for it in messages if it.text.strip()]
@@ -265,16 +269,16 @@ def list_turns(text: str) -> list[Turn]:
 
 def turn_of(message: ChatMessage) -> Turn:
     is_role = message.role in ROLES
-    # A person who is called by name says more than a role could: "Ann: I like tea."
+    # A name instead of a role is kept in the text: "Ann: I like tea."
     text = message.text if is_role else f"{message.role}: {message.text}"
     return Turn(message.role if is_role else ROLES[0], text[:TURN_CHARS_MAX])
 
 
-# facts: as they are where they were told. What has ended there, or was forgotten, is not read.
+# facts: read the facts in the owner's archive. Ended and forgotten ones are left out.
 
 
 def is_own(facts: Facts, view: View) -> bool:
-    """Check whether this agent saved the session itself, so that its facts are in its archive already."""
+    """Check whether this agent saved the session itself, so that it already has the facts."""
     return body_of(facts).saved_by == view.scope.agent
 
 
@@ -291,15 +295,15 @@ def take_facts(facts: Facts, answer: ReadDone, view: View) -> Learned:
     stated = "\n".join(it.content for it in carried)
     learned = CARRIED_FACTS(carried) | MENTIONS(tuple(map(mention_of, carried))) | DROPPED(())
     learned |= STATED(stated) | STATED_ON(day_of(view.now_ms, view.config))
-    # In doubt the commit is asked all the same: only its receipt tells what an earlier plan has stored.
+    # In doubt, commit even without facts: an earlier plan may have stored some, and its receipt names them.
     return Learned(learned, skip_to=None if carried or view.in_doubt else "swap")
 
 
 def last_fitting(carried: tuple[Entity, ...]) -> tuple[Entity, ...]:
-    """Return the last of these facts that are together no longer than the text of a remember."""
+    """Return the last of these facts that together fit into TEXT_BYTES_MAX, the limit of a remember."""
     room_bytes, count = TEXT_BYTES_MAX, 0
     for it in reversed(carried):
-        room_bytes -= size(it.content) + 1  # each in a line of its own
+        room_bytes -= size(it.content) + 1  # and the end of its line
         if room_bytes < 0:
             break
         count += 1
@@ -312,7 +316,7 @@ def mention_of(fact: Entity) -> Mention:
     )
 
 
-# lookup and the steps of remember behind it.
+# lookup, and the following steps of remember.
 
 
 def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
@@ -324,8 +328,8 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def draft_carried(fact: Entity, rows: Mapping[Address, Row], view: View) -> Drafted:
-    """Return the draft of a carried fact that is new, so that it takes over what was said of it besides."""
-    # Its time is that of its first telling: what this agent was told since is newer, and stays.
+    """Return the draft of a carried fact that is new here, with importance and metadata of the original."""
+    # With the time of its first statement, so that it does not end a newer fact of this agent.
     options = SharedOptions(fact.time_ms, fact.importance_ppm, fact.metadata)
     return draft_fact(mention_of(fact), options, rows, view)
 
@@ -335,15 +339,15 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     return Learned(PLAN(remember.plan_of(drafts, facts, view)))
 
 
-# swap: the session takes its place once its facts are stored.
+# swap: replace the current session, after the facts have been stored.
 
 
 def take_swap(facts: Facts, answer: None, view: View) -> Taken:
     row, body, stored = facts[SESSION], body_of(facts), facts[STORED]
     loaded = decode(body.snapshot, view.now_ms, view.config)
-    if isinstance(loaded, Error):  # its bytes were read above: only an edited saved memory comes here
+    if isinstance(loaded, Error):  # `read` has checked it, so this memory was restored from edited bytes
         return Rejection(loaded)
-    drop_expired(view.tiers.working, view.now_ms)  # what has expired is counted, whatever takes its place
+    drop_expired(view.tiers.working, view.now_ms)  # counts entries that have expired before they are replaced
     loaded.tier.expired_count = view.tiers.working.expired_count
     view.tiers.working = loaded.tier
     info = structs.replace(loaded.info, version=row.version, creator=body.creator, members=body.members)
@@ -363,7 +367,7 @@ PLANNED_FROM: Final = (
     STATED, MENTIONS, DROPPED, DRAFTS, *COMPARED_FROM, CORE, remember.VECTORS, remember.ROUTES,
 )  # fmt: skip
 
-# What remember does from there to its plan, a load does alike.
+# The steps of remember between its lookup and its plan.
 REMEMBERED: Final = remember.REMEMBER.steps
 BETWEEN: Final = REMEMBERED[(remember.REMEMBER.index("lookup") or 0) + 1 : remember.REMEMBER.index("plan")]
 
@@ -373,7 +377,7 @@ LOAD_SESSION: Final = Workflow(
     steps=(
         Step("read", requires=(LOAD,), produces=(SESSION,),
              **asks(Read, ask_session, take_session, retry(3))),
-        # A message that is memorized meanwhile makes no other plan.
+        # Loose, because new messages do not change the plan.
         Step("messages", requires=(LOAD, SESSION), produces=(TURNS,), loose=("resource",),
              **asks(Read, ask_messages, take_messages, retry(3))),
         Step("facts", requires=(SESSION,), produces=(CARRIED_FACTS, MENTIONS, DROPPED, STATED, STATED_ON),
@@ -382,7 +386,7 @@ LOAD_SESSION: Final = Workflow(
              claims=remember.claim_entities, **asks(Read, remember.ask_lookup, take_lookup, retry(3))),
         *BETWEEN,
         Step("plan", requires=PLANNED_FROM, produces=(PLAN,), take=take_plan),
-        # A fact that was forgotten meanwhile is a conflict: the new plan reads again what there is.
+        # A fact forgotten since the read is a conflict, so plan again from the facts that are left.
         commit_row(replan="facts"),
         SETTLE,
         Step("swap", requires=(SESSION, TURNS, STORED), produces=(OUTCOME,), take=take_swap),

@@ -1,10 +1,10 @@
-"""share_archive: which agents of the user may read the archive of this one; and what a reader asks of others.
+"""share_archive: lets other agents of the user read this agent's archive; and the checks of a reader.
 
     owner   share: b    remember x                share: none    remember y
     b                                recall: x                                recall: refused
 
-Law 1. Only the owner changes the row that says so; a reader writes nothing there. Law 2. An agent that is
-unknown is refused in the same words as one that does not share.
+Law 1. Only the owner writes its grant row; a reader writes nothing in the owner's archive. Law 2. The error
+for an unknown agent is the same as for an agent that does not share.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ from umi_core.values import Scope
 from umi_core.workflows.commits import PLAN, REPLY, Plan, address, ask_if_any, commit_row, put
 
 SHARE: Final = Fact("request", ShareArchive)
-READERS: Final = Fact("readers", tuple[str, ...])  # as the row has them
+READERS: Final = Fact("readers", tuple[str, ...])  # those in the stored grant row
 
 
 def ask_readers(facts: Facts, view: View) -> Read:
@@ -62,7 +62,7 @@ SHARE_ARCHIVE: Final = Workflow(
 
 
 def list_owners(request: Recall, scope: Scope) -> tuple[Scope, ...]:
-    """Return the archives besides its own that a recall names, in that order."""
+    """Return the archives of other agents that a recall names, in the order of the request."""
     agents = dict.fromkeys(request.shared)
     return tuple(Scope(scope.user, agent) for agent in agents if agent != scope.agent)
 
@@ -72,6 +72,6 @@ def ask_grants(owners: tuple[Scope, ...]) -> Read | None:
 
 
 def find_unshared(owners: tuple[Scope, ...], rows: Iterable[Row], reader: str) -> Error | None:
-    """Return the error for the first of these agents that does not let this one read, if there is one."""
+    """Return the error for the first owner that does not let the reader read; None if all do."""
     granted = [row.address.scope for row in rows if reader in readers_of(row)]
     return next((NotShared(owner.agent) for owner in owners if owner not in granted), None)

@@ -1,10 +1,11 @@
-"""upkeep: finds the work that a row lacks; the memory, which begins this, does that work next, as if asked.
+"""upkeep: finds what a row is missing. The memory then begins that work, as if a caller had requested it.
 
-    a text with something pending    memorize, for what is pending; for a vector alone, as it was read before
-    a category with other members than its summary names    summarise
-    a reflection that no model has made, or that is empty    end_session, for its session
+    row in storage                                   work
+    a text with something pending                    memorize, for the pending memory types
+    a category whose summary is out of date          summarise
+    a reflection that is empty or not by a model     end_session, for its session
 
-Law 1. The row decides, as it is stored now: work that was done meanwhile is not done again.
+Law 1. The row as it is stored now decides. Work that was done since it was scheduled is not done again.
 """
 
 from typing import Final
@@ -24,7 +25,7 @@ ROW_ID: Final = Fact("row_id", str)
 
 
 def ask_row(facts: Facts, view: View) -> Read:
-    """Read the row of this id: at most one of these kinds has it."""
+    """Read the row with this id, whatever its kind."""
     return Read(ByIds(tuple(address(view.scope, kind, facts[ROW_ID]) for kind in schedule.KEPT_UP)))
 
 
@@ -35,7 +36,7 @@ def take_row(facts: Facts, answer: ReadDone, view: View) -> Learned:
     if row is None or schedule.upkeep_ms(row.body, config) is None:
         view.tiers.upkeep = schedule.without(upkeep, row_id)
         return Learned(OUTCOME(Done(None)))
-    if row_id in upkeep:  # unless a commit has told meanwhile that nothing is left
+    if row_id in upkeep:  # a commit may have removed it since: then nothing is left to do
         again_ms = schedule.again_ms(row.body, view.now_ms, config)
         view.tiers.upkeep = {**upkeep, row_id: max(upkeep[row_id], again_ms)}
     return Learned(OUTCOME(Done(work_of(row.body))))
@@ -46,7 +47,7 @@ def work_of(body: object) -> Work:
         return left_to_read(body)
     if isinstance(body, Reflection):
         return EndSession("", body.session_id)
-    assert isinstance(body, Category)  # of what is kept up, nothing else is asked for
+    assert isinstance(body, Category)  # `ask_row` reads no other kind
     return Summarise("", body.name)
 
 
