@@ -1,31 +1,31 @@
 """umi_core: the memory of an AI agent as a pure, synchronous state machine.
 
     memory.py         Memory: step(), deadline_ms(), snapshot(), restore()
-    messages/         all that goes in and comes out: requests, answers, effects, and what replies carry
-    engine/           operations as tables of steps: what runs them, their revisions, interceptors
+    messages/         inputs and outputs: requests, answers, effects, and the values of replies
+    engine/           operations as tables of steps: how they run, their revisions, interceptors
     workflows/        one table for each operation
-    tiers/            core, working, session, archive: what is remembered, and how it changes
+    tiers/            core, working, session, archive: their values, and how they change
     policies/         pure choices: routing, promotion, eviction, ranking, similarity
-    language/         prompts for a model, and parsers for what it replies
+    language/         prompts for a model, and parsers for its replies
     kelpie/           the API of an agent server: its requests, rows, workflows and wire format
     migration/        the move of rows from an old server's store
-    state_checks.py   what holds of every state, saved ones and those after a step
-    saved_state.py    what is checked before a memory goes on with a saved state
-    answer_checks.py  whether what the world sends can be an answer to what was asked
+    state_checks.py   requirements on every state, after a step or saved
+    saved_state.py    checks of a saved state before a memory goes on with it
+    answer_checks.py  checks of the world's answers
     core_reads.py     reads of the core tier that are answered at once
-    state.py          everything that a memory is, as plain data
+    state.py          the whole state of a memory, as plain data
     codec.py          state and values as canonical bytes
-    recordings.py     all that went into a memory, as lines of text
-    rows.py           what storage holds
+    recordings.py     all inputs of a memory, as lines of text
+    rows.py           the rows in storage
     conditions.py     conditions on rows: a field, an operator and a value
-    domains.py        which values a field of a request or a row may hold
+    domains.py        the values that a field of a request or a row may have
     declared.py       tables that must have an entry for each class of a kind
-    values.py ids.py text.py data.py    scopes and blocks, ids, texts, how values are compared and shown
+    values.py ids.py text.py data.py    scopes and blocks, ids, texts, base classes of values
     errors.py         error values, by cause
     limits.py         every bound
     config.py         every setting, with its range
 
-Imports go one way, and none leads to a clock, chance or I/O. The four names of the package are imported
+Imports go one way, and none leads to a clock, randomness or I/O. The four names of the package are imported
 when they are first used, so that a command that only shows its help does not load the whole memory.
 """
 

@@ -1,9 +1,9 @@
-"""Checks of answers: whether what the world sends can be an answer to the question that was asked.
+"""Checks of answers: whether an answer of the world is valid for the question that was asked.
 
-Law 1. What cannot be an answer counts as a failure of the service, which the step of the workflow handles. It
-       is never believed, and never raises.
-Law 2. A row that a read returns must be one that was asked for, with a body that belongs to its address;
-       otherwise it is foreign, or damaged. A wrong row that passes both checks cannot be recognised.
+Law 1. An invalid answer counts as a failure of the service, which the step of the workflow handles. It is
+       never used, and never raises.
+Law 2. A row returned by a read must match the query, or it counts as foreign, and its body must belong to its
+       address, or it counts as damaged. A wrong row that passes both checks cannot be recognised.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -42,21 +42,21 @@ from umi_core.text import is_text
 
 
 def check_answer(asked: Asked, answer: Answer) -> Answer:
-    """Return the answer if it fits, else the failure it counts as; a commit then has an unknown outcome."""
+    """Return the answer if it is valid, else a failure; the outcome of a commit is unknown then."""
     if is_answer_of(asked, answer):
         return answer
-    # Something answered, so the batch may be durable, whatever the answer should have been.
+    # Storage has answered something, so the batch may be durable.
     return EffectFailed(answer.request_id, "unknown" if isinstance(asked, Commit) else "unavailable")
 
 
 def is_answer_of(asked: Asked, answer: Answer) -> bool:
-    """Check for an answer of the expected class and types, or a failure that this question may have."""
+    """Check that the answer has the class and types for this question, or is one of its failures."""
     match answer:
         case EffectFailed(kind=kind, retry_after_ms=wait_ms):
             return kind in asked.failures and is_typed(answer) and wait_ms >= 0
         case ModelReplied(text=text):
             return isinstance(asked, AskModel) and type(text) is str
-        case Embedded():  # what is wrong with its vectors the step sees
+        case Embedded():  # the step checks the vectors (`learn_vectors`)
             return isinstance(asked, Embed)
         case ReadDone(cursor=cursor):
             is_whole = isinstance(asked, Read) and is_typed(answer) and (cursor is None or is_text(cursor))
@@ -65,10 +65,10 @@ def is_answer_of(asked: Asked, answer: Answer) -> bool:
 
 
 def is_receipt_of(asked: Commit, answer: Committed) -> bool:
-    """Check that the receipt is that of this key, and that all rows that this plan put have their versions.
+    """Check that the receipt has the key of this commit, and that each row put by this plan has a version.
 
-    Under a key of its own only an earlier plan of the operation can have won; under a request key any
-    request.
+    Under the operation's own key, the receipt must be of an earlier plan of this operation. Under a request
+    key it may be of any request.
     """
     own = next((write for write in asked.writes if isinstance(write.body, Receipt)), None)
     if own is not None:
@@ -81,7 +81,7 @@ def is_receipt_of(asked: Commit, answer: Committed) -> bool:
         is_own_key = mine.key == commit_key(own.address.scope, *mine.by, "commit")
         if is_own_key and (receipt.by, receipt.request_digest) != (mine.by, mine.request_digest):
             return False
-        # Another plan has won: its rows have versions, and they need not be the rows of this one.
+        # Another plan was committed: the versions are of its rows, which may differ from those of this plan.
         if receipt.plan_digest != mine.plan_digest:
             return True
     versions = dict.fromkeys(address for address, version in answer.versions if version > 0)
@@ -92,7 +92,7 @@ def is_receipt_of(asked: Commit, answer: Committed) -> bool:
 
 
 class Judged(Data):
-    """The rows that count, how many do not and why, and whether the read has failed because of them."""
+    """The valid rows of an answer, the counts of others by reason, and the failure if they make one."""
 
     rows: tuple[Row, ...]
     left_out: tuple[tuple[str, int], ...] = ()
@@ -100,9 +100,9 @@ class Judged(Data):
 
 
 def judged_rows(asked: Read, answer: ReadDone, spares: Collection[str]) -> Judged:
-    """Judge the rows of an answer: a search goes on without foreign and damaged ones, any other read fails.
+    """Judge the rows of an answer. Foreign and damaged rows are left out of a search; another read fails.
 
-    Damaged rows of a kind that the asking row spares are there without their body.
+    A damaged row of a kind in `spares` of the step is valid, without its body.
     """
     plain = [row if is_whole(row) else structs.replace(row, body=None) for row in answer.rows]
     mine = asked_for(asked, plain)
@@ -115,7 +115,7 @@ def judged_rows(asked: Read, answer: ReadDone, spares: Collection[str]) -> Judge
 
 
 def following_page(asked: Read, answer: ReadDone) -> Read | None:
-    """Return the question for the next page; None if not all rows were asked for, or these are all."""
+    """Return the read of the next page; None if the query has a limit, or if this page was the last."""
     query = asked.query
     if not isinstance(query, ByFilter) or query.limit is not None or answer.cursor is None:
         return None
@@ -123,7 +123,7 @@ def following_page(asked: Read, answer: ReadDone) -> Read | None:
 
 
 def asked_for(asked: Read, rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return the rows within scope, kinds, conditions and scores (or addresses) of the query."""
+    """Return the rows that match the query: its addresses, or its scope, kinds, conditions and scores."""
     query = asked.query
     if isinstance(query, ByIds):
         addresses = dict.fromkeys(query.addresses)
@@ -135,7 +135,7 @@ def asked_for(asked: Read, rows: Sequence[Row]) -> tuple[Row, ...]:
         for row in rows
         if row.address.kind in kinds
         and row.address.scope == scope
-        # A damaged row cannot show that it holds the conditions. It counts as damaged, not as foreign.
+        # Conditions cannot be checked on a damaged row, so it counts as damaged, not as foreign.
         and (row.body is None or admits(where, row.body))
         and (
             is_score(row.score_ppm, query.min_score_ppm)
@@ -146,7 +146,7 @@ def asked_for(asked: Read, rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def may_have(score_ppm: int | None) -> bool:
-    """Check the score of a row; None is right for a row that was not searched for."""
+    """Check the score of a row that was not found by a search: None, or any valid score."""
     return score_ppm is None or is_score(score_ppm, 0)
 
 
@@ -155,12 +155,12 @@ def is_score(score_ppm: int | None, min_ppm: int) -> bool:
 
 
 def is_whole(row: Row) -> bool:
-    """Check that there is a body, and that it is the body of this address, in its domains."""
+    """Check that the row has a body, that it fits the address, and that its fields are in their domains."""
     return row.body is not None and is_body_of(row.address, row.body)
 
 
 def is_body_of(address: Address, body: object) -> bool:
-    """Check the body of a row; a kind that only foreign workflows know may hold anything."""
+    """Check that a body fits an address; a kind of a custom workflow may have any body."""
     cls = BODIES.get(address.kind)
     if cls is None:
         return True
@@ -168,14 +168,14 @@ def is_body_of(address: Address, body: object) -> bool:
 
 
 def is_whole_body(body: Body) -> bool:
-    """Check that its fields are in their domains; a receipt holds the value of a reply."""
+    """Check that the fields are in their domains, and the value of a receipt is of its declared types."""
     value = body.value if isinstance(body, Receipt) else None
     return body.is_sound and (value is None or is_typed(value))
 
 
 def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """Return the rows in the promised order, each once; all of them were asked for."""
-    # A row that a later page repeats counts once, as it was read last.
+    """Return the rows of a judged answer in the promised order, without duplicates."""
+    # If a later page repeats a row, the later one counts.
     once = {(row.address.scope.agent, row.address.kind, row.address.id): row for row in rows}.values()
     if once and isinstance(asked.query, ByIds):
         at = {address: n for n, address in enumerate(asked.query.addresses)}
@@ -183,11 +183,12 @@ def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
     return tuple(sorted(once, key=lambda row: (-(row.score_ppm or 0), row.address.kind, row.address.id)))
 
 
-# What interceptors give in the place of the world: the same, and of the right types besides.
+# Answers that interceptors substitute: valid for the question, and with fields of the declared types.
 
 
 def is_answer(asked: Asked, answer: object) -> bool:
-    """Check for an answer to this question, never to a commit. The row checks the vectors in it itself."""
+    """Check that an interceptor may give this answer to the question; never to a commit. The step itself
+    checks the vectors in it."""
     if not is_typed(answer):
         return False
     match asked, answer:
@@ -195,7 +196,7 @@ def is_answer(asked: Asked, answer: object) -> bool:
             return True
         case Embed(texts=texts), Embedded(vectors=vectors):
             return len(vectors) == len(texts)
-        case Read(), ReadDone(rows=rows, cursor=None):  # no page follows one of a hook's
+        case Read(), ReadDone(rows=rows, cursor=None):  # the answer of an interceptor has no next page
             return asked_for(asked, rows) == rows and all(
                 is_whole(row) and is_typed(row.body) for row in rows
             )
@@ -203,21 +204,21 @@ def is_answer(asked: Asked, answer: object) -> bool:
 
 
 def is_typed(value: object) -> bool:
-    """Check that a value of our classes has fields of their declared types, down to the last."""
+    """Check that a value of our classes has fields of the declared types, recursively."""
     cls: type = type(value)
     return is_struct(cls) and type_check(cls)(value)
 
 
 def is_of(value: object, kind: Any) -> bool:
-    """Check that a value is exactly of a declared type..
+    """Check that a value is exactly of a declared type.
 
-    No bool is a number, nor is anything beyond 64 bits.
+    A bool is not an int, and neither is a number of more than 64 bits.
     """
     return type_check(kind)(value)
 
 
 Check = Callable[[object], bool]
-UNCHECKED: Final = (object, Body | None)  # a body is checked by itself, by the fields of its own class
+UNCHECKED: Final = (object, Body | None)  # a body is checked separately, by the fields of its own class
 
 
 @cache
@@ -238,7 +239,7 @@ def type_check(kind: Any) -> Check:
 
 
 def tuple_check(kinds: tuple[Any, ...]) -> Check:
-    """Return a check that each value is of its type, or of the one that stands for any number of them."""
+    """Return a check of tuples: of any length for `tuple[int, ...]`, else with one type for each value."""
     if kinds[1:] == (...,):
         each = type_check(kinds[0])
         return lambda values: type(values) is tuple and all(map(each, values))
@@ -253,7 +254,7 @@ def tuple_check(kinds: tuple[Any, ...]) -> Check:
 
 
 def any_check(kinds: tuple[Any, ...]) -> Check:
-    """Return a check by several types; that of an object runs only for objects of its class."""
+    """Return a check for any of these types; the check of a class runs only for its own objects."""
     plain = {kind: type_check(kind) for kind in kinds if isinstance(kind, type) and kind is not object}
     others = tuple(type_check(kind) for kind in kinds if kind not in plain)
 
@@ -265,20 +266,20 @@ def any_check(kinds: tuple[Any, ...]) -> Check:
 
 
 def object_check(cls: type) -> Check:
-    """Return a check that compares all classes in an object at once: a read may bring many rows."""
+    """Return a check of objects that compares the classes of all fields at once, for reads of many rows."""
     kinds = dict(fields_within(cls))
     exact = {path: kind for path, kind in kinds.items() if isinstance(kind, type) and kind is not int}
     classes = [*exact.values(), type(cls)]
     parts = tuple((attrgetter(path), type_check(kind)) for path, kind in kinds.items() if path not in exact)
-    values = attrgetter(*exact, "__class__") if exact else lambda _: (cls,)  # of one path no tuple is made
+    values = attrgetter(*exact, "__class__") if exact else lambda _: (cls,)  # `__class__`: always a tuple
 
     def check(value: object) -> bool:
         try:
             if type(value) is not cls or [*map(type, values(value))] != classes:
                 return False
-        except AttributeError:  # another object where one has these fields
+        except AttributeError:  # an object of another class, without these fields
             return False
-        for part, one in parts:  # noqa: SIM110, `all` would make a generator for each row that is read
+        for part, one in parts:  # noqa: SIM110, `all` would create a generator for each row that is read
             if not one(part(value)):
                 return False
         return True
@@ -287,7 +288,7 @@ def object_check(cls: type) -> Check:
 
 
 def fields_within(cls: type, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each field that has a type, and those of the objects in it, by their paths."""
+    """Yield the path and the type of each checked field, including fields of nested objects."""
     for field in list_fields(cls):
         kind = bare(field.type)
         if kind not in UNCHECKED:
@@ -297,5 +298,5 @@ def fields_within(cls: type, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def bare(kind: Any) -> Any:
-    """Return the type without the domain that it names."""
+    """Return the type without its domain."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind

@@ -1,16 +1,16 @@
-"""Characters that the rules for texts are not made for: those that Unicode assigned after its version 14.
+"""Characters that Unicode assigned after version 14; rules for texts leave them unchanged.
 
-An interpreter knows the Unicode of its year. If a rule for texts asked it about a character that another
-interpreter has never heard of, the same name would have two ids. So rules ask about what Unicode 14 knows,
-which every supported interpreter sees alike, and let the rest pass as it is.
+Each interpreter has its own version of Unicode. If rules applied to newer characters, the same name could
+have different ids on two interpreters. So rules apply only to characters of Unicode 14, which are the same on
+every supported interpreter, and leave all others as they are.
 """
 
 from typing import Final
 
 UNICODE_VERSION: Final = "14.0.0"
 
-# The gaps of Unicode 14 that Unicode 15 to 17 began to fill, each of them whole. All other gaps are
-# unassigned for every interpreter.
+# The ranges unassigned in Unicode 14 of which Unicode 15 to 17 assigned any character. All other unassigned
+# ranges are unassigned in every supported interpreter.
 LATER: Final[tuple[tuple[int, int], ...]] = (
     (0x88F, 0x88F), (0x892, 0x897), (0xC5B, 0xC5C), (0xCD7, 0xCDC), (0xCF3, 0xCFF), (0xECE, 0xECF),
     (0x1ACF, 0x1AFF), (0x1B4D, 0x1B4F), (0x1B7F, 0x1B7F), (0x1C89, 0x1C8F), (0x20C1, 0x20CF),

@@ -1,8 +1,8 @@
 """Values, and whole memories, as canonical bytes and back.
 
 Law 1. Equal values give equal bytes: one tag per class, fields in order, dicts sorted by key, strict types.
-Law 2. The tag of a class stands where the class is declared, and is never used again for another class.
-Law 3. Any bytes decode to a value that encodes to the same bytes, or to a typed error.
+Law 2. Each class declares its tag, which is never reused for another class.
+Law 3. Any bytes decode to a value that encodes to the same bytes, or give a typed error.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ FORMAT: Final = "umi.state"
 VERSION: Final = 3
 STRICT: Final = {"max_map_len": 0, "max_ext_len": 0}
 UNREADABLE: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-"""Exceptions that reading raises for bytes that are no value of ours."""
+"""Exceptions that are raised while bytes are decoded that are not one of our values."""
 
 TUPLE: Final = 0
 DICT: Final = 1
@@ -40,7 +40,7 @@ MODULES: Final = (
     core, working, session, archive, rewrites, state,
     api_rows, api_errors, api_requests, api_results, migration_rows, migration_requests,
 )  # fmt: skip
-"""Where classes with a tag are declared. Those that only one workflow knows are added by `register`."""
+"""The modules that declare classes with a tag. `register` adds classes that only workflows use."""
 
 Plain: TypeAlias = "int | str | bytes | bool | Sequence[Plain] | None"
 T = TypeVar("T")
@@ -51,14 +51,14 @@ PARTED: Final[frozenset[Any]] = frozenset({list, str, bytes})
 PLAIN: Final[frozenset[Any]] = frozenset({type(None), bool, int, str, bytes})
 
 
-def plain(value: Any) -> Plain:  # a class that is not registered is a KeyError
-    """Return the value as msgpack can hold it: composites are lists that begin with their tag."""
+def plain(value: Any) -> Plain:  # KeyError for a class that is not registered
+    """Return the value in a form for msgpack, in which composites are lists that begin with their tag."""
     known: Plain = value if value.__class__ in PLAIN else ENCODERS[value.__class__](value)
     return known
 
 
 def plain_parts(tag: int, values: Iterable[Any]) -> list[Plain]:
-    """Return the parts in plain form. Most are plain already: a call for each would be most of the cost."""
+    """Return the tag and the parts in plain form. Inlined, since most parts are plain and calls are slow."""
     parts: list[Plain] = [tag]
     for value in values:
         parts.append(value if value.__class__ in PLAIN else ENCODERS[value.__class__](value))
@@ -66,7 +66,7 @@ def plain_parts(tag: int, values: Iterable[Any]) -> list[Plain]:
 
 
 def plain_dict(value: Mapping[Any, object]) -> list[Plain]:
-    # Sorted, so that the order in which keys were put does not change the bytes.
+    # Sorted, so that equal dicts give equal bytes whatever their order.
     return plain_parts(DICT, [part for key in sorted(value) for part in (key, value[key])])
 
 
@@ -77,7 +77,7 @@ ENCODERS: Final[dict[type, Encoder]] = {
 
 
 def register(cls: type, tag: int) -> None:
-    """Give a class its tag. The class of a fact needs one, else no operation could be saved in flight."""
+    """Register a class under its tag. Classes of facts need one, so that running operations can be saved."""
     if type(tag) is not int:
         raise Incomplete(f"{cls.__name__} has the tag {tag!r}: give it a whole number that was never used")
     if tag in DECODERS:
@@ -99,17 +99,17 @@ def fields_encoder(names: Sequence[str], tag: int) -> Encoder:
 
 
 def encode(value: object) -> bytes:
-    """Return canonical bytes. Raises KeyError for a class without a tag: a bug, not bad input."""
+    """Return canonical bytes. Raises KeyError for a class without a tag, which is a bug."""
     return pack(plain(value))
 
 
 def decode(data: bytes) -> object:
-    """Return the value that these bytes are. Raises Rejected(StateDamaged)."""
+    """Return the value that `encode` gave these bytes. Raises Rejected(StateDamaged)."""
     return read(data, lambda: msgpack.unpackb(data, list_hook=revive_value, **STRICT), encode)
 
 
 def read(data: T, load: Callable[[], object], save: Callable[[object], T]) -> object:
-    """Return the loaded value if saving it gives the same data again. Raises Rejected(StateDamaged)."""
+    """Return the loaded value. Raises Rejected(StateDamaged) if saving it does not give the same data."""
     try:
         value = load()
         if save(value) != data:
@@ -120,7 +120,7 @@ def read(data: T, load: Callable[[], object], save: Callable[[object], T]) -> ob
 
 
 def revive_value(raw: list[Any]) -> object:
-    """Return one composite, whose parts are values already."""
+    """Return the composite value; its parts have been decoded already."""
     tag, *parts = raw
     if tag == DICT:
         return dict(zip(parts[::2], parts[1::2], strict=True))
@@ -133,14 +133,14 @@ def revive_value(raw: list[Any]) -> object:
 def save_state(value: "state.State", fingerprints: tuple[str, ...]) -> bytes:
     """Return the bytes of the state, with the fingerprints of the workflows of operations in flight."""
     long, body = extract_long_texts((fingerprints, value))
-    # The version stands outside the body, so that an older program can say what it does not understand.
+    # The version is outside the body, so that an older program can report it.
     return pack([FORMAT, VERSION, long, body, checksum(long, body)])
 
 
 def load_state(data: bytes) -> "tuple[tuple[str, ...], state.State]":
-    """Return what `save_state` saved. Raises Rejected(SnapshotVersion, StateDamaged) and loads nothing then.
+    """Return the fingerprints and the state in these bytes. Raises Rejected(SnapshotVersion, StateDamaged).
 
-    Allocates in proportion to the data, which holds no length that is not checked against its end.
+    Memory use is proportional to the size of the data: every length in it is checked against its end.
     """
     match unpack_value(data):
         case [name, version, *_] if name == FORMAT and type(version) is int and version != VERSION:
@@ -170,21 +170,21 @@ def checksum(long: Sequence[Plain], body: bytes) -> bytes:
     return blake2b(pack(long) + body, digest_size=16).digest()
 
 
-# Long texts stand once in a saved memory, however often operations in flight hold them: each list of a search
-# brings the same notes, and a batch is what was planned, asked and sent.
+# Long texts are stored once in a saved memory, even if operations in flight contain them several times: the
+# lists of a search repeat rows, and a batch is in the plan, in `asked` and in `sent`.
 
-LONG: Final = -1  # the tag of a number: which of the long ones it is
+LONG: Final = -1  # the tag of a reference to a long text, by its number
 LONG_MIN: Final = 64
-SHORT_BODY_BYTES: Final = 65_536  # below it nothing is looked for
+SHORT_BODY_BYTES: Final = 65_536  # smaller bodies are saved as they are
 
 
 def extract_long_texts(value: object) -> tuple[list[Plain], bytes]:
-    """Return the long texts of a value in order of appearance, and the value with numbers in their places."""
+    """Return the long texts of a value in order of appearance, and the value with references to them."""
     tree = plain(value)
     body = pack(tree)
     if len(body) < SHORT_BODY_BYTES:
         return [], body
-    # ["tea...", ["x", "tea..."]] becomes [[LONG, 0], ["x", [LONG, 0]]], and "tea..." stands once before it.
+    # ["tea...", ["x", "tea..."]] becomes ["tea..."] and [[LONG, 0], ["x", [LONG, 0]]].
     numbers: dict[Plain, int] = {}
     body = pack(number_texts(tree, numbers))
     return list(numbers), body
@@ -199,18 +199,18 @@ def number_texts(tree: Plain, numbers: dict[Plain, int]) -> Plain:
 
 
 def restore_long_texts(long: Sequence[Plain], body: bytes) -> object:
-    """Return the value again; equal long texts in it are one object."""
+    """Return the value of `extract_long_texts`; equal long texts in it are one object."""
 
     def whole(raw: list[Any]) -> object:
-        # A composite begins with its tag, and no tag is negative. -1.0 == -1, and a float is no tag.
+        # No tag of a composite is negative. The class is compared, too, because -1.0 == -1.
         return long[raw[1]] if raw[0] == LONG and raw[0].__class__ is int else revive_value(raw)
 
-    # With no long texts a [LONG, n] is an unknown tag, and refused.
+    # Without long texts, [LONG, n] is refused as an unknown tag.
     return msgpack.unpackb(body, list_hook=whole if long else revive_value, **STRICT)
 
 
 def state_digest(value: "state.State") -> bytes:
-    """Return 8 bytes over everything that a memory is."""
+    """Return a digest of 8 bytes over the whole state of a memory."""
     return blake2b(encode(value), digest_size=8).digest()
 
 

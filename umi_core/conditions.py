@@ -1,10 +1,10 @@
-"""Conditions on rows, and the one place that decides whether a body holds them.
+"""Conditions on rows, and the one function that decides whether a body meets them.
 
     Condition("type", "in", ("person", "note"))     a field, an operator, a value
-    where = (condition, condition)                  all of them must hold, before any cut
+    where = (condition, condition)                  all must hold; applied before any limit
 
-Law 1. Total: any condition and any body, True or False, never an exception.
-Law 2. A condition on a field that a body does not have does not hold, whatever the operator.
+Law 1. Total: any condition on any body gives True or False, never an exception.
+Law 2. A condition on a field that the body lacks is false, whatever the operator.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ Value = Word | tuple[Word, ...]
 
 
 class Condition(Data):
-    """One condition: what an `operator` of OPERATORS says of a field of the body and a value."""
+    """One condition: `operator` (of OPERATORS) compares a field of the body with a value."""
 
     tag = 21
     field: str
@@ -43,13 +43,13 @@ def equal(found: object, value: object) -> bool:
 
 
 def one_of(found: object, values: object) -> bool:
-    """Check whether the value is in the tuple; True is not 1, though Python takes it for a number."""
-    # `in` first: it is fast, and wrong only where True stands for 1.
+    """Check whether the value is in the tuple; unlike in Python, True does not equal 1."""
+    # `in` first, because it is fast; it is wrong only for True and 1, False and 0.
     return isinstance(values, tuple) and found in values and any(equal(found, value) for value in values)
 
 
 def make_comparison(compare: Callable[[int, int], bool]) -> Callable[[object, object], bool]:
-    """Return a comparison of two whole numbers; values of other types are not ordered."""
+    """Return a comparison of two whole numbers, which is false for values of other types."""
 
     def holds(found: object, value: object) -> bool:
         return type(found) is int and type(value) is int and compare(found, value)
@@ -58,7 +58,7 @@ def make_comparison(compare: Callable[[int, int], bool]) -> Callable[[object, ob
 
 
 def contains(found: object, value: object) -> bool:
-    # `metadata__contains` asks for a pair in a tuple of pairs, any other for a text in a tuple of texts.
+    # `metadata__contains` looks for a pair in a tuple of pairs; other fields are tuples of texts.
     return isinstance(found, tuple) and one_of(value, found)
 
 
@@ -82,7 +82,7 @@ OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {  # H9.4 to H9.8
 
 
 def admits(where: Where, body: object) -> bool:
-    """Check whether a body holds every condition."""
+    """Check whether a body meets every condition."""
     return all(holds(condition, body) for condition in where)
 
 
@@ -93,14 +93,13 @@ def holds(condition: Condition, body: object) -> bool:
     return operator(getattr(body, condition.field), condition.value)
 
 
-# Filters: which rows of the archive a search or a list is about, as its caller says it.
+# Filters: conditions as callers of a search or a list write them.
 #
 #     (("type", "in", ("person", "note")), ("user", "eq", "ann"))     all conditions must hold
 #     filter_of({"type__in": ("person", "note"), "user": "ann"})      the same
 #
-# Law 1. A filter narrows: what is searched is always the scope and the filter. Law 2. None is a
-# value like any other, and stands for no other. Law 3. An unknown field or operator is refused,
-# never passed over.
+# Law 1. A filter only narrows: the scope applies in addition. Law 2. None is a value like any
+# other, and equals only itself. Law 3. An unknown field or operator is refused, never ignored.
 
 
 VALUE_COUNT_MAX: Final = 100
@@ -130,12 +129,12 @@ Given = tuple[str, str, Value]  # field, operator, value
 
 
 def filter_of(fields: Mapping[str, Value]) -> tuple[Given, ...]:
-    """Return conditions by `field` or `field__operator`, split at the last `__`."""
+    """Return the conditions of names `field` or `field__operator`, which are split at the last `__`."""
     return tuple(condition_of(name, value) for name, value in fields.items())
 
 
 def condition_of(name: str, value: Value) -> Given:
-    # `memory_type` has one underscore and is a field; `created_ms__gte` is a field and an operator.
+    # `memory_type` is a field; `created_ms__gte` is a field with an operator.
     field, _, operator = name.rpartition("__")
     return (field, operator, value) if field else (name, "eq", value)
 
@@ -144,7 +143,7 @@ def condition_of(name: str, value: Value) -> Given:
 
 
 def bad_filter(name: str, value: object) -> Error | None:
-    """Return the error of the first condition that cannot be decided."""
+    """Return the error of the first invalid condition."""
     if type(value) is not tuple or len(value) > CONDITION_COUNT_MAX:
         return BadFilterValue(name, show_value(value), f"at most {CONDITION_COUNT_MAX} conditions")
     return next((error for each in value if (error := bad_condition(name, each)) is not None), None)
@@ -163,7 +162,7 @@ def bad_condition(name: str, given: object) -> Error | None:
 
 
 def what_fits(field: str, operator: str, value: object) -> str | None:
-    """Return the kind of value that this operator needs for this field; None if the value is of it."""
+    """Return the kind of value that this operator needs for this field; None if the value is right."""
     if operator in NUMBERS:
         return None if is_int(value) else "a whole number"
     if (field, operator) == HAS_PAIR and isinstance(value, tuple):
@@ -192,17 +191,17 @@ RowFilter = Annotated[tuple[Given, ...], Domain("row_filter", bad_filter)]  # of
 
 
 def conditions_of(given: tuple[Given, ...]) -> Where:
-    """Return the conditions that a row decides."""
+    """Return the conditions on rows, without those on the scope."""
     return tuple(Condition(*each) for each in given if each[0] not in SCOPE_FIELDS)
 
 
 def reaches(given: tuple[Given, ...], kind: str, scope: Scope) -> bool:
-    """Check whether rows of this kind can hold the conditions: they have the fields, and the scope fits."""
+    """Check whether rows of this kind can match the filter: they have its fields, and the scope matches."""
     for field, operator, value in given:
         if field in SCOPE_FIELDS:
             if not OPERATORS[operator](getattr(scope, field), value):
                 return False
-        # A condition on a field that the kind lacks holds of none of its rows, so there is nothing to search.
+        # Law 2 of conditions: no row of a kind without the field can match.
         elif field not in FIELDS_OF[kind]:
             return False
     return True

@@ -20,9 +20,9 @@ class Span(NamedTuple):
 
 
 class Config(Data):
-    """The settings of a memory. Raises Rejected(BadConfig, ...), naming every option out of its range.
+    """The settings of a memory. Raises Rejected(BadConfig, ...) with every option out of its range.
 
-    `categories`: the topics of the archive, each with what belongs there. Prompts show them in this order.
+    `categories`: the topics of the archive, each with a description. Prompts show them in this order.
     """
 
     tag = 85
@@ -36,7 +36,7 @@ class Config(Data):
     recall_min_score_ppm: Annotated[int, Span(0, limits.PPM)] = 300_000
     promote_score_min_ppm: Annotated[int, Span(0, limits.PPM)] = 700_000
     displace_margin_ppm: Annotated[int, Span(1, limits.PPM)] = (
-        50_000  # with 0 two equals would displace each other
+        50_000  # not 0: two entries with equal scores would displace each other
     )
     extract_confidence_min_ppm: Annotated[int, Span(0, limits.PPM)] = 300_000
     route_confidence_min_ppm: Annotated[int, Span(0, limits.PPM)] = 600_000
@@ -57,7 +57,7 @@ class Config(Data):
     group_decay_ms: Annotated[int, Span(0, limits.ACCESS_PRUNE_MS)] = limits.ACCESS_PRUNE_MS  # 0: never
     upkeep_interval_ms: Annotated[int, Span(0, limits.DAY_MS)] = 0  # 0: never
     utc_offset_minutes: Annotated[int, Span(-720, 840)] = (
-        0  # from UTC to the clocks of the users: dates are theirs
+        0  # offset of the users' local time: dates in facts and queries are local
     )
     model_timeout_ms: Annotated[int, Span(1, 600_000)] = 30_000
     store_timeout_ms: Annotated[int, Span(1, 600_000)] = 10_000
@@ -78,12 +78,12 @@ class Config(Data):
     def __post_init__(self) -> None:
         options = zip(OPTIONS, values_of(self), strict=True)
         errors = [error for name, value in options if (error := check_option(name, value))]
-        # Two settings are compared only once each is in its range: a text in place of a number is one error,
-        # and no exception. A decision that promotes also routes, so its floor cannot be the lower one.
+        # Settings are compared only if all are in range, so that a text instead of a number raises no other
+        # exception. A decision that promotes also routes, so its minimum cannot be the lower one.
         if not errors and self.promote_confidence_min_ppm < self.route_confidence_min_ppm:
             name, allowed = "promote_confidence_min_ppm", "at least route_confidence_min_ppm"
             errors = [bad(name, self.promote_confidence_min_ppm, allowed)]
-        # Else groups merge that are less near than the members of one must be, and lose them again.
+        # Otherwise groups could merge whose members are too far apart for one group, and leave it again.
         if not errors and self.merge_ppm < self.cluster_ppm:
             errors = [bad("merge_ppm", self.merge_ppm, "at least cluster_ppm")]
         if error := check_categories(self.categories):
@@ -93,11 +93,11 @@ class Config(Data):
 
     @property
     def abouts(self) -> Mapping[str, str]:
-        """Return what belongs into each category, by its name."""
+        """The description of each category, by its name."""
         return dict(self.categories)
 
     def category_called(self, name: str) -> str | None:
-        """Return the category of this name as the list writes it, however it is written; None without one."""
+        """Return the listed name that equals this one after `norm`; None if there is none."""
         return names_by_norm(self.categories).get(norm(name))
 
 
@@ -117,9 +117,9 @@ def bad(name: str, value: object, allowed: str) -> BadConfig:
 
 
 def check_option(name: str, value: object) -> Error | None:
-    """Return the error of a value for this option, or None; a bool is never a number, nor a number a bool."""
+    """Return the error of a value for this option, or None; a bool is not a number, nor a number a bool."""
     kind, low, high = RANGES[name]
-    # False <= True: a flag has a range, too, and needs no case of its own.
+    # This covers flags, too: their range is False to True.
     if type(value) is kind and low <= value <= high:
         return None
     return bad(name, value, "true or false" if kind is bool else f"a whole number from {low} to {high}")
@@ -127,7 +127,7 @@ def check_option(name: str, value: object) -> Error | None:
 
 # Categories.
 
-RESERVED: Final = ",;/<>&"  # what replies of models and paths of groups separate names with
+RESERVED: Final = ",;/<>&"  # separators of names in replies of models and in paths of groups
 NAME_RULE: Final = (
     f"names in one line of 1 to {limits.CATEGORY_NAME_BYTES_MAX} bytes, without {' '.join(RESERVED)}"
 )
@@ -164,6 +164,6 @@ def check_categories(value: Any) -> Error | None:
 
 
 def is_line(value: Any, bytes_max: int) -> bool:
-    """Check for a text of at most `bytes_max` bytes in one line, with single spaces, as names are kept."""
+    """Check for a text of at most `bytes_max` bytes in one line, tidy as stored names are."""
     is_tidy = is_text(value) and value == tidy(value) and size(value) <= bytes_max
     return is_tidy and not has_control(value) and not has_unwritable(value)

@@ -1,9 +1,8 @@
-"""Conversations and documents, as the lines that are memorized.
+"""Conversations and documents as lines to be memorized.
 
-Law 1. Total: any text has lines. Law 2. A message is one line with a text in it, or several with its role,
-where one would be too long for a segment. A conversation with
-a message that cannot be read is refused when it arrives; one that an older release has stored has no line
-for it.
+Law 1. Total: any text has lines. Law 2. A message with a text is one line, or several lines if one would be
+too long for a segment; each line has its role. A request with an unreadable message is refused. In a
+conversation stored by an older release, an unreadable message has no line.
 """
 
 import re
@@ -18,15 +17,15 @@ from umi_core.language.sentences import divide_line, fits, sentences
 from umi_core.limits import TEXT_BYTES_MAX, UNREADABLE_SHOWN_MAX
 from umi_core.text import cut, size
 
-LINE_NUMBER_MAX: Final = TEXT_BYTES_MAX  # a line has a byte at least
-TEXT_COUNT_MAX: Final = 4  # memorize asks for the lines of its text in each of its steps
+LINE_NUMBER_MAX: Final = TEXT_BYTES_MAX  # every line has at least one byte
+TEXT_COUNT_MAX: Final = 4  # texts in the cache: every step of a memorize needs the lines of its text
 LINE_ENDS: Final = re.compile("[\r\n]+")
 LINE_HEAD: Final = re.compile(r"\[[0-9]+\] .*?\[(?P<role>.*?)\]: ")  # as write_head makes it
 
 
 @lru_cache(maxsize=TEXT_COUNT_MAX)
 def conversation(text: str) -> str:
-    """Return lines for each message of a conversation in a known format; another text as it is."""
+    """Return the lines of a conversation in a known format; any other text unchanged."""
     if not text.strip():
         return ""
     found = read_chat_file(text)
@@ -39,9 +38,10 @@ def conversation(text: str) -> str:
 
 
 def write_lines(at: int, message: ChatMessage) -> Iterator[str]:
-    """Yield a message as a line, or as several that each fit a segment; `at`: the number of the first one.
+    """Yield a message as one line, or as several that each fit into a segment; `at`: number of the first.
 
-    Each begins with the role: a segment in the middle of a page that a tool has read is not by the user.
+    Every line begins with the role, so that a segment in the middle of the long output of a tool is not taken
+    for a text of the user.
     """
     line_text = LINE_ENDS.sub(" ", message.text)
     line = f"{write_head(at, message)}{line_text}"
@@ -59,7 +59,7 @@ def write_head(at: int, message: ChatMessage) -> str:
 
 
 def list_spoken(text: str) -> str:
-    """Return what people say in lines of a conversation, without numbers, times and roles."""
+    """Return the lines of people, not of assistants and tools, without numbers, times and roles."""
     lines = [(LINE_HEAD.match(line), line) for line in text.split("\n")]
     spoken = (line[head.end() :] if head else line for head, line in lines if not is_of_machine(head))
     return "\n".join(spoken)
@@ -70,11 +70,11 @@ def is_of_machine(head: re.Match[str] | None) -> bool:
 
 
 def find_unreadable(text: str) -> tuple[tuple[int, ...], int]:
-    """Return the positions of the messages that cannot be read, and how many messages there are.
+    """Return the positions of unreadable messages, and the count of all messages.
 
     [{"role": "user", "content": "hi"}, {"role": "tool"}, null, {"role": "assistant", "content": ""}]
 
-    gives (1, 2), 4: the last one says nothing, and is no line.
+    gives (1, 2), 4: the last one is readable, but empty.
     """
     found = read_chat_file(text)
     chats = found.chats if found is not None else ()
@@ -86,20 +86,20 @@ def find_unreadable(text: str) -> tuple[tuple[int, ...], int]:
 
 
 def list_positions(positions: tuple[int, ...]) -> str:
-    """Return the first few positions as a text for people: `1, 2, ...`."""
+    """Return the first few positions as text: `1, 2, ...`."""
     shown = [str(at) for at in positions[:UNREADABLE_SHOWN_MAX]]
     return ", ".join(shown + ["..."] * (len(positions) > len(shown)))
 
 
 def document(text: str) -> str:
-    """Return the text with LF for every kind of line end."""
+    """Return the text with LF for CR, CR LF and FF."""
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n")
 
 
 NORMALISERS: Final[Mapping[str, Callable[[str], str]]] = {
     "text": str, "message": str, "document": document, "conversation": conversation,
 }  # fmt: skip
-"""By modality."""
+"""The function that makes lines of a text, by modality."""
 
 
 def first_sentence(text: str, bytes_max: int) -> str:

@@ -1,4 +1,4 @@
-"""Reads of the core tier and of the last decisions about it: answered at once, from the state alone."""
+"""Reads of the core tier and of the last routing decisions, answered at once from the state."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -14,7 +14,7 @@ from umi_core.tiers.rendering import render_markdown, render_tagged, render_xml
 
 
 def answer(request: requests.CoreRead, state: State) -> Done:
-    """Return the reply from the tier. The fields of the request are in their domains."""
+    """Return the outcome of the request, whose fields must be in their domains."""
     return Done(ANSWERS[type(request)](request, state))
 
 
@@ -23,7 +23,7 @@ def rendering(request: requests.Render, state: State) -> str:
 
 
 def prompt(request: BuildSystemPrompt, state: State) -> Prompt:
-    """Return the text of the system, a blank line, and core; nothing is cut."""
+    """Return the system text, a blank line and the rendered core, uncut."""
     core = state.tiers.core
     text = "\n\n".join(part for part in (request.system, FORMS[request.form](core)) if part)
     return Prompt(text, size(text), core.guard_version)

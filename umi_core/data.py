@@ -1,18 +1,18 @@
-"""Data: the bases of classes with fields, which say how an object is compared, hashed and shown.
+"""Data: base classes for classes with fields; they define comparison, hash and `repr`.
 
     class Page(Data):
         title: str
         tags: tuple[str, ...] = ()
 
-An empty `{}`, `[]` or `set()` as a default is made anew for each object.
+Each object gets its own copy of a default `{}`, `[]` or `set()`.
 
-Law 1. Two `Data` objects never change and are equal if they are of one class with equal fields.
-Law 2. An `Owner` is an object that changes and belongs to one place, so it is equal only to itself.
-Law 3. A `Mutable` changes as well, is compared by its fields, and is no key.
-Law 4. Fields that `uncompared` names are not part of the value: they do not count in a comparison or a
-       hash, have no bytes, and are not shown.
+Law 1. A `Data` object never changes. Two of them are equal if they have the same class and equal fields.
+Law 2. An `Owner` changes and belongs to one place, so it is equal only to itself.
+Law 3. A `Mutable` changes, is compared by its fields, and is not hashable.
+Law 4. Fields named in `uncompared` are not part of the value: comparison, hash, encoding and `repr` ignore
+       them.
 
-msgspec makes these classes in C (docs/decisions/001-dependencies.md says what that is worth).
+msgspec implements these classes in C (docs/decisions/001-dependencies.md has the measurements).
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from msgspec.structs import FieldInfo
 SET_LATER: Final[Any] = msgspec.UNSET  # the default of a field that `__post_init__` sets
 
 
-# In place of the methods that msgspec makes, for classes with fields that are not part of the value.
+# These replace the methods of msgspec in classes with `uncompared` fields.
 
 
 def show_value_alone(self: Any) -> str:
@@ -51,14 +51,14 @@ HASHED_ALONE: Final[Methods] = {**COMPARED_ALONE, "__hash__": hash_value_alone}
 
 
 class Fields:
-    """Base of all three. `value_methods`: those of a class with fields that are not part of the value."""
+    """Base of all three. `value_methods`: methods that a class with `uncompared` fields gets."""
 
     __slots__ = ()
     uncompared: ClassVar[tuple[str, ...]] = ()
     value_methods: ClassVar[Methods] = {}
 
     def __init_subclass__(cls) -> None:
-        super().__init_subclass__()  # of Generic, where a class has a type parameter
+        super().__init_subclass__()  # that of Generic, if the class has a type parameter
         for name, method in cls.value_methods.items() if cls.uncompared else ():
             setattr(cls, name, method)
 
@@ -72,7 +72,7 @@ class Data(Fields, msgspec.Struct, frozen=True):
 
 @dataclass_transform(field_specifiers=(msgspec.field,))
 class Owner(Fields, msgspec.Struct, eq=False):
-    """Base of what changes and belongs to one place."""
+    """Base of objects that change and belong to one place."""
 
     value_methods = SHOWN_ALONE
     __hash__ = object.__hash__
@@ -80,20 +80,20 @@ class Owner(Fields, msgspec.Struct, eq=False):
 
 @dataclass_transform(field_specifiers=(msgspec.field,))
 class Mutable(Fields, msgspec.Struct):
-    """Base of what changes and is compared by its fields."""
+    """Base of objects that change and are compared by their fields."""
 
     value_methods = COMPARED_ALONE
-    __hash__ = None  # type: ignore[assignment]  # what changes is no key
+    __hash__ = None  # type: ignore[assignment]  # a mutable object must not be a key
 
 
 @cache
 def list_fields(cls: Any) -> tuple[FieldInfo, ...]:
-    """Return the fields of a class with their types and defaults, found once."""
+    """Return the fields of a class with their types and defaults (cached)."""
     return structs.fields(cls)
 
 
 def types_of(cls: Any) -> dict[str, Any]:
-    """Return the type of each field as it is written, which takes a tenth of the time of `list_fields`."""
+    """Return the annotation of each field, in a tenth of the time of `list_fields`."""
     written = dict[str, Any]()
     for base in reversed(cls.__mro__):
         written |= getattr(base, "__annotations__", {})
@@ -110,5 +110,5 @@ def list_compared(cls: Any) -> tuple[str, ...]:
 
 
 def is_struct(kind: Any) -> TypeGuard[type[msgspec.Struct]]:
-    """Check whether this is a class with fields."""
+    """Check whether the type is a class with fields."""
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)

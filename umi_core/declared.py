@@ -1,7 +1,7 @@
-"""Declarations: each request and each kind of row is one class; tables that need all of them are checked.
+"""Declarations: each request and each kind of row is one class; tables over all of them are checked.
 
-A class that can be encoded has a `tag`, its number in codec.py: given once, for ever. A table with an entry
-for each class of a kind is checked once, when its module is imported:
+A class that can be encoded has a `tag`, its permanent number in codec.py. A table that needs an entry for
+each class of a kind is checked when its module is imported:
 
     ANSWERS = complete("answer", WORKING, {...}, "umi_core/tiers/working.py")
     Incomplete: Rename has no answer: add one in umi_core/tiers/working.py
@@ -16,7 +16,7 @@ Part = TypeVar("Part")
 
 
 class Incomplete(Exception):
-    """A declaration lacks a part; the sentence names the thing, the part, and the file where to add it."""
+    """A declaration lacks a part; the message names the class, the part, and the file to add it to."""
 
 
 class Tagged(Protocol):
@@ -24,9 +24,9 @@ class Tagged(Protocol):
 
 
 def list_declared(namespace: Mapping[str, Any], base: type[Base]) -> tuple[type[Base], ...]:
-    """Return the classes of a module that have this base and a tag, in the order of the file.
+    """Return the classes of a namespace that have this base and a tag, in order.
 
-    Raises Incomplete for a class without a tag, unless others inherit from it.
+    Raises Incomplete for a class without a tag, unless other classes inherit from it.
     """
     found = [it for it in namespace.values() if isinstance(it, type) and issubclass(it, base)]
     for cls in found:
@@ -46,7 +46,7 @@ def list_tagged(modules: Iterable[ModuleType]) -> Iterator[type[Tagged]]:
 
 
 def complete(part: str, wanted: Iterable[type], parts: Mapping[type, Part], file: str) -> Mapping[type, Part]:
-    """Return the parts, one for each wanted class. Raises Incomplete."""
+    """Return `parts`. Raises Incomplete unless it has exactly one part for each wanted class."""
     wanted = tuple(wanted)
     for cls in wanted:
         if cls not in parts:

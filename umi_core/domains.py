@@ -1,14 +1,15 @@
-"""Domains: which values a field may hold, and the typed error for any other. A field's type names its domain.
+"""Domains: the values that a field may have, and the typed error for any other. A field's type names its
+domain.
 
     key: StoredKey                              a text of at most 256 bytes that does not begin with `__`
-    ttl_ms: Ttl | None = None                   1 ms to 7 days, or nothing
+    ttl_ms: Ttl | None = None                   1 ms to 7 days, or None
 
-From the domain follow the check when a request arrives, and in umi_sim the values that simulated users give,
-right ones and wrong ones.
+The domain gives the check of a request when it arrives, and in umi_sim the valid and invalid values that
+simulated users send.
 
 Law 1. Pure: a name and a value in, an error value or None out.
-Law 2. A bool is never a number, a number never a bool, and a text has no lone surrogates. What is
-derived from a type is not of it, so whatever is right has bytes.
+Law 2. A bool is not a number, a number is not a bool, and a text has no lone surrogates. Values of derived
+classes are invalid, so every valid value can be encoded.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +52,7 @@ Wrong = Callable[[str, Any], Error | None]
 
 
 class Domain(Data):
-    """`wrong(name of the field, value)` is the error, or None. `name` is what umi_sim calls the domain."""
+    """`wrong(name of the field, value)` returns the error or None. `name`: the name of the domain."""
 
     name: str
     wrong: Wrong
@@ -59,8 +60,8 @@ class Domain(Data):
 
 @cache
 def domain_of(annotation: Any) -> Domain:
-    """Return the domain that a field's type names. Raises Incomplete."""
-    # `Ttl | None` is a union, which has no metadata itself: one of its parts has the domain.
+    """Return the domain of a field's type. Raises Incomplete if it has none."""
+    # A union such as `Ttl | None` has no metadata, so look at its parts, too.
     for part in (annotation, *get_args(annotation)):
         for each in getattr(part, "__metadata__", ()):
             if isinstance(each, Domain):
@@ -69,7 +70,7 @@ def domain_of(annotation: Any) -> Domain:
 
 
 def plain_type(annotation: Any) -> Any:
-    """Return the type of the values, without the domain: `int`, or `int | None`."""
+    """Return the type without its domain, such as `int` or `int | None`."""
     if get_origin(annotation) is Annotated:
         return get_args(annotation)[0]
     return (
@@ -83,17 +84,17 @@ def is_union(annotation: Any) -> bool:
     return get_origin(annotation) in (Union, UnionType)
 
 
-# What checks are made of. `wanted`: what is good, in words; `error`: the class of the error.
+# Makers of checks. `wanted`: the valid values, in words; `error`: the class of the error.
 
 OptionError = type[errors.BadOption]
 
 
 def is_int(value: object, low: int = limits.I64_MIN, high: int = limits.I64_MAX) -> bool:
-    return type(value) is int and low <= value <= high  # so no bool, and nothing that has no bytes
+    return type(value) is int and low <= value <= high  # not a bool; 64 bits by default, to be encodable
 
 
 def unless(good: Callable[[Any], bool], wanted: str, error: OptionError = errors.BadOption) -> Wrong:
-    """Return a check that refuses what is not good."""
+    """Return a check that refuses values for which `good` is false."""
     return lambda name, value: None if good(value) else error(name, show_value(value), wanted)
 
 
@@ -159,7 +160,7 @@ def bad_limit(name: str, value: object) -> Error | None:
 
 
 def bad_range(name: str, value: object) -> Error | None:
-    """Check a pair of times, either of which may be open."""
+    """Check a pair of times, either of which may be None."""
     if type(value) is not tuple or len(value) != 2:
         return errors.BadTime(name, show_value(value), "a pair (start_ms, end_ms)")
     for part, time_ms in zip(("start_ms", "end_ms"), value, strict=True):
@@ -205,7 +206,7 @@ def bad_row_id(name: str, value: object) -> Error | None:
 
 def bad_speaker(name: str, value: object) -> Error | None:
     called = tidy(value) if is_text(value) else ""
-    # Tidied first, since that is the form in which the name is stored: "  Ann " is a name of three bytes.
+    # Tidied first, because names are stored tidy: "  Ann " has three bytes.
     good = 1 <= size(called) <= limits.ENTITY_NAME_BYTES_MAX and not has_control(called)
     wanted = f"a name of at most {limits.ENTITY_NAME_BYTES_MAX} bytes, without control characters"
     return None if good else errors.BadOption(name, show_value(value), wanted)
@@ -220,15 +221,15 @@ def bad_key(name: str, value: object) -> Error | None:
 
 
 def bad_stored_key(name: str, value: object) -> Error | None:
-    """Check a key to store under: those that begin with `__` belong to the session."""
-    # A reserved key that is no text is reported as bad text below, since the error itself must have bytes.
+    """Check a key for writing; keys that begin with `__` are reserved for the session."""
+    # A reserved key with lone surrogates is reported as bad text, because errors must be encodable.
     if isinstance(value, str) and value.startswith("__") and is_text(value):
         return errors.ReservedKey(value)
     return bad_key(name, value)
 
 
 def some_of(what: str, types: Sequence[str], least: int = 1) -> Wrong:
-    """Return a check for one or more of these types; with `least` 0 none will do as well."""
+    """Return a check for a tuple of at least `least` of these types."""
     wanted = f"none, or {what}: {' '.join(types)}"
 
     def bad_types(name: str, value: object) -> Error | None:
@@ -315,10 +316,10 @@ bad_block_text: Final = unless(
 )
 
 
-# Fields of rows, as storage gives them back.
+# Fields of rows, as storage returns them.
 
 
-# Which categories there are, the settings of a memory say.
+# Only the length is checked here: which categories exist depends on the settings of a memory.
 bad_category: Final = text_of(
     limits.CATEGORY_NAME_BYTES_MAX,
     1,
@@ -346,8 +347,8 @@ bad_ends: Final = unless(
 def bad_components(name: str, value: object) -> Error | None:
     good = (
         type(value) is tuple
-        # One pass over the types instead of a call for each of up to 4,096 components.
-        and {*map(type, value)} <= {int}  # so no bool
+        # One set of types, instead of a call for each of up to 4,096 components; a bool is not an int.
+        and {*map(type, value)} <= {int}
         and max(map(abs, value), default=0) <= limits.COMPONENT_MAX
     )
     return None if good else errors.BadOption(name, show_value(value), "whole numbers from -127 to 127")
@@ -369,7 +370,7 @@ Checks = tuple[tuple[str, bool, Wrong], ...]
 
 
 def checks_of(cls: type) -> Checks:
-    """Return for each field its name, whether it may be None, and the check of any other value."""
+    """Return the name of each field, whether it may be None, and the check of its other values."""
     return tuple(
         (name, type(None) in get_args(kind), domain_of(kind).wrong) for name, kind in types_of(cls).items()
     )
@@ -402,7 +403,7 @@ Form = Annotated[str, Domain("form", bad_form)]
 EntityId = Annotated[str, Domain("entity_id", bad_row_id)]
 SessionId = Annotated[str, Domain("session_id", bad_row_id)]
 EndedSession = Annotated[str, Domain("ended_session", bad_row_id)]
-ToldIn = Annotated[str, Domain("told_in", bad_row_id)]  # the session in which a text was told
+ToldIn = Annotated[str, Domain("told_in", bad_row_id)]  # the session in which a text is memorized
 Source = Annotated[str, Domain("source", bad_row_id)]
 Members = Annotated[tuple[str, ...], Domain("members", bad_members)]
 Readers = Annotated[tuple[str, ...], Domain("readers", bad_members)]
@@ -412,7 +413,7 @@ Text = Annotated[str, Domain("text", bad_text)]
 Query = Annotated[str, Domain("query", bad_query)]
 Flag = Annotated[bool, Domain("flag", bad_flag)]
 Deep = Annotated[bool, Domain("deep", bad_flag)]
-Wish = Annotated[bool, Domain("wish", bad_flag)]  # what is off unless it is said
+Wish = Annotated[bool, Domain("wish", bad_flag)]  # a flag that is off by default
 EventTime = Annotated[int, Domain("time", bad_time)]
 Metadata = Annotated[Pairs, Domain("metadata", bad_metadata)]
 RequestKey = Annotated[str, Domain("request_key", bad_request_key)]
@@ -454,8 +455,8 @@ Maker = Annotated[tuple[int, int], Domain("maker", bad_maker)]
 Anything = Annotated[object, Domain("anything", anything)]
 
 
-# The blocks of core as a domain: each is sound, none is there twice, and no entity is in two of
-# them.
+# The blocks of core as a domain: each is sound, no two have the same kind and label, and no entity
+# is in two of them.
 
 
 def bad_blocks(name: str, value: object) -> Error | None:
@@ -468,17 +469,17 @@ def bad_blocks(name: str, value: object) -> Error | None:
 
 
 def is_filled(block: Block) -> bool:
-    """Check that it is not empty, and has entries only where they may be: in order, under no label."""
+    """Check that a block is not empty, that its entries are in order, and that it may have entries."""
     times = [(entry.promoted_ms, entry.entity_id) for entry in block.entries]
-    # Routing knows kinds and no labels, so entries stand in the block of a kind that has no label.
+    # Routing chooses a kind but no label, so only blocks without a label have entries.
     may_have = not times or (block.kind != "system" and not block.label)
     return may_have and bool(times or block.text is not None) and is_ascending(times)
 
 
 def is_one_tier(blocks: Any) -> bool:
-    """Check that no two blocks are in one slot, and no entity is in two blocks."""
+    """Check that blocks are in order, each kind and label once, and that no entity is in two blocks."""
     ids = [entry.entity_id for block in blocks for entry in block.entries]
-    # Strictly ascending, so no slot is there twice.
+    # Strictly ascending, so there are no duplicates.
     return is_ascending([block.order for block in blocks]) and len(dict.fromkeys(ids)) == len(ids)
 
 
@@ -521,15 +522,15 @@ ENTRY: Final[Checks] = (
 )
 
 
-# The options of a retrieve as domains: which levels, how many hits, and whether a model decides and orders.
+# The options of a retrieve as domains: levels, limits, and whether a model decides and orders.
 
 
-JUDGES: Final = ("score", "model", "score_then_model", "never")  # what decides that a retrieval has enough
+JUDGES: Final = ("score", "model", "score_then_model", "never")  # what decides that the results are enough
 RANKERS: Final = ("vector", "model")
 
 
 def bad_levels(name: str, value: object) -> Error | None:
-    """Check a tuple of levels of the archive, each once."""
+    """Check a tuple of levels of the archive, without duplicates."""
     good = type(value) is tuple and all(type(it) is str and it in LEVELS for it in value)
     if good and type(value) is tuple and len(dict.fromkeys(value)) == len(value):
         return None
@@ -545,7 +546,7 @@ Ranker = Annotated[str, Domain("ranker", one_of(*RANKERS))]
 LevelScore = Annotated[int, Domain("level_score", bad_score)]  # of a level of the archive
 
 
-# Single facts as domains: what their callers say, and the categories that they name.
+# Contents and categories of create_entity and update_entity as domains.
 
 
 def bad_fact(name: str, value: object) -> Error | None:
@@ -554,11 +555,11 @@ def bad_fact(name: str, value: object) -> Error | None:
 
 
 FactText = Annotated[str, Domain("fact", bad_fact)]
-NewFactText = Annotated[str, Domain("new_fact", bad_fact)]  # of one that there is
+NewFactText = Annotated[str, Domain("new_fact", bad_fact)]  # the new content of a stored fact
 
 
 def some_categories(least: int) -> Wrong:
-    """Return a check for `least` names or more that may be categories; a memory lists the real ones."""
+    """Return a check for at least `least` possible names of categories; the memory checks that they exist."""
     wanted = f"at least {least} and at most {limits.CATEGORY_COUNT_MAX} names of categories"
 
     def bad_categories(name: str, value: object) -> Error | None:

@@ -1,12 +1,12 @@
-"""Errors, by cause: the caller, the world, or the code itself.
+"""Errors, by cause: a fault of the caller, of the world, or of the code itself.
 
     Error                   a frozen value; `str(error)` is one sentence with the value and the limit
     |-- caller's fault      in `Refused`: BadText, TextTooLong, KeyTooLong, WorkingFull, SessionConflict, ...
     |-- world's fault       in `Failed`: ModelFailed, EmbedFailed, StorageFailed, Conflict, Deposed, ...
-    `-- our fault           an AssertionError; `WorkflowBroken` for a table that was changed from outside
+    `-- our fault           an AssertionError; `WorkflowBroken` for a custom workflow that breaks its table
 
-`Rejected` is the only exception: it carries error values out of a constructor or a registry call, where there
-is no reply to put them in. Nothing was made and nothing changed.
+`Rejected` is the only exception: a constructor or a registry call has no reply, so it raises error values.
+Nothing was created or changed then.
 """
 
 from typing import ClassVar, Final
@@ -15,20 +15,17 @@ from umi_core.data import Data, list_compared
 from umi_core.limits import PPM, RECALL_LIMIT_MAX, TTL_MS_MAX, TTL_MS_MIN
 from umi_core.text import SHOWN_CHARS_MAX, show_value
 
-CHARS_MAX: Final = {"allowed": 2_000}  # a caller that gave another value needs the whole list
+CHARS_MAX: Final = {"allowed": 2_000}  # the list of allowed values is shown in full
 
 
 class Error(Data):
-    """Base of all error values; `sentence` is filled in with the fields.
-
-    A class without fields of its own needs no decorator: it is frozen as its base is, and equal to its like.
-    """
+    """Base of all error values; `sentence` is a template for the fields."""
 
     tag: ClassVar[int]
     sentence: ClassVar[str] = ""
 
     def __str__(self) -> str:
-        # Made printable: errors go to terminals and logs, and their values may come from a stranger.
+        # Escaped, because errors go to terminals and logs, and their values may come from an attacker.
         return self.sentence.format_map({
             name: show_value(getattr(self, name), CHARS_MAX.get(name, SHOWN_CHARS_MAX))
             for name in list_compared(type(self))
@@ -36,7 +33,7 @@ class Error(Data):
 
 
 class Rejected(Exception):
-    """A constructor or registry call refused its input; `errors` says what and why."""
+    """A constructor or registry call refused its input, for the reasons in `errors`."""
 
     def __init__(self, *errors: Error) -> None:
         assert errors
@@ -58,19 +55,19 @@ class BadOption(Error):
 
 
 class BadText(BadOption):
-    """Not a text: no `str`, lone surrogates, or characters that this place forbids."""
+    """Not a valid text: not a `str`, or with lone surrogates or characters that this option forbids."""
 
     tag = 501
 
 
 class BadScope(BadOption):
-    """A part of a scope that is empty, too long, has control characters or is no text."""
+    """A part of a scope that is empty, is too long, has control characters or is not a text."""
 
     tag = 502
 
 
 class BadConfig(BadOption):
-    """A setting outside its range, or stored data that the setting leaves no room for."""
+    """A setting outside its range, or too small for the stored data."""
 
     tag = 503
 
@@ -112,13 +109,13 @@ class BadDelta(BadOption):
 
 
 class UnsupportedModality(BadOption):
-    """The modality is none that can be memorized."""
+    """The modality is not one that can be memorized."""
 
     tag = 560
 
 
 class UnreadableMessages(Error):
-    """Messages of a conversation that cannot be read; `positions`: the first few, counted from 0."""
+    """Unreadable messages in a conversation; `positions`: the first few, counted from 0."""
 
     tag = 563
     sentence: ClassVar[str] = (
@@ -160,7 +157,7 @@ class EmptyQuery(Error):
 
 
 class TooLong(Error):
-    """Something is longer than its limit; the subclass says what."""
+    """Base of errors for a value that is longer than its limit."""
 
     tag = 518
     size_bytes: int
@@ -178,7 +175,7 @@ class QueryTooLong(TooLong):
 
 
 class Full(Error):
-    """No room for something; the subclass says where."""
+    """Base of errors for a tier without room for a value."""
 
     tag = 558
     used_bytes: int
@@ -187,7 +184,7 @@ class Full(Error):
 
 
 class Damaged(Error):
-    """Stored bytes that cannot be used; nothing was loaded, and the subclass says of what."""
+    """Base of errors for stored bytes that cannot be read; nothing was loaded."""
 
     tag = 559
     reason: str
@@ -239,7 +236,7 @@ class ReservedKey(Error):
 
 
 class TypeMismatch(Error):
-    """The value is no counter; `got` is `string: ...` (cut to 64) or `non-UTF8 bytes`."""
+    """The value is not a counter; `got` is `string: ...` (cut to 64) or `non-UTF8 bytes`."""
 
     tag = 528
     sentence: ClassVar[str] = "type mismatch: expected i64, got {got}"
@@ -291,7 +288,7 @@ class CoreFull(Full):
 
 
 class BlockNotFound(Error):
-    """`block` is the kind, or kind/label."""
+    """There is no such block; `block` is its kind, or kind/label."""
 
     tag = 536
     sentence: ClassVar[str] = "block not found: {block}"
@@ -350,14 +347,14 @@ class TooManyMembers(Error):
 
 
 class NotShared(Error):
-    """Nothing in it tells whether there is such an agent."""
+    """The owner does not share its archive with this agent, or does not exist; the error is the same."""
 
     tag = 651
     sentence: ClassVar[str] = "no archive of agent {agent} is shared with this one"
     agent: str
 
 
-# The world's faults, and the engine's.
+# Faults of the world and of the engine.
 
 
 class TooBusy(Error):
@@ -368,7 +365,7 @@ class TooBusy(Error):
 
 
 class StepFailed(Error):
-    """A step gave up; which one, why, and after how many attempts. What its hooks did stands beside it."""
+    """A step gave up after some attempts. Acts of its interceptors are in the notes of the reply."""
 
     tag = 546
     sentence: ClassVar[str] = "step {step} failed: {kind} after {attempts} attempts"
@@ -402,7 +399,7 @@ class Conflict(StepFailed):
 
 
 class Deposed(Error):
-    """A newer incarnation of this memory has claimed the rows; only the working tier still answers here."""
+    """A newer incarnation of this memory has claimed an epoch; only the working tier still answers here."""
 
     tag = 553
     sentence: ClassVar[str] = "deposed: a newer epoch than {epoch} was claimed"
@@ -410,7 +407,7 @@ class Deposed(Error):
 
 
 class WorkflowBroken(Error):
-    """A workflow broke its own table; no built-in one ever does."""
+    """A custom workflow broke its own table; a built-in one never does."""
 
     tag = 554
     sentence: ClassVar[str] = "workflow {workflow}@{revision} broken at {step}: {kind} {names}"
@@ -425,7 +422,7 @@ class WorkflowBroken(Error):
 
 
 class BadWorkflow(Error):
-    """One finding about a workflow: `problem` is a fixed name such as MissingFact."""
+    """One problem of a workflow; `problem` is a fixed name such as MissingFact."""
 
     tag = 555
     sentence: ClassVar[str] = "{problem}({step}, {names})"
@@ -450,18 +447,18 @@ class StateDamaged(Damaged):
 
 
 class UnknownField(BadOption):
-    """A filter asks for a field that no row of the archive has."""
+    """A filter names a field that no row of the archive has."""
 
     tag = 595
 
 
 class UnknownOperator(BadOption):
-    """A filter compares by an operator that there is not."""
+    """A filter uses an operator that does not exist."""
 
     tag = 596
 
 
 class BadFilterValue(BadOption):
-    """A filter compares with what its operator cannot compare with."""
+    """A filter has a value that its operator cannot compare with."""
 
     tag = 597

@@ -1,7 +1,7 @@
-"""Ids: derived from scope, kind and normalised name or content, so that the same input finds the same row.
+"""Ids: hashes of scope, kind and normalised name or content, so that the same input finds the same row.
 
-Law 1. No id depends on chance or time. Law 2. Every id is derived from the whole scope, so equal names in two
-scopes have different ids.
+Law 1. Ids depend on no randomness; only the id of a session depends on the time. Law 2. Every hash includes
+the whole scope, so equal names in two scopes have different ids.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,25 +14,25 @@ from umi_core.text import norm
 from umi_core.values import Scope
 
 pack: Final[Callable[[object], bytes]] = msgpack.Packer().pack
-"""Canonical msgpack: shortest forms, strict types, lists for tuples, no maps. One packer for all: a new one
-takes twice as long as a short value."""
+"""Canonical msgpack: shortest forms, strict types, lists for tuples, no maps. One shared packer, because
+creating one takes twice as long as packing a short value."""
 
 
 def derived_id(prefix: str, kind: str, scope: Scope, *parts: str | int) -> str:
-    # Packed, not joined: lengths keep the scope ("ab", "c") apart from ("a", "bc"). With 96 bits, two of
-    # 10**9 ids are equal with a probability below 10**-10.
+    # Packed and not joined, so that the scopes ("ab", "c") and ("a", "bc") differ. With 96 bits, a collision
+    # among 10**9 ids has a probability below 10**-10.
     digest = blake2b(pack([kind, scope.user, scope.agent, *parts]), digest_size=12)
     return f"{prefix}_{digest.hexdigest()}"
 
 
 def entity_id(scope: Scope, name: str) -> str:
-    """Return the id under which facts say that they are about this name, whatever type it has there."""
+    """Return the id of the entity with this name, for `about` of facts; it does not depend on the type."""
     return derived_id("ent", "entity", scope, norm(name))
 
 
 def fact_id(scope: Scope, about: Iterable[str], content: str) -> str:
-    """Return the id of a statement about these entities: the same statement is the same fact."""
-    # Sorted: "Ann and Bob are married" is one fact, whichever of the two a model names first.
+    """Return the id of a statement about these entities; the same statement always has the same id."""
+    # Sorted, so that "Ann and Bob are married" has the same id if a model names Bob first.
     return derived_id("fct", "fact", scope, *sorted(about), norm(content))
 
 
@@ -41,13 +41,13 @@ def text_hash(text: str) -> str:
 
 
 def resource_id(scope: Scope, uri: str | None, text: str) -> str:
-    """Return the id of a text: by its uri, or by a hash of the text if it has none."""
+    """Return the id of a resource: from its uri, or from a hash of its text if it has none."""
     parts = ("text", text_hash(text)) if uri is None else ("uri", uri)
     return derived_id("res", "resource", scope, *parts)
 
 
 def segment_id(scope: Scope, parent_id: str, text: str, n: int) -> str:
-    """Return the id of a segment; `n`: the number of equal segments of the text before it."""
+    """Return the id of a segment; `n`: the number of earlier segments with the same text."""
     return derived_id("res", "resource", scope, "segment", parent_id, text_hash(text), n)
 
 
@@ -60,7 +60,7 @@ def membership_id(scope: Scope, entity_id: str, category_id: str) -> str:
 
 
 def subcategory_id(scope: Scope, category_id: str, founder_id: str) -> str:
-    """Return the id of a group by the member it began with: its name may change, its founder never does."""
+    """Return the id of a group: from its founder, which never changes, unlike its name."""
     return derived_id("sub", "subcategory", scope, category_id, founder_id)
 
 
@@ -77,8 +77,8 @@ def block_id(scope: Scope, kind: str, label: str) -> str:
 
 
 def log_id(log: str, seq: int) -> str:
-    """Return the id of a message or record; ids sort by number, and no number is given twice."""
-    # Padded, so that ids sort as their numbers do: msg_000000000009 before msg_000000000010.
+    """Return the id of a message or record with this number; numbers are never reused."""
+    # Padded, so that ids sort by number: msg_000000000009 before msg_000000000010.
     return f"{LOG_PREFIXES[log]}_{seq:012}"
 
 
@@ -87,7 +87,7 @@ def session_id(scope: Scope, created_ms: int, n: int) -> str:
 
 
 def commit_key(scope: Scope, *parts: str | int) -> str:
-    """Return the idempotency key: from `"key", request_key`, or from epoch, operation number and step."""
+    """Return an idempotency key; `parts`: `"key", request_key`, or epoch, operation number and step."""
     return derived_id("idm", "commit", scope, *parts)
 
 

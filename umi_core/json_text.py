@@ -1,7 +1,7 @@
-"""JSON as people and models write it, and as it is shown to them.
+"""JSON in texts of people and models: strict reading and writing.
 
-Law 1. Strict JSON, bounded before it is decoded: depth, and length of numbers.
-Law 2. Numbers stay the text they were: no float is made, and nothing is rounded unasked.
+Law 1. Only strict JSON is decoded, with limits on its depth and on the length of numbers.
+Law 2. Numbers keep their text: they are never converted to floats or rounded.
 """
 
 import json
@@ -23,8 +23,8 @@ Json = None | bool | str | JsonNumber | list["Json"] | dict[str, "Json"]
 
 
 def whole_json(text: str) -> Json:
-    """Return the JSON value of a whole text, blanks around it allowed; None if there is none within the
-    limits.
+    """Return the JSON value that the whole text is, except for blanks around it; None if it is not JSON
+    within the limits.
     """
     bare = text.strip(" \t\r\n")
     found = decode_value(bare, 0)
@@ -43,12 +43,12 @@ def write_json(value: Json) -> str:
 
 
 def whole(text: str) -> str:
-    """Return the text with U+FFFD for each lone surrogate."""
+    """Return the text with lone surrogates replaced by U+FFFD."""
     return SURROGATE.sub("\ufffd", text)
 
 
 def decode_at(text: str, start: int) -> Json:
-    """Return the JSON value that begins at `start`; None if there is none, or one beyond the limits."""
+    """Return the JSON value that begins at `start`; None if there is none within the limits."""
     found = decode_value(text, start)
     return None if found is None else found[0]
 
@@ -60,7 +60,7 @@ def value_end(text: str, start: int) -> int | None:
 
 
 def decode_value(text: str, start: int) -> tuple[Json, int] | None:
-    """Return the JSON value that begins at `start`, and where it ends."""
+    """Return the JSON value that begins at `start`, and where it ends; None if there is none."""
     if not is_bounded(text, start):
         return None
     try:
@@ -70,11 +70,11 @@ def decode_value(text: str, start: int) -> tuple[Json, int] | None:
     return found
 
 
-TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # an open string runs to the end
+TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # an unclosed string runs to the end
 
 
 def is_bounded(text: str, start: int) -> bool:
-    """Check that the brackets close and do not nest too deep; counted first, because decoding recurses."""
+    """Check that brackets close and are not nested too deeply; decoding would recurse without a limit."""
     depth = 0
     for match in TOKEN.finditer(text, start):
         token = match[0]
@@ -91,7 +91,7 @@ def number(text: str) -> JsonNumber:
 
 
 def refuse(constant: str) -> NoReturn:
-    """Refuse NaN and Infinity, which Python takes for JSON."""
+    """Refuse NaN and Infinity, which Python's decoder accepts. Raises ValueError."""
     raise ValueError(constant)
 
 
@@ -99,7 +99,7 @@ DECODER: Final = json.JSONDecoder(parse_float=number, parse_int=number, parse_co
 
 
 def clean_value(value: Json) -> Json:
-    """Return the value without the lone surrogates that escapes can write."""
+    """Return the value with lone surrogates, which escapes can produce, replaced by U+FFFD."""
     if isinstance(value, str):
         return whole(value)
     if isinstance(value, list):

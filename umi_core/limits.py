@@ -11,7 +11,7 @@ BLOCK_COUNT_MAX: Final = 32
 CORE_ENTRY_COUNT_MAX: Final = 50
 ENTRY_TEXT_BYTES_MAX: Final = 1_024
 SELF_ENTRY_COUNT_MAX: Final = 8
-# Entries about the agent itself never leave for others, so they get a quarter of core and no more.
+# Entries about the agent itself are never evicted for others, so they get at most a quarter of core.
 SELF_SHARE_PPM: Final = 250_000
 
 # Working tier.
@@ -20,9 +20,9 @@ WORKING_VALUE_BYTES_MAX: Final = 65_536
 WORKING_KEY_BYTES_MAX: Final = 256
 WORKING_ENTRY_COUNT_MAX: Final = 10_000
 TTL_MS_MIN: Final = 1
-# A week; the default below is an hour.
+# A week. The default is an hour.
 TTL_MS_MAX: Final = 604_800_000
-NOW_MS_MAX: Final = 2**53 - 1  # whole in every language, with room for what is added to it
+NOW_MS_MAX: Final = 2**53 - 1  # exact in every language; sums with it fit in 64 bits
 TTL_MS_DEFAULT: Final = 3_600_000
 
 # Snapshots and sessions.
@@ -30,7 +30,7 @@ SNAPSHOT_BYTES_MAX: Final = 2_097_152
 SESSION_TEXT_BYTES_MAX: Final = 200
 SESSION_NAMES_BYTES_MAX: Final = 4_096
 SESSION_MEMBER_COUNT_MAX: Final = 16
-SESSION_FACT_COUNT_MAX: Final = 100  # told in a session last, which a handoff can carry
+SESSION_FACT_COUNT_MAX: Final = 100  # the last facts of a session, which a save can carry
 
 # Values.
 SCOPE_PART_BYTES_MAX: Final = 128
@@ -55,7 +55,7 @@ TURN_COUNT_MAX: Final = 10
 TURN_CHARS_MAX: Final = 500
 OP_COUNT_MAX: Final = 64
 EFFECTS_PER_STEP_MAX: Final = 256
-# A request_id is life * 2**32 + n: two incarnations of one saved memory never give out the same.
+# A request_id is life * 2**32 + n, so two incarnations restored from one memory never use the same id.
 LIFE_MAX: Final = 2**20 - 1
 LIFE_NUMBER_COUNT: Final = 2**32
 
@@ -63,7 +63,7 @@ LIFE_NUMBER_COUNT: Final = 2**32
 PROMPT_BYTES_MAX: Final = 1_048_576
 REPLY_BYTES_MAX: Final = 50_000
 JSON_DEPTH_MAX: Final = 32
-# A reply of 50,000 brackets would be parsed 50,000 times, each time to its end, without this bound.
+# Without this limit, a reply of 50,000 brackets would be parsed 50,000 times, each time to its end.
 JSON_START_COUNT_MAX: Final = 64
 LOOSE_START_COUNT_MAX: Final = 8
 JSON_NUMBER_CHARS_MAX: Final = 40
@@ -86,7 +86,7 @@ CATEGORY_LINK_COUNT_MAX: Final = 3
 SOURCE_COUNT_MAX: Final = 100
 PERIOD_COUNT_MAX: Final = 100
 EVOLVE_MEMBER_COUNT_MAX: Final = 1_000
-# Members times dimensions of one division, which blocks all other operations: 1,000 members of 1,048.
+# Members times dimensions in one division, which blocks all other operations: 1,000 vectors of length 1,048.
 EVOLVE_COMPONENT_COUNT_MAX: Final = 1_048_576
 SUBCATEGORY_COUNT_MAX: Final = 100
 SUBCATEGORY_NAME_BYTES_MAX: Final = 40
@@ -96,16 +96,16 @@ RANK_CANDIDATE_COUNT_MAX: Final = 50
 CONTEXT_BYTES_MAX: Final = 8_000
 EMBED_TEXT_BYTES_MAX: Final = 8_000
 EMBEDDING_DIMS_MAX: Final = 4_096
-# A component fits into a signed byte, and so does its negation.
+# A component and its negation fit into a signed byte.
 COMPONENT_MAX: Final = 127
 PAGE_ROW_COUNT_MAX: Final = 1_000
 READ_PAGE_COUNT_MAX: Final = 1_000
 BACKOFF_MS_MIN: Final = 100
 BACKOFF_MS_MAX: Final = 5_000
-# A service that wants to be left alone for more than an hour has failed, as far as this operation goes.
+# If a service asks for a pause of more than an hour, the step gives up; recovery waits for an hour.
 RETRY_AFTER_MS_MAX: Final = 3_600_000
 PLAN_COUNT_MAX: Final = 3
-# A caller that repeats a request under its key within a day gets the first reply.
+# A request that is repeated with its key within a day gets the first reply.
 RECEIPT_MS_MAX: Final = 86_400_000
 
 # The API of an agent server.
@@ -130,7 +130,7 @@ FORGOTTEN_COUNT_MAX: Final = 1_000
 ACCESS_PRUNE_MS: Final = 7_776_000_000
 SCAN_COUNT_MAX: Final = 100
 REPAIR_COUNT_MAX: Final = 16
-# A week: a fact that was not used for a fortnight has a quarter of its recency (policies/promotion.py).
+# A week: after two weeks without use, a fact has a quarter of its recency (policies/promotion.py).
 HALF_LIFE_MS: Final = 604_800_000
 DAY_MS: Final = 86_400_000
 VARIANT_COUNT_MAX: Final = 3
@@ -149,13 +149,13 @@ REVISION_COUNT_MAX: Final = 1_000
 INTERCEPTOR_COUNT_MAX: Final = 32
 
 assert BLOCK_BYTES_MAX <= CORE_BYTES_MAX
-assert BLOCK_BYTES_MAX * BLOCK_COUNT_MAX >= CORE_BYTES_MAX  # the tier can be filled
+assert BLOCK_BYTES_MAX * BLOCK_COUNT_MAX >= CORE_BYTES_MAX  # blocks can fill the tier
 assert WORKING_KEY_BYTES_MAX + WORKING_VALUE_BYTES_MAX <= WORKING_BYTES_MAX
 assert (
     WORKING_BYTES_MAX + 16 * WORKING_ENTRY_COUNT_MAX + 2 * SESSION_TEXT_BYTES_MAX + SESSION_NAMES_BYTES_MAX
     <= SNAPSHOT_BYTES_MAX
 )
-assert SEGMENT_SENTENCE_COUNT_MAX <= EXTRACT_ENTITY_COUNT_MAX  # one answer holds a fact for each sentence
-assert 6 * TEXT_BYTES_MAX + 65_536 <= PROMPT_BYTES_MAX  # JSON may write six bytes for one
-assert (LIFE_MAX + 1) * LIFE_NUMBER_COUNT <= 2**53  # a number of a question is whole in every language
-assert EMBEDDING_DIMS_MAX * COMPONENT_MAX**2 < 2**53  # a dot product is exact, even held in a float
+assert SEGMENT_SENTENCE_COUNT_MAX <= EXTRACT_ENTITY_COUNT_MAX  # one answer can have a fact for each sentence
+assert 6 * TEXT_BYTES_MAX + 65_536 <= PROMPT_BYTES_MAX  # JSON may need six bytes for one
+assert (LIFE_MAX + 1) * LIFE_NUMBER_COUNT <= 2**53  # a request_id is exact in every language
+assert EMBEDDING_DIMS_MAX * COMPONENT_MAX**2 < 2**53  # a dot product is exact, even as a float

@@ -2,10 +2,11 @@
 
     {name: 'Ann', // who            keys without quotes, other quotes, comments
      “content”： "says "ciao" twice"   full-width marks, quotes inside a text
-     'tags': [True, .9 ...],}        words of Python, short numbers, dots for the rest, last commas
+     'tags': [True, .9 ...],}        words of Python, short numbers, dots for the rest, trailing commas
 
-Law 1. Total, in time linear in the text per start. Law 2. A word in capitals stands for something else: the
-form in a prompt is no value. Law 3. A value whose end is missing is none: what it lacks is not known.
+Law 1. Total; the time for each start is linear in the length of the text. Law 2. A word in capitals is not a
+value, because prompts use such words as placeholders. Law 3. A value without its end is not read, because it
+is not known how it goes on.
 """
 
 import re
@@ -27,7 +28,7 @@ WORDS: Final[dict[str, Json]] = {"true": True, "false": False} | dict.fromkeys(
     ("null", "none", "undefined", "nan", "infinity")
 )
 CLOSING: Final = {"{": "}｝", "｛": "}｝", "[": "]］", "［": "]］"}
-QUOTES: Final = {  # what closes a text that begins so
+QUOTES: Final = {  # closing quotes, by the opening one
     '"': '"”', "'": "'", "`": "`", "“": '”"', "”": '”"', "„": '“”"', "‘": "’", "«": "»", "＂": "＂",
 }  # fmt: skip
 OPEN: Final = r"""["'“”„‘`＂]"""
@@ -44,7 +45,7 @@ END_OF_ELEMENT: Final = re.compile(
 
 
 class NoValue(Exception):
-    """No value stands here, or its end is missing."""
+    """There is no value at this place, or its end is missing."""
 
 
 def loose_at(text: str, start: int) -> tuple[Json, int] | None:
@@ -57,13 +58,13 @@ def loose_at(text: str, start: int) -> tuple[Json, int] | None:
 
 
 class LooseReader:
-    """Reads one value; `at` is the place where it goes on."""
+    """Reads one value; `at` is the current position."""
 
     def __init__(self, text: str, at: int) -> None:
         self.text, self.at = text, at
 
     def read_value(self, end: re.Pattern[str], depth: int) -> Json:
-        """Return the value that begins here; `end`: what a quote stands before that closes a text."""
+        """Return the value that begins here; `end`: the pattern that must follow a closing quote."""
         char = self.peek()
         if char in CLOSING:
             if depth == JSON_DEPTH_MAX:
@@ -75,7 +76,7 @@ class LooseReader:
         return self.read_bare(end is END_OF_MEMBER)
 
     def peek(self) -> str:
-        """Return the next character that is no blank. Raises NoValue at the end."""
+        """Return the next character that is not blank. Raises NoValue at the end of the text."""
         self.skip(BLANK)
         if self.at >= len(self.text):
             raise NoValue
@@ -87,7 +88,7 @@ class LooseReader:
         return found is not None
 
     def has_closed(self, opening: str) -> bool:
-        """Step over separators, and over the bracket that closes what `opening` opened, if it is next."""
+        """Skip separators; skip the bracket that closes `opening` and return True if it is next."""
         while self.peek() and self.skip(BETWEEN):
             pass
         closes = self.peek() in CLOSING[opening]
@@ -97,13 +98,13 @@ class LooseReader:
     def read_members(self, opening: str, depth: int) -> Json:
         members: dict[str, Json] = {}
         while not self.has_closed(opening):
-            if self.peek() in "]］":  # what should close this object is missing
+            if self.peek() in "]］":  # the closing bracket of this object is missing
                 return members
             key = self.read_quoted(END_OF_KEY) if self.peek() in QUOTES else self.read_word()
             if self.peek() and not self.skip(COLON):
                 raise NoValue
             value = self.read_value(END_OF_MEMBER, depth + 1)
-            # An empty list that is written again says no more than the full one.
+            # If a key is repeated, an empty value does not replace a filled one.
             if value or not members.get(key.strip()):
                 members[key.strip()] = value
         return members
@@ -111,7 +112,7 @@ class LooseReader:
     def read_elements(self, opening: str, depth: int) -> Json:
         elements: list[Json] = []
         while not self.has_closed(opening):
-            # The other bracket, or a key: what should close this list is missing.
+            # A bracket of an object, or a key, follows if the closing bracket of this list is missing.
             before = self.at
             value = None if self.peek() in "}｝" else self.read_value(END_OF_ELEMENT, depth + 1)
             if self.at == before or (isinstance(value, str) and self.peek() in ":："):
@@ -128,7 +129,7 @@ class LooseReader:
         return found[0]
 
     def read_bare(self, in_object: bool) -> Json:
-        """Return a number or, in an object, a word that stands for itself: a list in prose is none."""
+        """Return a number, a constant or, only as a member of an object, a word: `[a, b]` may be prose."""
         number = NUMBER.match(self.text, self.at)
         if number is not None and (number[2] or (number[3] or ".") != "."):
             self.at = number.end()
@@ -147,7 +148,7 @@ class LooseReader:
         return word
 
     def read_quoted(self, end: re.Pattern[str]) -> str:
-        """Return the text in the quotes that open here: they close where `end` is next."""
+        """Return the text in the quotes that open here; the closing quote is the first followed by `end`."""
         text, opening = self.text, self.text[self.at]
         triple = text.startswith(opening * 3, self.at)
         quotes, width = (opening, 3) if triple else (QUOTES[opening], 1)
@@ -166,5 +167,5 @@ ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})?|[\"\\/bfnr
 
 
 def unescape_text(inside: str) -> str:
-    """Return a text with its escapes read; a backslash that begins none is omitted."""
+    """Return the text with its escapes decoded; a backslash that begins no escape is dropped."""
     return ESCAPE.sub(lambda it: DECODER.decode(f'"{it[0]}"') if it[1] else "", inside)

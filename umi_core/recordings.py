@@ -1,13 +1,13 @@
-"""Recordings: all that went into a memory, and a digest of what came out, as lines of text.
+"""Recordings: all inputs of a memory, and digests of its effects, as lines of text.
 
     {"config": "...", "scope": ["ann", "helper"], "umi": "recording", "version": 1}
     [1795456401736, "p5wW..."]       a step: the time, and the value
-    "9a3f..."                        what came out of it, if the memory did not end there
+    "9a3f..."                        the digest of its effects, unless the process ended in this step
 
-A host of a memory may write one, and `umi-sim replay` goes through it again.
+A host of a memory may write a recording, and `umi-sim replay` runs it again.
 
 Law 1. A memory is a function of its recording: the same lines give the same effects.
-Law 2. Any text gives what it says, or a typed error.
+Law 2. Any text gives a recording, or a typed error.
 """
 
 import json
@@ -34,7 +34,7 @@ VALUES: Final = {*REQUESTS.values(), *get_args(Answer), Wake}
 
 
 class RecordingHead(Data):
-    """Whose memory it was, and with which settings it was made."""
+    """The scope and the settings of the recorded memory."""
 
     scope: Scope
     config: Config
@@ -45,7 +45,7 @@ class RecordingHead(Data):
 
 
 class Taken(Data):
-    """One step: what went in and when; `digest` of what came out, empty if nothing did any more."""
+    """One step: its time and value; `digest`: of its effects, empty if the recording ends before them."""
 
     now_ms: int
     value: Value
@@ -64,7 +64,7 @@ def digest_line(effects: Sequence[Effect]) -> str:
 
 
 def read_recording(text: str) -> tuple[RecordingHead, tuple[Taken, ...]]:
-    """Raises Rejected(BadVersion or StateDamaged) with the number of the line. A last line may be cut off."""
+    """Return head and steps, ignoring a cut off last line. Raises Rejected(BadVersion, StateDamaged)."""
     first, *rest = text.split("\n")
     head, steps = read_head(first), list[Taken]()
     for number, line in enumerate(rest, 2):
@@ -72,13 +72,13 @@ def read_recording(text: str) -> tuple[RecordingHead, tuple[Taken, ...]]:
             continue
         try:
             found = json.loads(line)
-            # A text is the digest of what came out of the step before; a step is a list.
+            # A line with a text is the digest of the previous step; a step is a list.
             if isinstance(found, str) and steps:
                 steps[-1] = structs.replace(steps[-1], digest=found)
             else:
                 steps.append(read_step(found))
         except (ValueError, TypeError, RecursionError, Rejected) as error:
-            # Its writer may have died within the last line; an earlier line that is damaged is an error.
+            # The writer may have died while writing the last line; a damaged line before it is an error.
             if number == len(rest) + 1:
                 break
             raise Rejected(StateDamaged(f"line {number} is no step of a recording: {error}")) from None

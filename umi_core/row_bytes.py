@@ -1,11 +1,11 @@
-"""Rows as bytes, for a storage that keeps bytes: with the version of their kind, so that they outlive it.
+"""Rows as bytes, with the version of their kind, so that later releases can read them.
 
     data = encode_row(row.body)          when a batch is written
     body = decode_row(data)              when a row is read
 
-Law 1. A row of an older version is read with the defaults of the fields that came later.
-Law 2. A row of a newer version is refused in a sentence: what is not understood is never dropped.
-Law 3. Any bytes give a body that is in its domains, or a typed error.
+Law 1. A row of an older version is read with defaults for the fields that were added later.
+Law 2. A row of a newer version is refused with an error: unknown fields are never dropped.
+Law 3. Any bytes give a body whose fields are in their domains, or a typed error.
 """
 
 from typing import Any, Final
@@ -23,12 +23,12 @@ NEWER: Final = "a newer release wrote this row, and can read it"
 
 
 def encode_row(body: Body) -> bytes:
-    """Return canonical bytes: equal bodies give equal bytes."""
+    """Return canonical bytes; equal bodies give equal bytes."""
     return pack([body.row_kind, row_version(body.__class__), encode(body)])
 
 
 def decode_row(data: bytes) -> Body:
-    """Return the body of `encode_row`, of any release. Raises Rejected(BadVersion, StateDamaged)."""
+    """Return the body that this or an older release encoded. Raises Rejected(BadVersion, StateDamaged)."""
     try:
         return body_of(*msgpack.unpackb(data, **STRICT))
     except UNREADABLE as error:
@@ -37,20 +37,20 @@ def decode_row(data: bytes) -> Body:
 
 
 def body_of(kind: str, version: int, tree: bytes) -> Body:
-    """Return the body; fields that its version lacks have their defaults, and no others may be missing."""
+    """Return the body; fields that its version lacks get their defaults. All others must be present."""
     cls: Any = BODIES.get(kind)
     if cls is None or type(version) is not int or version < cls.oldest:
         raise ValueError(f"no kind of row is {show_value(kind)}, version {show_value(version)}")
     if version > row_version(cls):
         raise Rejected(BadVersion(kind, str(version), f"at most {row_version(cls)}: {NEWER}"))
-    # Counted before the body is built: a constructor would fill in defaults for fields that a damaged row of
-    # the newest version has lost.
-    if len(msgpack.unpackb(tree, **STRICT)) - 1 != field_count(cls, version):  # one more: its tag
+    # Count the fields before the body is built: its constructor would silently replace lost fields of a
+    # damaged row by defaults.
+    if len(msgpack.unpackb(tree, **STRICT)) - 1 != field_count(cls, version):  # the first item is the tag
         raise ValueError(f"{kind} has {field_count(cls, version)} fields in version {version}")
     body = msgpack.unpackb(tree, list_hook=revive_value, **STRICT)
     if problem := shape_of(cls)(body):
         raise ValueError(f"{kind}{problem}")
-    # An older version cannot be compared so: its body has more fields by now than its bytes have.
+    # Only for the current version: a body of an older one now has more fields than its bytes.
     if version == row_version(cls) and encode(body) != tree:
         raise ValueError("not in canonical form")
     checked: Body = body

@@ -1,9 +1,10 @@
-"""Rows: what storage holds. A body is one of the frozen values below, under the address of its row.
+"""Rows: the contents of storage. Each row has an address, a version, and a body: one of the values below.
 
-A kind of row is one class, and this file is all of its declaration: its fields with their domains, its kind,
-its tag in the codec, and the id that it lies under.
+Each kind of row is one class in this file. The class declares everything about the kind: its fields with
+their domains, its name, its tag in the codec, and the id of its rows.
 
-Law 1. Every row carries its whole scope. Law 2. A changed row is a new value, under the next version.
+Law 1. The address of a row has its whole scope. Law 2. Bodies never change: an update stores a new body under
+the next version.
 """
 
 from collections.abc import Iterable
@@ -29,7 +30,7 @@ Rows = TypeVar("Rows", bound="Iterable[Row]")
 
 
 class Address(Data):
-    """Where a row lies. Every row carries its whole scope."""
+    """The key of a row in storage."""
 
     tag = 3
     scope: Scope
@@ -38,9 +39,9 @@ class Address(Data):
 
 
 class Row(Data):
-    """A row as storage answers it; version counts its writes, score_ppm is set by searches only.
+    """A row as storage returns it. `version` counts its writes; only searches set `score_ppm`.
 
-    `body` is None for a row that storage reports as damaged.
+    `body` is None if storage reports the row as damaged.
     """
 
     tag = 4
@@ -50,23 +51,23 @@ class Row(Data):
     score_ppm: domains.Score | None = None
 
     def unsound(self) -> str:
-        """Return the reason why this body cannot be under this address; empty if it can."""
+        """Return why this body cannot be under this address; empty if it can."""
         body, cls, own_id = self.body, BODIES.get(self.address.kind), self.address.id
-        # A kind without a class is one of a foreign workflow, and may hold anything. An own id of None fits
-        # any address: epoch, head and core lie under an id that is their kind.
+        # A kind without a class belongs to a custom workflow, and may have any body. A body whose own id is
+        # None (epoch, head, core) fits any address.
         if body is None or cls is None or (isinstance(body, cls) and body.own_id() in (None, own_id)):
             return ""
         return f"not the row {show_value(own_id)} of the kind {self.address.kind}"
 
 
 class Resource(Body):
-    """A text that was memorized, as it was given; or one segment of it, which names its parent.
+    """A memorized text as it was given; or one segment of it, which names the resource in `parent_id`.
 
-    `first_line` and `last_line` count the lines that its modality makes of the text. `extracted_types`: the
-    memory types for which all of it was read; `pending`: those that were asked for, and are left to read. The
-    text of an image, an audio or a video says where it is; its `description` is what a model says that it
-    holds, and is read and found in place of the text. It is empty while no model has described it, and for
-    texts. `session_id`: the session in which it was memorized, if its caller named one.
+    `first_line` and `last_line` count the lines into which its modality divides the text. `extracted_types`:
+    the memory types for which all of it was read; `pending`: requested types that are still to be read, and
+    other work to do. For an image, an audio or a video, `text` is its location, and `description` is a
+    model's description of it, which is read and searched instead of the text. The description is empty until
+    a model has made it, and for texts. `session_id`: the session in which it was memorized, if one was named.
     """
 
     tag = 97
@@ -93,17 +94,17 @@ class Resource(Body):
 
     @property
     def touches(self) -> tuple[str, ...]:
-        """The text that it is a segment of."""
+        """The id of the resource of which this is a segment."""
         return () if self.parent_id is None else (self.parent_id,)
 
     @property
     def time_ms(self) -> int:
-        """When it was told, as far as its caller said, or else memorized."""
+        """The time of the text, if its caller gave one, or else the time at which it was memorized."""
         return self.created_ms if self.happened_ms is None else self.happened_ms
 
     @property
     def shown(self) -> str:
-        """Return the text that a reader is shown."""
+        """Return the text to show: the description if there is one."""
         return self.description or self.text
 
     def name_and_text(self) -> tuple[str, str]:
@@ -111,21 +112,21 @@ class Resource(Body):
 
 
 class Entity(Body):
-    """A fact: one statement, about the entity of this type and name, and `others`; a note is about none.
+    """A fact: one statement about the entity with this type and name, and `others`; a note is about none.
 
-    `about`: the ids of the entities that it is about; conditions ask for them. `version`: 1, and 1 more for
-    each time that it had ended and was stated again. `memory_type`: the one under which it was
-    memorized first. `sources`: the resources that state it. `is_direct`: it was also stated without a
-    resource, so it stays when those are forgotten. `reinforced_count`: 1, and 1 more for each later resource
-    that states it. `follows`: the fact that was stated directly before it. `periods`: the times in which it
-    was current before the last one, the first of them first; at most PERIOD_COUNT_MAX, of more the latest.
+    `about`: the ids of these entities, for conditions. `version`: 1, and 1 more each time that the fact had
+    ended and was stated again. `memory_type`: the one for which it was first memorized. `sources`: ids of the
+    resources that state it. `is_direct`: it was also stated without a resource, so it stays when all sources
+    are forgotten. `reinforced_count`: 1, and 1 more for each later resource that states it. `follows`: the id
+    of the fact stated directly before it. `periods`: the earlier periods in which it was current, oldest
+    first; at most the last PERIOD_COUNT_MAX.
     """
 
     tag = 5
     row_kind = "entity"
     derived = ("time_ms", "touches")
     added = (1,)
-    oldest = 4  # rows of older releases held many statements: umi_live divides them
+    oldest = 4  # older rows have several statements each; umi_live divides them into facts
     id: domains.EntityId
     type: domains.EntityType
     name: domains.EntityName
@@ -141,7 +142,7 @@ class Entity(Body):
     source: domains.Source | None = None
     vector_missing: domains.Flag = False
     relation_count: domains.Count = 0
-    contradicts: domains.Texts = ()  # refs of facts
+    contradicts: domains.Texts = ()  # refs (id@version) of facts
     memory_type: domains.MemoryType | None = None
     sources: domains.Texts = ()
     reinforced_count: domains.Count = 1
@@ -158,19 +159,19 @@ class Entity(Body):
 
     @property
     def touches(self) -> tuple[str, ...]:
-        """The resources that told it."""
+        """The ids of the resources that state it."""
         return self.sources
 
     def happened_before(self, known: "Entity") -> bool:
-        """Return True of a new fact that says when it happened, if that was before a known one.
+        """Return whether this new fact has a time of its own, which is before the time of a known fact.
 
-        A chat of 2023 that is imported today is older than what was told yesterday without a time of its own.
+        For example, a fact of a chat of 2023, imported today, happened before one told yesterday.
         """
         return self.event_time_ms is not None and self.event_time_ms < known.time_ms
 
     @property
     def names(self) -> str:
-        """All that it is about, as a search and a model read it."""
+        """All names that it is about, as one text for searches and models."""
         return ", ".join((self.name, *self.others))
 
     def name_and_text(self) -> tuple[str, str]:
@@ -178,21 +179,21 @@ class Entity(Body):
 
 
 def bad_fact(name: str, value: object) -> Error | None:
-    # `is_sound` needs CHECKS, which is filled at the end of this file; it is called on rows only, so later.
+    # `is_sound` needs CHECKS, which the end of this file fills; by the time a row is checked, it has run.
     is_fact = isinstance(value, Entity) and value.is_sound
     return None if is_fact else BadOption(name, show_value(value), "a fact whose fields are in their domains")
 
 
 class Ended(Body):
-    """A fact that another one has ended: no search finds it, and the history of its entity has it.
+    """A fact that another one has ended: searches leave it out, `get_entity` and `list` return it.
 
-    `by`: the fact that took its place; `how`: it updates this one, or contradicts it.
+    `by`: the id of its successor; `how`: the successor updates it or contradicts it.
     """
 
     tag = 616
     row_kind = "ended"
     derived = ("about", "touches")
-    added = (0,)  # its fact has periods
+    added = (0,)  # version 2: the value of `fact` has more fields
     id: domains.EntityId
     fact: Annotated[Entity, domains.Domain("fact", bad_fact)]
     by: domains.EntityId
@@ -205,23 +206,23 @@ class Ended(Body):
 
     @property
     def touches(self) -> tuple[str, ...]:
-        """The resources that told it."""
+        """The ids of the resources that state it."""
         return self.fact.sources
 
     @property
     def periods(self) -> tuple[Period, ...]:
-        """All times in which the fact was current, this last one included."""
+        """The periods in which the fact was current, including the last one."""
         last = Period(self.fact.time_ms, self.at_ms, self.by, self.how)
         return (*self.fact.periods, last)[-PERIOD_COUNT_MAX:]
 
 
 def bodies_of(rows: Rows, cls: type[B]) -> list[B]:
-    """Return the bodies of this class, in order; damaged rows have none."""
+    """Return the bodies of this class, in order; damaged rows are left out."""
     return [row.body for row in rows if isinstance(row.body, cls)]
 
 
 def body_as(row: Row | None, cls: type[B]) -> B | None:
-    """Return the body of the row, if there is one of this class."""
+    """Return the body of the row if it is of this class, else None."""
     return row.body if row is not None and isinstance(row.body, cls) else None
 
 
@@ -230,17 +231,17 @@ def fact_of(body: Entity | Ended) -> Entity: ...
 @overload
 def fact_of(body: "Body | None") -> Entity | None: ...
 def fact_of(body: "Body | None") -> Entity | None:
-    """Return the fact that a row holds, whether it is current or has ended."""
+    """Return the fact in the body of a row, current or ended; None if the body is of another kind."""
     return body.fact if isinstance(body, Ended) else body if isinstance(body, Entity) else None
 
 
 def with_fact(body: "Body | None", fact: Entity) -> Body:
-    """Return what the row of this body holds once its fact says this."""
+    """Return the body with this fact in place of its own."""
     return structs.replace(body, fact=fact) if isinstance(body, Ended) else fact
 
 
 class Relation(Body):
-    """A directed relation between two (fact id, version)."""
+    """A directed relation between two facts, each as (id, version)."""
 
     tag = 7
     row_kind = "relation"
@@ -256,7 +257,7 @@ class Relation(Body):
 
     @property
     def touches(self) -> tuple[str, ...]:
-        """The facts that it belongs to."""
+        """The ids of the facts at its ends."""
         return self.source[0], self.target[0]
 
 
@@ -276,9 +277,9 @@ class Vector(Body):
 class Category(Body):
     """A topic; `member_count` is the number of its memberships.
 
-    `summary_sources`: the entities, with their versions, that the summary was made of. `summary_dirty`: there
-    are other members than those. `subcategory_ids`: the groups that its members were found to be in.
-    `evolved_digest`: of the members as they were then; empty if one has come, changed or left since.
+    `summary_sources`: the facts, with their versions, from which the summary was made. `summary_dirty`: the
+    members have changed since. `subcategory_ids`: the groups of the last division. `evolved_digest`: a digest
+    of the members at that division; empty if members were added, changed or removed since.
     """
 
     tag = 98
@@ -302,10 +303,10 @@ class Category(Body):
 
 
 class Membership(OfEntity, Body):
-    """An entity in a category; `entity_version` is the one that was linked.
+    """A fact in a category; `entity_version` is the version of the fact that was linked.
 
-    `subcategory_id`: the group of the category that it is in, if any, and how near to it, with the keywords
-    of the group that its content has.
+    `subcategory_id`: the group in which it is, if any; `confidence_ppm`: how near it is to the group;
+    `keywords_matched`: keywords of the group that occur in its content.
     """
 
     tag = 99
@@ -323,9 +324,9 @@ class Membership(OfEntity, Body):
 
 
 class Subcategory(Body):
-    """A group of members of a category that are about one thing; its centroid is the vector under its id.
+    """A group of similar members of a category; its centroid is the vector row under the same id.
 
-    `founder_id`: the member that it began with. `named_by`: whether a model or its keywords named it.
+    `founder_id`: the member from which its id is made. `named_by`: named by a model or by its keywords.
     """
 
     tag = 160
@@ -341,7 +342,7 @@ class Subcategory(Body):
 
 
 class AccessRecord(Body):
-    """How often and when an entity was accessed, with what its score needs besides."""
+    """The number and times of accesses to a fact, and the other values from which its score is computed."""
 
     tag = 9
     row_kind = "access"
@@ -357,10 +358,10 @@ class AccessRecord(Body):
 
 
 class Epoch(Body):
-    """One incarnation of a memory; the version of its row is the epoch.
+    """The claim of one incarnation of a memory; the version of this row is the epoch.
 
-    `is_closed`: the agent was deleted, and not opened since. `held_by`: the epoch of the incarnation before
-    it wrote this, which it still has if the answer was lost; 0: it has just begun.
+    `is_closed`: the agent was deleted, and not opened since. `held_by`: the epoch that the incarnation had
+    before this claim, by which it recognises the claim if the answer was lost; 0 at its start.
     """
 
     tag = 13
@@ -372,7 +373,7 @@ class Epoch(Body):
 
 
 class Head(Body):
-    """Where the fair scan of the access records stands."""
+    """The cursor of the fair scan of access records."""
 
     tag = 14
     row_kind = "head"
@@ -380,7 +381,7 @@ class Head(Body):
 
 
 class Core(Body):
-    """The core tier as one row: limits over all blocks hold because every write expects its version."""
+    """The core tier as one row. Every write expects its version, so limits over all blocks hold."""
 
     tag = 12
     row_kind = "core"
@@ -388,9 +389,10 @@ class Core(Body):
 
 
 class Receipt(Body):
-    """The effects of a commit, by which a repeated request is answered without doing it again.
+    """The record of a commit, by which storage and the memory recognise a repeated one.
 
-    `value` is the value of the reply, one of umi_core.messages.results; `by` the operation: epoch and number.
+    `value`: the value of the reply, one of umi_core.messages.results. `by`: the operation, as epoch and
+    number.
     """
 
     tag = 16
@@ -408,10 +410,10 @@ class Receipt(Body):
 
 
 class SessionRow(Body):
-    """A saved session: the agents that may load it, and its snapshot.
+    """A saved session: the agents that may load it, and a snapshot of the working tier.
 
-    `carries`: what one of them gets besides its keys. `told`: the last facts of the session, which lie in the
-    archive of the agent that saved it; `left_out_count`: how many were told before these.
+    `carries`: the parts that a load gets. `told`: ids of the last facts of the session, in the archive of the
+    agent that saved it; `left_out_count`: the number of facts before these.
     """
 
     tag = 17
@@ -430,7 +432,7 @@ class SessionRow(Body):
 
 
 class Grant(Body):
-    """The agents of the user that may read this archive, in order; there is no row where there is none."""
+    """The agents of the user that may read this archive, in order; without any there is no row."""
 
     tag = 650
     row_kind = "grant"
@@ -438,11 +440,11 @@ class Grant(Body):
 
 
 class Reflection(Body):
-    """The subject of a session that has ended.
+    """A text about the resources of a session that has ended.
 
-    `sources`: the resources, with the versions of their rows, that it was made of; the first was told at
-    `started_ms`. `degraded`: no model has summarised them, and their beginning stands here. `pending`: its
-    text was removed with one of them, and ending the session again writes it anew.
+    `sources`: the resources, with their row versions, from which it was made; `started_ms`: the time of the
+    first. `degraded`: the model failed, and the text is the beginning of the resources. `pending`: the text
+    was removed because a resource was forgotten; ending the session again makes a new one.
     """
 
     tag = 181
@@ -461,15 +463,15 @@ class Reflection(Body):
 
     @property
     def touches(self) -> tuple[str, ...]:
-        """The texts that it was made of."""
+        """The ids of the resources from which it was made."""
         return tuple(key for key, _ in self.sources)
 
     def name_and_text(self) -> tuple[str, str]:
         return "", self.text
 
 
-# Versions: a kind has version 1 (or `oldest`), and one more each time that fields were added to it,
-# or to what it holds.
+# Versions: a kind of row begins with version 1 (or `oldest`). Each time that fields are added to it, or to a
+# value in it, its version rises by 1.
 
 
 def row_version(cls: type[Body]) -> int:
@@ -481,8 +483,8 @@ def field_count(cls: type[Body], version: int) -> int:
 
 
 def with_defaults(cls: type[Body]) -> type[Body]:
-    """Raises Incomplete for a field that older rows lack, if nothing says what it is for them."""
-    # Fields are added at the end only, so those behind the count of the oldest version are the later ones.
+    """Return the class. Raises Incomplete if a field that older rows lack has no default."""
+    # Fields are only added at the end, so all fields after those of the oldest version need a default.
     later_count = len(cls.__struct_fields__) - field_count(cls, cls.oldest)
     if later_count > len(cls.__struct_defaults__):
         name = cls.__struct_fields__[-len(cls.__struct_defaults__) - 1]
@@ -490,10 +492,10 @@ def with_defaults(cls: type[Body]) -> type[Body]:
     return cls
 
 
-SEARCHED: Final = ("entity", "category", "resource", "reflection")  # kinds of rows that searches are about
+SEARCHED: Final = ("entity", "category", "resource", "reflection")  # kinds of rows that searches can find
 ALL: Final = list_declared(globals() | vars(api_rows) | vars(migration_rows), Body)
 BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: with_defaults(cls) for cls in ALL}
-FIELDS: Final[dict[type, frozenset[str]]] = {  # what a condition may ask for
+FIELDS: Final[dict[type, frozenset[str]]] = {  # fields that a condition may name
     cls: frozenset((*cls.__struct_fields__, *cls.derived)) for cls in BODIES.values()
 }
 CHECKS.update({cls: domains.checks_of(cls) for cls in BODIES.values()})

@@ -1,9 +1,9 @@
-"""Saved states: the checks of a state that was read from bytes, before a memory goes on with it.
+"""Saved states: checks of a state that was read from bytes, before a memory goes on with it.
 
-Law 1. A right checksum proves nothing: a program that can write bytes can write a checksum, too.
-Law 2. First every value by its own declaration, then the parts against each other and against the tables of
-       the registry. So what passes goes on without an exception, whatever it is told then.
-Law 3. Nothing is mended: a state that is unsound anywhere is refused as a whole, with the first reason.
+Law 1. A correct checksum proves nothing: a program that can write bytes can write a checksum, too.
+Law 2. First every value is checked by its own declaration, then the parts against each other and against the
+       workflows of the registry. A state that passes never raises an exception later, whatever its input.
+Law 3. Nothing is repaired: a state with any error is refused as a whole, with the first reason.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +37,7 @@ def check_saved(state: State) -> None:
 
 
 def check_fitting(state: State, registry: Registry) -> None:
-    """Check the parts against each other, and operations against tables. Raises Rejected(StateDamaged)."""
+    """Check the parts against each other, and operations against workflows. Raises Rejected(StateDamaged)."""
     refuse_if(next(reasons(state, registry), ""))
 
 
@@ -47,7 +47,7 @@ def refuse_if(problem: str) -> None:
 
 
 def reasons(state: State, registry: Registry) -> Iterator[str]:
-    """Yield the contradictions of a state whose parts are sound by themselves."""
+    """Yield the contradictions between the parts of a state, each of which is sound by itself."""
     if error := bad_scope(state.scope):
         yield f"scope: {error}"
     yield from wrong_phase(state)
@@ -62,7 +62,7 @@ def reasons(state: State, registry: Registry) -> Iterator[str]:
 
 
 def broken_promises(state: State, registry: Registry) -> Iterator[str]:
-    """Yield the first broken promise of those that hold after every step."""
+    """Yield the first requirement that does not hold, of those that hold after every step."""
     it = next((it for it in list_requirements(state, registry) if not it.holds), None)
     if it is not None:
         expected, got = contrast_texts(str(it.expected), str(it.got))
@@ -70,9 +70,9 @@ def broken_promises(state: State, registry: Registry) -> Iterator[str]:
 
 
 def list_requirements(state: State, registry: Registry) -> Requirements:
-    """Yield what has to hold after every step.
+    """Yield the requirements that hold after every step.
 
-    The limits of core are left out: storage may hold a core from before they were lowered.
+    The limits of core are not among them: the stored core may be from before they were lowered.
     """
     yield from check_cheap(state)
     yield from check_working(state.tiers.working, state.seen_ms)
@@ -82,7 +82,7 @@ def list_requirements(state: State, registry: Registry) -> Requirements:
 
 
 def cores(state: State) -> Iterator[CoreTier]:
-    """Yield the core tier, and those that operations have read or planned."""
+    """Yield the core tier, and all core tiers that operations have read or planned."""
     yield state.tiers.core
     for fact in (fact for operation in state.operations.values() for fact in operation.facts.values()):
         # A plan has a core, or None; any other fact may be a core itself.
@@ -91,9 +91,9 @@ def cores(state: State) -> Iterator[CoreTier]:
             yield core
 
 
-# The life that it is in.
+# The phase.
 
-MAY_RUN: Final = {"unfit": ALONE, "closed": (*ALONE, "purge")}  # where else nothing does
+MAY_RUN: Final = {"unfit": ALONE, "closed": (*ALONE, "purge")}  # workflows that run in these phases
 
 
 def wrong_phase(state: State) -> Iterator[str]:
@@ -116,7 +116,7 @@ def wrong_phase(state: State) -> Iterator[str]:
 
 
 def is_held(state: State) -> bool:
-    """Check whether the queue waits for an operation that runs alone, or begins with one."""
+    """Check whether the queue waits for an operation that runs alone, or begins with a request for one."""
     is_first = isinstance(state.queue[0], AgentRequest)
     return is_first or any(operation.workflow in ALONE for operation in state.operations.values())
 
@@ -136,7 +136,7 @@ def wrong_operation(operation: Operation, table: Workflow, engine: Engine) -> It
 
 
 def wrong_facts(operation: Operation, table: Workflow, scope: Scope) -> Iterator[str]:
-    """Yield the facts that are neither of their type nor left by a step that could be skipped."""
+    """Yield the errors of facts. A fact must be of its type, or the substitute of a skipped step."""
     done, row = table.steps[: operation.row], table.steps[operation.row]
     declared = [*table.given, *(fact for step in done for fact in step.produces)]
     if operation.facts.keys() != {fact.name for fact in declared}:
@@ -146,7 +146,7 @@ def wrong_facts(operation: Operation, table: Workflow, scope: Scope) -> Iterator
     known: Mapping[str, Any] = operation.facts
     followers = followers_of_skipped(table)
     for step in done:
-        # A skipped step may leave None where its type has none, if no step that can follow needs the fact.
+        # The substitute of a skipped step may have another type than the fact, if no later step needs it.
         if row not in followers.get(step.id, ()) or not is_left(operation.facts, step):
             yield from wrong_values(operation.facts, step.produces)
             for name in step.learns if step.each else ():
@@ -156,8 +156,8 @@ def wrong_facts(operation: Operation, table: Workflow, scope: Scope) -> Iterator
 
 
 def is_left(facts: Mapping[str, object], step: Step) -> bool:
-    """Check whether the step may have been skipped: the known facts are those that it leaves then."""
-    # By class as well, since False == 0: a step that may be skipped may leave one and learn the other.
+    """Check whether the step may have been skipped: its facts equal the substitutes of a skipped step."""
+    # Compared by class, too, because False == 0: the substitute may be one, and a produced fact the other.
     left = ((step.left[name], facts[name]) for name in step.learns)
     return all(one.__class__ is other.__class__ and one == other for one, other in left)
 
@@ -169,13 +169,13 @@ def wrong_values(facts: Mapping[str, object], declared: Iterable[Fact[Any]]) -> 
 
 
 def wrong_value(value: object, fact: Fact[Any], kind: Any) -> str:
-    """Return the error of the value of a fact, or of a unit; empty if there is none."""
+    """Return the error in the value of a fact or of a unit; empty if there is none."""
     odd = odd_row(value, fact.rows) if fact.rows else ""
     return shape_of(kind)(value) or (f": a row of {odd}" if odd else "")
 
 
 def wrong_units(operation: Operation, row: Step) -> Iterator[str]:
-    """Yield the errors of the units that the step has learnt so far."""
+    """Yield the errors of the units that the step has done so far."""
     count = len(facts_of(operation)[row.each]) if row.each else 1
     if operation.unit >= count and operation.asked is not None:
         yield f"unit: {operation.unit}, and {row.id} has {count}"
@@ -189,7 +189,7 @@ def wrong_units(operation: Operation, row: Step) -> Iterator[str]:
 
 
 def wrong_question(operation: Operation, row: Step) -> Iterator[str]:
-    """Yield the errors of its question, its sent effect, and its progress, which are of one attempt."""
+    """Yield the errors of the current attempt: its question, sent effect, progress, reads and pages."""
     asked, sent = operation.asked, operation.sent
     if isinstance(operation.progress, Running):
         yield "progress: it runs, and no step does"
@@ -204,11 +204,11 @@ def wrong_question(operation: Operation, row: Step) -> Iterator[str]:
 
 
 def wrong_commit(operation: Operation, row: Step, engine: Engine) -> Iterator[str]:
-    """Yield the error of a batch that is not of its plan: effects are learnt from the plan alone."""
+    """Yield the error of a batch that differs from the plan, from which the tiers will be updated."""
     asked, sent = operation.asked, operation.sent
     if not isinstance(asked, Commit) or row.ask is None:
         return
-    # `ask` is pure, so the batch can be made again from the facts and compared with the saved one.
+    # `ask` is pure, so it gives the same batch again from the same facts.
     planned = row.ask(facts_of(operation), engine.view(operation, row))
     planned = guard(engine, operation, planned) if isinstance(planned, Commit) else planned
     if not isinstance(planned, Commit) or batch_of(asked) != batch_of(planned):
@@ -218,7 +218,7 @@ def wrong_commit(operation: Operation, row: Step, engine: Engine) -> Iterator[st
 
 
 def batch_of(commit: Commit) -> object:
-    """Return the batch without the time at which an epoch was claimed, which differs by attempt."""
+    """Return the batch without the time of an epoch's claim, which differs between attempts."""
     found = [write.body for write in commit.writes]
     bodies = [structs.replace(it, claimed_ms=0) if isinstance(it, Epoch) else it for it in found]
     return [write.address for write in commit.writes], bodies, commit.expects, commit.key

@@ -1,10 +1,10 @@
-"""Shapes: whether a value that was read from bytes holds what its class declares, down to the last field.
+"""Shapes: checks that a value read from bytes is as its class declares, down to the last nested field.
 
-One walk over all classes: a field's type says which values it may hold, and its domain, if it names one, says
-it more closely. A class whose fields must also fit each other says so in `unsound`.
+The check follows from the types of the fields, and from their domains, which are stricter. A class whose
+fields must also fit each other has a method `unsound`.
 
-Law 1. Whatever bytes decode to, the answer is a sentence, "" if nothing is wrong; it never raises.
-Law 2. A plain `int` has 64 bits, so that it has bytes; what must not be negative names a domain.
+Law 1. A check never raises: for any decoded value it returns an error as a sentence, or "" for none.
+Law 2. A plain `int` has 64 bits, so that it can be encoded; one that must not be negative has a domain.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,11 +25,11 @@ Wrong = Callable[[Any], str]
 
 @cache
 def shape_of(kind: Any) -> Wrong:
-    """Return the check of a declared type. Raises TypeError for one that no saved class may have."""
+    """Return the check of a declared type. Raises TypeError for a type that saved classes must not use."""
     origin, args = get_origin(kind), get_args(kind)
     if kind in (object, Any):
         return anything
-    # The domain decides alone: it knows the type as well, and says more exactly what is wrong.
+    # A domain checks the type, too, and its errors are more exact.
     if origin is Annotated:
         return within(args[1]) if isinstance(args[1], Domain) else shape_of(args[0])
     if origin is Literal:
@@ -42,7 +42,7 @@ def shape_of(kind: Any) -> Wrong:
         return dict_of(*map(shape_of, args))
     if origin is PagedTable:
         return dict_of(shape_of(str), shape_of(args[0]))
-    # Before `is_struct`, and by class: True is no int, and a subclass of str is no text.
+    # By exact class: a bool is not an int, and an object of a subclass of str is not a text.
     if kind in SCALARS:
         return SCALARS[kind]
     if not is_struct(kind):
@@ -51,7 +51,7 @@ def shape_of(kind: Any) -> Wrong:
 
 
 def class_of(kind: Any) -> type | None:
-    """Return the class that values of this type have, where it is known by the type alone."""
+    """Return the class of all values of this type; None if the type does not name one."""
     kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     found = get_origin(kind) or kind
     return found if isinstance(found, type) else None
@@ -74,12 +74,12 @@ SCALARS: Final[dict[Any, Wrong]] = {
     bytes: scalar(bytes, "bytes"),
     bool: scalar(bool, "true or false"),
     NoneType: scalar(NoneType, "nothing"),
-    None: scalar(NoneType, "nothing"),  # as the arguments of a type have it
+    None: scalar(NoneType, "nothing"),  # `None` as an argument of a type
 }
 
 
 def within(domain: Domain) -> Wrong:
-    """Return the check of a domain, which says all there is to say; if it admits anything, one by class."""
+    """Return the check of a domain; if that admits anything, the check of the value by its own class."""
     if domain.wrong is no_wrong:
         return anything
 
@@ -94,12 +94,12 @@ def within(domain: Domain) -> Wrong:
 
 
 def one_of(shapes: tuple[Wrong, ...], classes: tuple[type | None, ...]) -> Wrong:
-    """Return a check that any of the shapes fits; the error is of the shape whose class the value has."""
+    """Return a check that any of the shapes fits; the error is that of the shape for the value's class."""
 
     known = tuple(zip(classes, shapes, strict=True))
 
     def wrong(value: object) -> str:
-        # For `Queued | Waiting` and a Waiting without a question, the error is that of a Waiting.
+        # For `Queued | Waiting` and an invalid Waiting, the error is that of the shape of Waiting.
         near = [shape for cls, shape in known if cls is None or isinstance(value, cls)] or shapes
         problem = ""
         for shape in near:
@@ -152,11 +152,11 @@ def dict_of(key_shape: Wrong, value_shape: Wrong) -> Wrong:
 
 
 def object_of(base: type) -> Wrong:
-    """Return a check for an object of this class, or of a class with a tag that inherits from it."""
+    """Return a check for an object of this class or of a derived class with a tag."""
 
     def wrong(value: object) -> str:
         cls: Any = value.__class__
-        # A class without a tag has no bytes, so no state that was read from bytes holds one.
+        # A class without a tag cannot be encoded, so no valid state has one of its objects.
         if not issubclass(cls, base) or cls not in ENCODERS:
             return not_a(value, f"a {base.__name__}")
         return fields_of(cls)(value)
@@ -167,7 +167,7 @@ def object_of(base: type) -> Wrong:
 @cache
 def fields_of(cls: Any) -> Wrong:
     hints = get_type_hints(cls, include_extras=True)
-    # The fields that have bytes (`register` in codec.py); what is derived from them cannot be wrong.
+    # Only the encoded fields (`register` in codec.py); other fields are derived from them.
     shapes = [(name, shape_of(hints[name])) for name in list_compared(cls)]
     unsound = getattr(cls, "unsound", None)
 
@@ -181,7 +181,7 @@ def fields_of(cls: Any) -> Wrong:
 
 
 def anything(value: object) -> str:
-    """Check a value whose type is not declared: it is sound if all its parts are."""
+    """Check a value of undeclared type: it is sound if all its parts are."""
     cls: Any = value.__class__
     if cls in SCALARS:
         return SCALARS[cls](value)

@@ -1,8 +1,8 @@
 """The whole state of a memory as plain data: tiers, operations in flight, counters, the latest time seen.
 
-Law 1. Everything that decides what a memory does next is here; nothing is kept beside it.
-Law 2. Tiers are values: a row of a workflow puts a new one in place of the old. The working tier alone is
-changed in place, because nothing ever waits while it is used.
+Law 1. This state alone decides what a memory does next.
+Law 2. Tiers are values: a step of a workflow replaces a tier by a new one. Only the working tier is changed
+in place, because its requests never wait for an answer.
 """
 
 from collections.abc import Mapping
@@ -24,19 +24,19 @@ from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier
 from umi_core.values import RoutingDecision, Scope
 
-HOOKED: Final = ("refused", "substituted")  # what an interceptor does in place of the world
+HOOKED: Final = ("refused", "substituted")  # acts of an interceptor that replace an answer of the world
 
-ALONE: Final = ("delete_agent", "open_agent")  # workflows that run while nothing else does
+ALONE: Final = ("delete_agent", "open_agent")  # workflows that run while no other operation does
 
 Phase = Literal["new", "recovering", "ready", "unfit", "closed", "deposed"]
 
 
 class Tiers(Mutable):
-    """All that an operation can learn into. Rows get a shallow copy and put new values into it.
+    """All that an operation can change. Steps get a shallow copy and put new values into it.
 
-    `divisions`: by the name of a category, when its members are to be divided anew. `upkeep`: by the id of
-    a row, when what it lacks is to be done; of a closed agent when the purge goes on. `retired`: ids of the
-    stored categories that the settings do not list.
+    `divisions`: due time of the next division of a category, by its name. `upkeep`: due time of the work that
+    a row is missing, by its id; in a closed agent, of the next page of the purge. `retired`: ids of stored
+    categories that the settings no longer list.
     """
 
     tag = 90
@@ -50,7 +50,7 @@ class Tiers(Mutable):
     upkeep: Mapping[str, Moment] = {}
     retired: Texts = ()
 
-    # Shallow, since tiers are values. The working tier alone is one object in both.
+    # A shallow copy is enough, since tiers are values; only the working tier is shared.
     def copy(self) -> "Tiers":
         return Tiers(
             self.core, self.working, self.session, self.access, self.decisions, self.rewrites, self.divisions,
@@ -58,23 +58,23 @@ class Tiers(Mutable):
         )  # fmt: skip
 
 
-# What an operation in flight does at this moment: exactly one of these.
+# The progress of an operation in flight: exactly one of these.
 
 
 class Running(Data):
-    """Its row goes on within this step of the memory; between two steps no operation is in this state."""
+    """The operation runs within the current step of the memory; never so between two steps."""
 
     tag = 632
 
 
 class Queued(Data):
-    """An operation of an earlier turn has one of its claims. It asks nothing until that one has ended."""
+    """The operation waits for another one that has an earlier turn for one of its claims."""
 
     tag = 633
 
 
 class Sleeping(Data):
-    """At `due_ms` it asks the same question again; with None its row begins anew, after another plan."""
+    """At `due_ms` the operation asks `asked` again; if that is None, it begins its row under a new plan."""
 
     tag = 634
     due_ms: Count
@@ -82,7 +82,7 @@ class Sleeping(Data):
 
 
 class Waiting(Data):
-    """One attempt is in flight and is given up at `due_ms`. `sent`: `asked` as interceptors left it."""
+    """One attempt is in flight, until its timeout at `due_ms`. `sent`: `asked` as interceptors changed it."""
 
     tag = 635
     due_ms: Count
@@ -98,9 +98,9 @@ Progress = Running | Queued | Sleeping | Waiting
 
 
 class RowRead(Data):
-    """A row that an operation has seen, at the row `step` of its table; version 0: it was not there.
+    """A stored row that an operation has read, at the row `step` of its table; version 0: it was absent.
 
-    `is_named`: it was requested by its id or by a filter, and not found by a search.
+    `is_named`: it was read by id or by a filter, and not found by a search.
     """
 
     tag = 636
@@ -111,7 +111,7 @@ class RowRead(Data):
 
 
 class PlanInDoubt(Data):
-    """An earlier plan whose commit may be durable: the digest in its receipt, and its degradations."""
+    """An earlier plan whose commit may be durable: the digest of its receipt, and its degradations."""
 
     tag = 637
     digest: bytes
@@ -119,15 +119,15 @@ class PlanInDoubt(Data):
 
 
 class Operation(Mutable):
-    """One running workflow: its row, what it knows, and what it does at this moment.
+    """One running workflow: the row of its table, its facts and its progress.
 
-    `may_have_happened`: a commit is durable, or its outcome is unknown. `op_id` None means that it has no
-    caller. `entered`: interceptors whose `before` has passed, outermost first, those around the row before
-    those around the attempt. `pages`: the rows of a read so far, out of `page_count` pages. `claims`: what it
-    works on alone, each with the turn that it got for it. `reads`: what its next commit is planned from.
-    `committed_before`: commits of this memory that had landed when its plan began; `yield_count`: plans that
-    gave way to one of those. `degraded`: degradations of its plan, each as `row:what`, and of other
-    plans that may have won.
+    `may_have_happened`: a commit is durable, or its outcome is unknown. `op_id` is None if it has no caller.
+    `entered`: interceptors whose `before` has passed, outermost first; those around the row come before those
+    around the attempt. `pages`: the rows of a read so far, of `page_count` pages. `claims`: ids that it works
+    on exclusively, each with its turn. `reads`: rows from which its next commit is planned.
+    `committed_before`: the `committed_count` of the memory when its plan began; `yield_count`: plans given up
+    because of a conflict with a commit of this memory. `degraded`: degradations of its plan, and earlier
+    plans in doubt with theirs.
     """
 
     tag = 91
@@ -157,45 +157,45 @@ class Operation(Mutable):
 
     @property
     def plan_number(self) -> int:
-        """The number of its present plan, from 1."""
+        """The number of the current plan, from 1."""
         return self.plan_count + self.yield_count
 
     @property
     def degradations(self) -> tuple[Degraded, ...]:
-        """Return what the present plan of this operation goes without."""
+        """The degradations of the current plan."""
         return tuple(it for it in self.degraded if isinstance(it, Degraded))
 
     @property
     def doubts(self) -> tuple[PlanInDoubt, ...]:
-        """Earlier plans that may have won."""
+        """Earlier plans whose commits may be durable."""
         return tuple(it for it in self.degraded if isinstance(it, PlanInDoubt))
 
     @property
     def asked(self) -> Asked | None:
-        """The question of its row that is in flight or will be asked again."""
+        """The question that is in flight or will be asked again."""
         return self.progress.asked if isinstance(self.progress, Waiting | Sleeping) else None
 
     @property
     def sent(self) -> Asked | None:
-        """The question that is in flight, as interceptors left it."""
+        """The question that is in flight, as interceptors changed it."""
         return self.progress.sent if isinstance(self.progress, Waiting) else None
 
     @property
     def waiting(self) -> int | None:
-        """The request_id of the answer that it waits for."""
+        """The request_id of the question in flight."""
         return self.progress.request_id if isinstance(self.progress, Waiting) else None
 
     @property
     def due_ms(self) -> int | None:
-        """When it wants to go on without an answer."""
+        """The time at which the operation goes on without an answer."""
         return self.progress.due_ms if isinstance(self.progress, Waiting | Sleeping) else None
 
 
 class State(Mutable):
-    """Everything a memory is. `epoch` 0: not recovered yet. `queue`: requests that wait for recovery, or for
-    one that runs alone.
+    """The state of a memory. `epoch`: 0 until recovery has ended. `queue`: requests that wait for recovery,
+    or for an operation that runs alone.
 
-    `turn_count`: how many turns operations got; `committed_count`: how many commits have landed.
+    `turn_count`: turns given to operations so far; `committed_count`: commits known to be durable.
     """
 
     tag = 92
@@ -208,7 +208,7 @@ class State(Mutable):
     operations: dict[int, Operation] = {}
     operation_count: Count = 0
     request_count: Count = 0
-    # Counters only grow: each gives numbers by which a later thing is told from an earlier one.
+    # Counters never decrease, so a later turn or commit has a higher number.
     turn_count: Count = 0
     committed_count: Count = 0
     queue: tuple[WorkflowRequest | CoreRead, ...] = ()
@@ -216,23 +216,23 @@ class State(Mutable):
 
     @property
     def life(self) -> int:
-        """The number that its host gave it when it was restored last; 0 for one that was made anew."""
+        """The number that its host gave to the last `restore`; 0 if the memory was never restored."""
         return self.request_count // LIFE_NUMBER_COUNT
 
     def begin_life(self, life: int) -> None:
-        """Let questions, operations and commit keys continue with numbers of no earlier incarnation."""
-        # With the life that the state has already nothing changes: the memory restored has the same future.
+        """Make questions, operations and commit keys use numbers of no earlier incarnation."""
+        # If `life` is the one of the state, nothing changes: the restored memory has the same future.
         first = life * LIFE_NUMBER_COUNT
         self.request_count = max(self.request_count, first)
         self.operation_count = max(self.operation_count, first)
 
     def waiting_for(self, request_id: int) -> Operation | None:
         """Return the operation that waits for this answer; None for a late one."""
-        # No table of questions: OP_COUNT_MAX operations have a caller at most, and few others are in flight.
+        # A scan is fast enough: at most OP_COUNT_MAX operations have a caller, and few have none.
         return next((op for op in self.operations.values() if op.waiting == request_id), None)
 
     def ahead_of(self, operation: Operation) -> list[int]:
-        """Return the numbers of the operations that got an earlier turn for one of its claims."""
+        """Return the numbers of the operations with an earlier turn for one of its claims."""
         turns = {claim: turn for turn, claim in operation.claims}
         return [
             other.number
@@ -244,7 +244,7 @@ class State(Mutable):
         self.counters[name] = self.counters.get(name, 0) + by
 
     def record_notes(self, operation: Operation, notes: tuple[HookNote, ...]) -> None:
-        """Note what interceptors did, and count it, because recovery and scans have no reply for notes."""
+        """Add notes of interceptors to the operation, and count them: not every operation has a reply."""
         if operation.op_id is not None:
             operation.notes += notes
         for note in notes:

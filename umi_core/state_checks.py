@@ -1,10 +1,10 @@
-"""Requirements on the state of a memory that need nothing but the state and the tables of its workflows.
+"""Requirements on the state of a memory, checked with only the state and the tables of its workflows.
 
-A saved state is refused where one does not hold; judges of runs evaluate the same ones after each step.
+`saved_state.py` refuses a saved state that breaks one; the simulator checks the same ones after each step.
 
-Law 1. Nothing is changed or raised: each check yields its requirements one by one, with whether they hold.
-Law 2. Bytes, entries and due times are counted again from the entries; totals are only compared.
-Law 3. A reader stops at the first that does not hold: those after it rely on it.
+Law 1. A check changes nothing and raises nothing: it yields requirements, each with whether it holds.
+Law 2. Bytes, entries and due times are computed again from the entries, and compared with stored totals.
+Law 3. A reader stops at the first requirement that does not hold: later ones rely on it.
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -45,7 +45,7 @@ BACKGROUND_COUNT_MAX: Final = 4  # recover, rebalance, evolve_category, and upke
 
 
 class Requirement(NamedTuple):
-    """One thing that a promise requires of a state; texts of `expected` and `got` are made by the reader."""
+    """One requirement of a promise; the reader converts `expected` and `got` to text."""
 
     holds: bool
     promise: Promise
@@ -58,7 +58,7 @@ Requirements = Iterator[Requirement]
 
 
 def check_cheap(state: State) -> Requirements:
-    """Yield whether totals are within their limits, and operations in flight sound; counts nothing again."""
+    """Check that totals are within limits and operations in flight are sound, without recounting."""
     config, tiers = state.config, state.tiers
     used, count = tiers.working.used_bytes, len(tiers.working.entries)
     if not 0 <= used <= config.working_bytes_max:
@@ -67,14 +67,14 @@ def check_cheap(state: State) -> Requirements:
     if count > config.working_entry_count_max:
         message = "working entries"
         yield Requirement(False, "space-accounting", message, config.working_entry_count_max, count)
-    # These three yield nothing if they hold: a judge evaluates them after every step of every run.
+    # For speed, these three yield nothing if they hold: the simulator checks them after every step.
     if (rewrites := len(tiers.rewrites.rewrites)) > limits.RESOLVE_CACHE_COUNT_MAX:
         yield Requirement(False, "tables-bounded", "kept rewrites", limits.RESOLVE_CACHE_COUNT_MAX, rewrites)
     if state.operations or state.queue:
         yield from check_in_flight(state)
 
 
-# Operations in flight: after a step each waits for one answer or sleeps until a stated time.
+# Operations in flight: between two steps, each waits for one answer, sleeps until a due time, or is queued.
 
 
 def check_in_flight(state: State) -> Requirements:
@@ -90,7 +90,7 @@ def check_in_flight(state: State) -> Requirements:
 
 
 def check_queue(state: State) -> Requirement:
-    """Return whether each queued operation is behind one that goes on, and none of them in a circle."""
+    """Check that every queued operation waits, directly or not, for one that runs: there is no cycle."""
     queued = {it.number: it for it in state.operations.values() if isinstance(it.progress, Queued)}
     while free := [number for number, it in queued.items() if queued.keys().isdisjoint(state.ahead_of(it))]:
         for number in free:
@@ -108,12 +108,12 @@ def check_counts(state: State) -> Requirements:
 
 
 def check_operation(number: int, operation: Operation, state: State) -> Requirements:
-    """Yield whether its number is right, and it waits for one answer or sleeps until a stated time."""
+    """Check the number of an operation, and that it waits for one answer, sleeps or is queued."""
     own, last = operation.number, state.operation_count
     yield Requirement(number == own <= last, "workflow-contract", "number of an operation", number, own)
     progress = operation.progress
     if isinstance(progress, Queued):
-        # turns 3 and 5 claim one block: 5 is queued until 3 has ended
+        # For example, the operations with turns 3 and 5 claim the same fact: 5 is queued until 3 has ended.
         ahead, message = state.ahead_of(operation), f"{operation.workflow} is queued behind no operation"
         yield Requirement(bool(ahead), "progress", message, "an earlier turn", ahead)
         return
@@ -126,11 +126,12 @@ def check_operation(number: int, operation: Operation, state: State) -> Requirem
     holds = isinstance(progress, Waiting | Sleeping)
     yield Requirement(holds, "workflow-contract", f"{operation.workflow} neither waits nor sleeps")
     assert isinstance(progress, Waiting | Sleeping)
-    # Only recovery waits before it plans again (`handle_conflict`), and so sleeps without a question.
+    # Only recovery sleeps before a new plan (`handle_conflict`), and so without a question.
     is_between_plans = operation.workflow == "recover" and operation.plan_count > 1
     holds = progress.asked is not None or (is_between_plans and isinstance(progress, Sleeping))
     yield Requirement(holds, "workflow-contract", f"{operation.workflow} has asked nothing and stands still")
-    # a failure may name an hour to sleep; a question waits for its time-out at most, which hooks only shorten
+    # A failed service may ask for a pause of an hour. A question waits at most for its timeout, which
+    # interceptors can only shorten.
     timeout_ms = max(state.config.model_timeout_ms, state.config.store_timeout_ms)
     most_ms = limits.RETRY_AFTER_MS_MAX if operation.waiting is None else timeout_ms
     left_ms = progress.due_ms - state.seen_ms
@@ -142,9 +143,10 @@ def check_operation(number: int, operation: Operation, state: State) -> Requirem
 
 
 def check_tables(state: State, registry: Registry, known: Container[int | None] = ()) -> Requirements:
-    """Yield whether every operation in flight is as its table says: facts, effect, attempts, hooks.
+    """Check every operation in flight against its table: facts, effect, attempts, interceptors.
 
-    `known`: questions of operations that were checked before; one that still waits for its answer is skipped.
+    `known`: request ids of operations that were checked before; an operation that still waits for one of them
+    is skipped.
     """
     for operation in state.operations.values():
         if operation.waiting in known:
@@ -159,9 +161,9 @@ def check_tables(state: State, registry: Registry, known: Container[int | None] 
 
 
 def check_facts(operation: Operation, table: Workflow) -> Requirements:
-    """Yield whether it knows the facts that its table declares up to its row, and no others."""
+    """Check that the operation has exactly the facts that its table declares up to its row."""
     declared: dict[str, object] = dict(table.knows)
-    # at row 3: what it began with, and what rows 0 to 2 have learnt
+    # At row 3: the given facts, and those that rows 0 to 2 produce.
     for row in table.steps[: operation.row]:
         declared |= row.learns
     where, holds = f"facts of {operation.workflow}", operation.facts.keys() == declared.keys()
@@ -184,13 +186,13 @@ def check_attempts(operation: Operation, row: Step) -> Requirements:
         yield Requirement(attempts <= most, "backoff", f"attempts of {where}", most, attempts)
         plans, most = operation.plan_count, policy.plans_max
         yield Requirement(plans <= most, "backoff", f"plans of {where}", most, plans)
-        # A plan that gave way to another commit of this memory is counted apart (`may_yield` in engine.py).
+        # Plans given up for a commit of this memory are counted separately (`may_yield` in engine.py).
         yields, most = operation.yield_count, limits.OP_COUNT_MAX
         yield Requirement(yields <= most, "backoff", f"plans of {where} that gave way", most, yields)
 
 
 def check_patience(operation: Operation, config: Config, is_hooked: bool) -> Requirements:
-    """Yield whether the time-out of a question is the configured one; only interceptors shorten it."""
+    """Check that the timeout of a question is the configured one, or shorter if there are interceptors."""
     sent = operation.sent
     if sent is None:
         return
@@ -202,13 +204,13 @@ def check_patience(operation: Operation, config: Config, is_hooked: bool) -> Req
 
 
 def check_hooks(operation: Operation, row: Step, hooks: Sequence[Interceptor]) -> Requirements:
-    """Yield whether the interceptors that have to hear of the answer are those that `row` implies.
+    """Check that the interceptors entered, which will see the answer, are those that `row` implies.
 
-    These are the ones around the step and, while it asks, around the question, whose filters name the place.
-    One that failed before the question is noted instead, unless the operation has no reply. `hooks`: the
-    generation of the operation, outermost first.
+    These are the interceptors around the step and, while a question is in flight, around the question, if
+    their filters match. One that failed before is in the notes instead; an operation without a reply has no
+    notes, so any subset is right. `hooks`: the generation of the operation, outermost first.
     """
-    # while a question is open, the hooks around it have to hear of its answer, too
+    # While a question is in flight, the interceptors around it are entered, too.
     has_begun = operation.asked is not None or operation.unit > 0
     sites = ("step", "effect") if operation.waiting is not None else ("step",) * has_begun
     around = [hook for site in sites for hook in hooks if hook.site == site]
@@ -221,7 +223,7 @@ def check_hooks(operation: Operation, row: Step, hooks: Sequence[Interceptor]) -
 
 
 def is_named(hook: Interceptor, operation: Operation, step: str, asks: type[Asked] | None) -> bool:
-    """Return True if each filter of `hook` that is not empty names this place."""
+    """Check that every filter of `hook` that is not empty matches this place."""
     effect = EFFECT_NAMES[asks] if asks is not None else ""
     task = operation.asked.task if isinstance(operation.asked, AskModel) else ""
     here = (operation.workflow, step, effect, task)
@@ -258,7 +260,7 @@ def check_entry(key: str, value: bytes) -> Requirements:
 
 
 def check_core(core: CoreTier) -> Requirements:
-    """Yield whether core is what is rendered: each id and each slot once, in one order."""
+    """Check that each entry and each block is in core once, and that they are in order."""
     ids = [entry.entity_id for block in core.blocks for entry in block.entries]
     holds = len(dict.fromkeys(ids)) == len(ids)
     yield Requirement(holds, "core-bijection", "an entity is in core twice", "", ids)
@@ -283,7 +285,7 @@ def check_block(block: Block) -> Requirements:
     yield Requirement(holds, "system-is-authored", "entries in the system block", "", slot)
     yield Requirement(not entries or not block.label, "core-bijection", "entries under a label", "", slot)
     yield check_ascending("entries", [(entry.promoted_ms, entry.entity_id.encode()) for entry in entries])
-    # Texts of core were made fit for XML when they were put in, so doing it again must change nothing.
+    # `core_text` was applied when a text was added, so applying it again must change nothing.
     texts = [block.label, block.text or "", *(text for entry in entries for text in (entry.name, entry.text))]
     holds = all(text == core_text(text) for text in texts)
     yield Requirement(holds, "render-standard-xml", "a character that XML cannot write", "", slot)

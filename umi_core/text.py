@@ -1,4 +1,4 @@
-"""Text: sizes in UTF-8 bytes, cuts between code points, and the form in which names are compared and kept."""
+"""Text: sizes in UTF-8 bytes, cuts between code points, and the forms for storing and comparing names."""
 
 import re
 import unicodedata
@@ -10,13 +10,13 @@ from umi_core.characters import LATER, UNICODE_VERSION
 
 
 def size(text: str) -> int:
-    """Return the bytes of the UTF-8 encoding."""
+    """Return the length of the UTF-8 encoding in bytes."""
     return len(text) if text.isascii() else len(text.encode())
 
 
 def cut(text: str, limit_bytes: int) -> str:
     """Return the longest prefix of whole code points with at most `limit_bytes` bytes."""
-    # "é" has two bytes: cut("né", 2) is "n", since the rest would be half a character.
+    # For example, cut("né", 2) is "n", because "é" has two bytes.
     return text.encode()[:limit_bytes].decode(errors="ignore")
 
 
@@ -26,14 +26,14 @@ def tidy(text: str) -> str:
 
 
 def norm(text: str) -> str:
-    """Return the key of a name, or of a line that is told: composed, case-folded, with single spaces."""
+    """Return the key for comparing names and contents: in NFC, case-folded, with single spaces."""
     return " ".join(of_known(fold_case, text).split())
 
 
 def skeleton(text: str) -> str:
-    """Return the letters and digits alone, in one width and case and without marks.
+    """Return only the letters and digits, in one width and case and without marks.
 
-    For names that must not be imitated: `System`, ` s-y-s-t-e-m` and `ｓｙｓｔｅｍ` have one skeleton.
+    For names that must not be imitated: `System`, ` s-y-s-t-e-m` and `ｓｙｓｔｅｍ` have the same skeleton.
     """
     return of_known(bare, text)
 
@@ -44,26 +44,26 @@ def bare(text: str) -> str:
 
 
 def unique(texts: Iterable[str]) -> dict[str, str]:
-    """Return each text once, as it was first written, by its key."""
+    """Return the first text with each key (`norm`), by its key."""
     once: dict[str, str] = {}
     for text in texts:
         once.setdefault(norm(text), text)
     return once
 
 
-# Characters that Unicode 14 does not know pass as they are, whatever the interpreter knows of them.
+# Characters that are not in Unicode 14 stay as they are, on every interpreter.
 
 KNOWS_LATER: Final = unicodedata.unidata_version != UNICODE_VERSION
 
 
-@cache  # made when it is first needed, which on an interpreter of that version is never
+@cache  # compiled at the first use; an interpreter with Unicode 14 never needs it
 def later_run() -> re.Pattern[str]:
     ranges = "".join(f"{chr(first)}-{chr(last)}" for first, last in LATER)
     return re.compile(f"([{ranges}]+)")
 
 
 def of_known(change: Callable[[str], str], text: str) -> str:
-    """Change the known parts of the text, each by itself: unknown characters compose with nothing."""
+    """Apply `change` to each part between unknown characters, which therefore compose with nothing."""
     if text.isascii() or not KNOWS_LATER:
         return change(text)
     return "".join(part if at % 2 else change(part) for at, part in enumerate(later_run().split(text)))
@@ -79,12 +79,12 @@ def fold_case(text: str) -> str:
 
 
 def without_later(text: str) -> str:
-    """Return the text with U+FFFD for unknown characters, so that no rule takes them for letters."""
+    """Return the text with unknown characters replaced by U+FFFD, so that no rule takes them for letters."""
     return text if text.isascii() or not KNOWS_LATER else later_run().sub("\ufffd", text)
 
 
-# A letter has the case that its category says: that stays with it. `islower` and `isupper` ask for properties
-# that later versions of Unicode gave to letters which had none.
+# The case of a letter is read from its category, which never changes. `islower` and `isupper` use properties
+# that later versions of Unicode have added to existing letters.
 
 
 def has_small(text: str) -> bool:
@@ -92,7 +92,7 @@ def has_small(text: str) -> bool:
 
 
 def is_capital(text: str) -> bool:
-    """Check that its letters include a capital, and none in small or title case."""
+    """Check that the text has a capital letter, and no letter in small or title case."""
     categories = {unicodedata.category(char) for char in without_later(text)}
     return "Lu" in categories and categories.isdisjoint(("Ll", "Lt"))
 
@@ -110,9 +110,9 @@ def has_control(text: str) -> bool:
     return CONTROL.search(text) is not None
 
 
-# What blocks of core may hold.
+# Texts of blocks of core.
 
-UNWRITABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # XML has no way to write them
+UNWRITABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # XML cannot represent them
 
 
 def has_unwritable(text: str) -> bool:
@@ -124,7 +124,7 @@ def line_ends(text: str) -> str:
 
 
 def core_text(text: str) -> str:
-    """Return promoted text as core may show it; in authored text the same characters are an error."""
+    """Return promoted text with unwritable characters replaced; in authored text they are an error."""
     return UNWRITABLE.sub("\ufffd", line_ends(text))
 
 
@@ -132,12 +132,12 @@ def core_text(text: str) -> str:
 
 SHOWN_CHARS_MAX: Final = 72
 CONTRAST_CHARS_MAX: Final = 200
-ALIKE_CHARS_MAX: Final = 40  # of what two long texts share, before they differ
+ALIKE_CHARS_MAX: Final = 40  # equal characters shown before the first difference
 ELLIPSIS: Final = "..."
 
 
 def show_value(value: object, chars_max: int = SHOWN_CHARS_MAX) -> str:
-    """Return a value as a message may show it: short, in one line, with nothing that a terminal obeys."""
+    """Return a value for a message: short, in one line, without control characters."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"a number of {value.bit_length()} bits"
     text = value if isinstance(value, str) else known_repr(value)
@@ -147,19 +147,19 @@ def show_value(value: object, chars_max: int = SHOWN_CHARS_MAX) -> str:
 
 
 def contrast_texts(expected: str, got: str) -> tuple[str, str]:
-    """Cut both texts to a line, at the same place, so that the place where they differ is in it."""
+    """Cut both texts to one line at the same place, so that their first difference is shown."""
     length = min(len(expected), len(got))
     alike = next((at for at in range(length) if expected[at] != got[at]), length)
     if alike < CONTRAST_CHARS_MAX - ALIKE_CHARS_MAX:
         return expected[:CONTRAST_CHARS_MAX], got[:CONTRAST_CHARS_MAX]
-    # 500 equal characters come first: both are shown from character 460 on
+    # For example, if the first 500 characters are equal, both are shown from character 460 on.
     start = alike - ALIKE_CHARS_MAX
     end = start + CONTRAST_CHARS_MAX - len(ELLIPSIS)
     return f"{ELLIPSIS}{expected[start:end]}", f"{ELLIPSIS}{got[start:end]}"
 
 
 def known_repr(value: object) -> str:
-    """Return `repr` as an interpreter that knows Unicode 14 alone writes it."""
+    """Return `repr` as an interpreter with Unicode 14 writes it."""
     text = repr(value)
     if text.isascii() or not KNOWS_LATER:
         return text
@@ -174,7 +174,7 @@ REFERENCE: Final = re.compile(r"&(?:([A-Za-z]{2,6})|#([0-9]{1,7})|#[xX]([0-9A-Fa
 
 
 def resolve_references(text: str) -> str:
-    """Resolve character references once; one to a character that no text should hold stays as it is."""
+    """Resolve character references once; a reference to a control character stays as it is."""
     return REFERENCE.sub(resolve_reference, text) if "&" in text else text
 
 
@@ -182,7 +182,7 @@ def resolve_reference(match: re.Match[str]) -> str:
     named, decimal, hexadecimal = match.groups()
     if named:
         return CHARACTER_NAMES.get(named, match[0])
-    # &#65; and &#x41; are A; a number beyond Unicode, or of a control character, stays as it is written.
+    # &#65; and &#x41; are A; a number beyond Unicode counts as a control character.
     code = int(decimal) if decimal else int(hexadecimal, 16)
     char = chr(code) if code <= 0x10FFFF else "\x00"
     return match[0] if UNSEEN.search(char) or SURROGATE.search(char) else char

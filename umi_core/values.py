@@ -1,6 +1,6 @@
-"""The values a memory speaks of: scope, blocks and their entries, routing decisions, turns of a conversation.
+"""Values of a memory: scope, blocks and their entries, routing decisions, turns of a conversation.
 
-Law 1. A value never changes; a changed one is a new value. Law 2. Integers and text only.
+Law 1. A value never changes; an update makes a new value. Law 2. Fields are integers, bools and text only.
 """
 
 from typing import Final
@@ -9,27 +9,27 @@ from umi_core.data import Data
 from umi_core.text import size
 
 BLOCK_KINDS: Final = ("system", "persona", "human", "facts", "goals", "scratch")
-USER, MODEL = AUTHORS = ("user", "model")  # the authority on which a request writes a block
+USER, MODEL = AUTHORS = ("user", "model")  # the author in whose name a request writes a block
 ENTITY_TYPES: Final = (
     "self", "person", "organization", "project", "topic", "location", "event", "task", "preference", "note",
 )  # fmt: skip
 EVOLUTION_KINDS: Final = ("update", "extend", "derive", "contradict")
-ENDING_KINDS: Final = ("update", "contradict")  # those of them that end the older statement
+ENDING_KINDS: Final = ("update", "contradict")  # kinds that end the older statement
 MEMORY_TYPES: Final = ("profile", "event", "knowledge", "behavior", "skill")
-DESCRIBED_BY: Final = {  # of what is no text: the task of the model that says what it holds
+DESCRIBED_BY: Final = {  # modalities that are not text, each with the model's task that describes it
     "image": "describe_image",
     "audio": "transcribe_audio",
     "video": "describe_video",
 }
 MODALITIES: Final = ("text", "message", "document", "conversation", *DESCRIBED_BY)
-CATEGORIES: Final = {  # the topics of an archive that is given no others, and what belongs there
+CATEGORIES: Final = {  # the default topics of an archive, with their descriptions
     "facts": "What is true of people, organizations, projects and places.",
     "preferences": "What somebody likes, dislikes or usually does.",
     "skills": "What somebody can do.",
     "rules": "What must or must not be done.",
     "context": "What happens or is to be done, and when.",
 }
-LEVELS: Final = {  # of the archive, from the summary to the source, and the kind of row that each shows
+LEVELS: Final = {  # levels of the archive, from summaries to sources, with the kind of row of each
     "categories": "category",
     "entities": "entity",
     "reflections": "reflection",
@@ -40,7 +40,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class Scope(Data):
-    """Whose rows these are: user and agent, compared byte for byte."""
+    """The owner of rows: a user and an agent, compared byte for byte."""
 
     tag = 2
     user: str
@@ -48,9 +48,9 @@ class Scope(Data):
 
 
 class Period(Data):
-    """A time in which a fact was current, before it ended and was stated again.
+    """A period in which a fact was current, before it ended and was stated again.
 
-    `by`: the fact that took its place; `how`: it updates this one, or contradicts it.
+    `by`: the id of its successor; `how`: the successor updated it or contradicted it.
     """
 
     tag = 654
@@ -61,7 +61,7 @@ class Period(Data):
 
 
 class Entry(Data):
-    """A promoted entity as its block shows it. It is a self entry iff its block is persona."""
+    """A promoted fact as its block shows it. An entry in the block persona is about the agent itself."""
 
     tag = 10
     entity_id: str
@@ -95,7 +95,7 @@ class Block(Data):
 
 
 class RoutingDecision(Data):
-    """The block of one entity, with the source and reason of it. `outcome` is known after the plan."""
+    """The block chosen for one fact, by what and why. `outcome` is known after the plan."""
 
     tag = 18
     entity_id: str
@@ -108,7 +108,7 @@ class RoutingDecision(Data):
     outcome: str = "not_asked"
 
     def unsound(self) -> str:
-        """Return the reason why a decision that was read from bytes is unsound; empty if it is sound."""
+        """Return why a decision that was read from bytes is invalid; empty if it is valid."""
         return "" if self.block in BLOCK_KINDS[1:] else f"no block of entities is called {self.block!r}"
 
 
