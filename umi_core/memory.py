@@ -241,7 +241,7 @@ class Memory:
         known = facts_of(ended)
         last_epoch, last_phase = known[LAST]
         state.epoch = known[EPOCH] or last_epoch
-        # Recovery claims no epoch only if another process has claimed one since.
+        # No epoch: recovery claimed none, because another process has claimed one since.
         if not known[EPOCH]:
             state.phase = "deposed"
         elif last_epoch and not is_switched(known[LAST], known[CLOSED]):

@@ -230,8 +230,8 @@ def ask_facts(facts: Facts, view: View) -> Read | None:
 
 
 def take_facts(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    facts_told = (row for row in answer.rows if fact_of(row.body) is not None)
-    known = tuple(sorted(facts_told, key=lambda row: row.address.id))
+    fact_rows = (row for row in answer.rows if fact_of(row.body) is not None)
+    known = tuple(sorted(fact_rows, key=lambda row: row.address.id))
     return Learned(KNOWN(known) | DERIVED(tuple(row for row in answer.rows if row not in known)))
 
 

@@ -566,14 +566,14 @@ def build_plan(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> 
 def count_uncovered(facts: Facts) -> int:
     """Count the sentences of the content that no extracted fact covers."""
     units, found_in = facts[UNITS], facts[FOUND]
-    told = {unit.text: list[str]() for unit in units}
+    stated = {unit.text: list[str]() for unit in units}
     for unit, found in zip(units, found_in, strict=True):
-        told[unit.text] += (part for it in found.memories for part in (it.name, it.content))
+        stated[unit.text] += (part for it in found.memories for part in (it.name, it.content))
     # A text with a missing unit is pending: its other facts are not known yet, so its sentences do not count.
     pending = {unit.text for unit, found in zip(units, found_in, strict=True) if found.is_missing}
     # In a conversation count only what people say: no lines of an assistant, and no number, time or role.
     shown = list_spoken if facts[REQUEST].modality == "conversation" else str
-    return sum(len(find_uncovered(shown(text), told[text])) for text in told if text not in pending)
+    return sum(len(find_uncovered(shown(text), stated[text])) for text in stated if text not in pending)
 
 
 def with_leaving(leaving: tuple[Write, ...], facts: Facts, rows_before: Rows) -> Rows:

@@ -1,7 +1,7 @@
 """recall: the facts that answer a query, searched by vector and by words, in one list per variant.
 
 Law 1. A model is asked only if the query refers to the conversation, or if a deep search is requested.
-Law 2. Storage applies the filter before the limit; the memory asks for a multiple of the limit in each list.
+Law 2. Storage filters before it limits; each list may have twice as many rows as the reply, or eight times.
 Law 3. The relevance of a row is the best that any list gave it; ties go to the smaller id. Law 4. If an
 optional step fails, the reply names its substitute: the original query, a single variant, words only, hits
 without context. If the search by words fails, recall fails; it never replies with an empty result instead.

@@ -114,7 +114,7 @@ def place(
     access: AccessTable,
     view: View,
 ) -> Placement:
-    """Return core with the promoted ones of these facts; `decisions` has one for each fact, in their order.
+    """Return core after admitting the promoted facts; `decisions` has one for each fact, in their order.
 
     `before` is core as it was read; `succeeded` is core after `show_successors`; `access` already counts
     these facts as accessed.
@@ -333,7 +333,7 @@ def place_drafts(facts: Facts) -> tuple[Drafted, ...]:
 
 
 def place_draft(draft: Drafted, route: RoutingDecision, vector: object, facts: Facts) -> Drafted:
-    # Without a wish for vectors none is missing: rebalance must not repair this fact.
+    # If the request wants no vectors, none is missing, and rebalance must not add one.
     missing = vector is None and facts[BY_WHOM].embed
     return structs.replace(
         draft, entity=structs.replace(draft.entity, block=route.block, vector_missing=missing)
@@ -343,10 +343,10 @@ def place_draft(draft: Drafted, route: RoutingDecision, vector: object, facts: F
 def list_decisions(facts: Facts, drafts: tuple[Drafted, ...]) -> tuple[RoutingDecision, ...]:
     """Return one decision for each fact, in their order; an unchanged fact keeps its block."""
     routes = facts[ROUTES]
-    todo, facts_told = iter(routes), ((draft.is_changed, draft.entity) for draft in drafts)
+    todo, changes = iter(routes), ((draft.is_changed, draft.entity) for draft in drafts)
     return tuple(
         next(todo) if is_changed else RoutingDecision(it.id, it.block, False, None, "", "kept", None)
-        for is_changed, it in facts_told
+        for is_changed, it in changes
     )
 
 

@@ -336,8 +336,8 @@ def take_verdict(facts: Facts, answer: ModelReplied | None, view: View) -> Learn
         return learn_stop(level, "enough", None, ())
     # A rewrite may use words of the results found so far, so these count as turns of the conversation.
     texts = (cut(text_of(it), FOUND_BYTES_MAX) for it in found_until(facts, level.name))
-    told = (Turn("tool", text) for text in texts)
-    turns = (*shown_turns(facts[REQUEST].turns), *told)
+    results = (Turn("tool", text) for text in texts)
+    turns = (*shown_turns(facts[REQUEST].turns), *results)
     query = query_at(facts, level.before)
     rewrite, shapes = adopt(decision, query, turns, view.config.resolve_confidence_min_ppm)
     return learn_stop(level, "", rewrite.query if rewrite is not None else None, shapes)
