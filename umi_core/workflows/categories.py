@@ -223,7 +223,7 @@ SUMMARISE: Final = Workflow(
 LOOSE: Final = ("entity", "membership")  # not expected: a change of members also writes the category row
 SPARED: Final = ("entity", "vector", "subcategory")  # damaged rows of these kinds are left out
 NEVER_MS: Final = -1  # earlier than any use
-RULES: Final = 2  # version of the rules of division; a new version divides every category anew
+RULES: Final = 2  # version of the rules of division; a new version divides every category again
 
 REQUEST: Final = Fact("request", EvolveCategory)
 CONTENTS: Final = Fact("contents", tuple[Row, ...])  # facts and vectors of the members, and known groups

@@ -2,8 +2,8 @@
 
 Law 1. A statement that is stored already stays the same fact; any other becomes a new fact.
 Law 2. Values that a request gives explicitly (importance, source ...) replace the stored ones; others stay.
-Law 3. A fact is forgotten together with its last source, unless it is *direct*: stated by a remember or a
-create_entity, or by a resource for which there was no room among its sources.
+Law 3. A fact is forgotten together with its last source, unless it is *direct*: stated by a remember, a
+create_entity or an update_entity, or by a resource for which there was no room among its sources.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

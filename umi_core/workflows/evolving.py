@@ -86,7 +86,7 @@ BY_WHOM: Final = Fact("request", Telling | LoadSession)  # the same fact, for st
 MENTIONS: Final = Fact("mentions", tuple[Mention, ...])
 DROPPED: Final = Fact("dropped", tuple[tuple[int, str], ...])
 STATED_ON: Final = Fact("stated_on", int)  # the day of the text, in days since 1970
-STATED: Final = Fact("stated", str)  # the text, with a date behind words such as `yesterday`
+STATED: Final = Fact("stated", str)  # the text, with a date after words such as `yesterday`
 
 
 def take_stated(facts: Facts, answer: None, view: View) -> Learned:

@@ -294,7 +294,7 @@ def known_segments(facts: Facts) -> tuple[Segment, ...]:
     """Return the stored segments of a text that was memorized before; empty if the text is new."""
     if same_as_known(facts) is None:
         return ()
-    # The text is not divided anew: ids of segments follow from their texts, so they must stay the same.
+    # The text is not divided again: ids of segments follow from their texts, so they must stay the same.
     parts = sorted(bodies(facts[PARTS]).values(), key=lambda it: (it.position, it.id))
     return tuple(Segment(it.first_line, it.last_line, it.text) for it in parts)
 
@@ -384,7 +384,7 @@ def ask_unit(facts: Facts, view: View) -> AskModel:
 
 
 def add_date(memories: tuple[ExtractedFact, ...], request: Memorize, view: View) -> tuple[ExtractedFact, ...]:
-    """Return the facts with dates added behind words such as `yesterday`, if the text has a day."""
+    """Return the facts with dates added after words such as `yesterday`, if the text has a day."""
     day = find_day(request, view)
     if day is None:
         return memories
