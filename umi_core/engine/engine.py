@@ -1,20 +1,20 @@
-"""The engine: runs operations row after row of their table, from their beginning to their reply.
+"""The engine: runs each operation through the rows of its workflow table, from begin to reply.
 
-Read it from the top: an operation begins, each row asks, waits and learns, a failure follows the policy of
-its row, and the operation ends.
+A row here is one step of the table; rows in storage are named as such. Read the file from the top: an
+operation begins; each row asks, waits and learns; failures follow the policy of the row; the operation ends.
 
     begin -> proceed -> run_row -> send ~~~ answer ~~~ settle -> take -> leave_row -> proceed ...
                                     ^          |
                                     +-- fail --+-> sleep | replan | give_up -> degrade | finish
 
-Law 1. A row: its facts are there, `when`, ask, send, answer, take, produced facts checked; then facts and
-       tiers are put in place together. Nothing that a row learnt is visible before.
-Law 2. Scheduled work is done in order of (time, operation). A late answer changes nothing, and an answer
-       at its deadline is late.
-Law 3. A failure is retried, planned again, degraded or the end, as the policy of the row says.
-Law 4. A commit that may have happened ends as Done or Unknown, whatever its last attempt met. Not even a
-       conflict proves that it has not: the rows may have changed because of it, and storage forgets keys.
-Law 5. The thinking of a model is taken out of its reply once, before any row reads it.
+Law 1. A row runs in this order: check required facts, `when`, ask, send, answer, take, check produced facts.
+       Then its facts and tiers are installed together; before that, nothing it learnt is visible.
+Law 2. Scheduled work runs in order of (time, operation). An answer at its deadline is late, and a late answer
+       changes nothing.
+Law 3. The policy of a row decides whether a failure is retried, planned again, degraded or ends the run.
+Law 4. An operation whose commit may have happened ends as Done or Unknown, whatever its last attempt met. A
+       conflict proves nothing: the commit itself may have changed the rows, and storage forgets keys.
+Law 5. Reasoning is removed from a model's reply once, before any row reads the reply.
 Law 6. An operation ends once, with the reply to the request that began it.
 """
 
@@ -92,7 +92,7 @@ EPOCH_ROW: Final = "epoch"
 
 
 class Engine(Owner):
-    """One call of `Memory.step`: the state and tables it works on, the effects and marks that it gives."""
+    """One call of `Memory.step`: the state and tables that it works on, and its effects and marks."""
 
     state: State
     registry: Registry
@@ -104,14 +104,14 @@ class Engine(Owner):
     # What rows, their functions and interceptors see.
 
     def table_of(self, operation: Operation) -> Workflow:
-        """Return the revision that the operation began with, which the registry keeps."""
+        """Return the revision of the workflow that the operation began with."""
         return self.registry.revisions[operation.workflow][operation.revision - 1]
 
     def row_of(self, operation: Operation) -> Step:
         return self.table_of(operation).steps[operation.row]
 
     def hooks_of(self, operation: Operation) -> Interceptors:
-        """Return the set that the operation began with."""
+        """Return the set of interceptors that the operation began with."""
         return self.registry.generations[operation.hooks]
 
     def view(self, operation: Operation, row: Step) -> View:
@@ -123,17 +123,17 @@ class Engine(Owner):
             state.committed_count - operation.committed_before, row.options, state.tiers, [],
         )  # fmt: skip
 
-    # What is reported of an operation.
+    # What is reported about an operation.
 
     def mark(self, operation: Operation, row: Step, *names: str, of: str = "") -> None:
-        """Mark what this row met, or the reply that it took, so that coverage can be counted."""
+        """Record coverage marks of this row; with `of=" reply"`, marks of the reply that it read."""
         for name in names:
             self.marks.append(f"{operation.workflow}.{row.id}{of}: {name}")
 
     def add_degradation(
         self, operation: Operation, row: Step, name: str, reason: str, count: int = 1
     ) -> None:
-        """Add `count` to what the plan lacks by this row, and to the counters."""
+        """Record that this row went on without `count` things, in the plan and in the memory's counters."""
         degradation = Degraded(f"{row.id}:{name}", reason, count)
         operation.degraded = (*operation.doubts, *sum_degradations((*operation.degradations, degradation)))
         self.state.count(f"degraded {name_in_reply(degradation.name)}", count)
@@ -141,7 +141,7 @@ class Engine(Owner):
     def record_after_notes(
         self, operation: Operation, row: Step, notes: Iterable[HookNote], reason: str
     ) -> int:
-        """Note what interceptors did on the way back; return how many of them gave a fallback."""
+        """Record what `after` and `on_error` hooks did; return how many of them gave a fallback."""
         self.state.record_notes(operation, tuple(notes))
         fallbacks = [note for note in notes if (note.hook, note.what) == ("on_error", "substituted")]
         for note in fallbacks:
@@ -150,7 +150,7 @@ class Engine(Owner):
 
 
 def sum_degradations(degradations: Iterable[Degraded]) -> tuple[Degraded, ...]:
-    """Add up the counts of equal names and reasons, each where its last one stands."""
+    """Merge degradations of equal name and reason by adding their counts, at the position of the last one."""
     counts: dict[tuple[str, str], int] = {}
     for degradation in degradations:
         key = degradation.name, degradation.reason
@@ -159,13 +159,13 @@ def sum_degradations(degradations: Iterable[Degraded]) -> tuple[Degraded, ...]:
 
 
 def name_in_reply(name: str) -> str:
-    """Return the name that a reply has for it: rows that were left out are those of any read."""
+    """Return the name used in replies: `search:read:damaged_rows` becomes `read:damaged_rows`."""
     rest = name.partition(":")[2]
     return rest if rest.startswith("read:") else name
 
 
 def facts_of(operation: Operation) -> Facts:
-    """Return what is known of the operation, as the functions of its rows read it."""
+    """Return the facts of the operation in the form that the functions of its rows read."""
     return Facts(operation.facts, operation.unit)
 
 
@@ -173,23 +173,23 @@ def in_flight(engine: Engine, operation: Operation) -> bool:
     return operation.number in engine.state.operations
 
 
-# An operation begins, and goes on.
+# An operation begins, and is resumed by answers and time.
 
 
 def begin(engine: Engine, workflow: str, op_id: OpId | None, given: dict[str, object]) -> None:
-    """Begin an operation on the latest revision and set of interceptors; `op_id` None: it has no caller."""
+    """Begin an operation on the latest revision and interceptors; a background operation has no `op_id`."""
     state = engine.state
     state.operation_count += 1
     hooks = len(engine.registry.generations) - 1
     revision = engine.registry.latest(workflow)
     operation = Operation(state.operation_count, op_id, workflow, revision, hooks, given)
-    # What lands from here on may make the first plan stale without another process: see `may_yield`.
+    # Commits of this memory from now on may make the first plan stale: see `may_yield`.
     operation.committed_before = state.committed_count
     state.operations[operation.number] = operation
     table = engine.table_of(operation)
     if wrong := tuple(name for name, fact in table.knows.items() if not fact.holds(given.get(name))):
         break_off(engine, operation, table.steps[0], "type", wrong)
-    # An operation that was broken off is not in flight any more, and `proceed` leaves it alone.
+    # If `break_off` has ended the operation, it is no longer in flight and `proceed` does nothing.
     proceed(engine, operation)
 
 
@@ -207,14 +207,14 @@ def resume(engine: Engine, answer: Answer) -> None:
 
 
 def handle_due(engine: Engine) -> None:
-    """Do what is scheduled by now, in order of (time, operation): end a wait, or wake an operation."""
-    # Looked for anew each time: what is done here may end or wake other operations. The loop ends, because
-    # a wait that begins now is due later than now: time-outs are at least 1 ms, backoffs at least 100.
+    """Handle all time-outs and wake-ups that are due, in order of (time, operation)."""
+    # Each round looks up the next one, because handling one may end or wake other operations. The loop ends,
+    # since a wait that begins now is due later than now: time-outs are at least 1 ms, backoffs at least 100.
     while operation := next_due(engine):
         match operation.progress:
             case Waiting():
                 time_out(engine, operation)
-            case Sleeping(asked=None):  # planned again: the row begins anew
+            case Sleeping(asked=None):  # the operation waited before a new plan: run the row from its start
                 operation.progress = Running()
             case Sleeping(asked=asked) if asked is not None:
                 send(engine, operation, engine.row_of(operation), asked)
@@ -238,7 +238,7 @@ def proceed(engine: Engine, operation: Operation) -> None:
 def run_row(engine: Engine, operation: Operation, row: Step) -> None:
     """Begin a row, or its next unit."""
     facts = facts_of(operation)
-    # Validation has checked the table; a row that was skipped without leaving this fact shows only here.
+    # In a validated table this cannot happen; it names the fault of a table that was never validated.
     if missing := tuple(name for name in row.needs if name not in operation.facts):
         break_off(engine, operation, row, "requires", missing)
         return
@@ -246,11 +246,11 @@ def run_row(engine: Engine, operation: Operation, row: Step) -> None:
         leave_out(engine, operation, row)
         advance(engine, operation, None)
         return
-    # Each unit has attempts and pages of its own: the third unit may fail twice, too, before its policy ends.
+    # Attempts and pages are counted per unit: with three attempts, each unit may fail twice.
     operation.attempt, operation.pages, operation.page_count = 0, (), 0
     if must_wait(engine, operation, row):
         engine.mark(operation, row, "queued")
-    # Hooks around a row enclose all its units, so they are asked before the first; without units, too.
+    # Hooks around a row enclose all its units, so they are called before the first, or if there is no unit.
     elif operation.unit == 0 and (given := enter_row(engine, operation, row)) is not None:
         result, _ = leave_row(engine, operation, row, given)
         substitute(engine, operation, result)
@@ -262,11 +262,11 @@ def run_row(engine: Engine, operation: Operation, row: Step) -> None:
 
 
 def ask(engine: Engine, operation: Operation, row: Step) -> None:
-    """Ask the question of the row, or let it learn at once if it has none."""
+    """Send the question of the row, or let the row learn immediately if it asks nothing."""
     asked = row.question(facts_of(operation), engine.view(operation, row))
     if asked is None:
         engine.mark(operation, row, "no question")
-        # A read that asks nothing brings no rows, so its `take` is the same in both cases.
+        # A read that asks nothing gets an empty answer, so its `take` need not handle None.
         take(engine, operation, row, ReadDone(0) if row.effect is Read else None)
     elif type(asked) is not row.effect:
         break_off(engine, operation, row, "effect", (type(asked).__name__,))
@@ -274,18 +274,18 @@ def ask(engine: Engine, operation: Operation, row: Step) -> None:
         send(engine, operation, row, guard(engine, operation, asked) if isinstance(asked, Commit) else asked)
 
 
-# One attempt of a question, until it is answered or given up.
+# One attempt of a question, until it is answered or times out.
 
 
 def send(engine: Engine, operation: Operation, row: Step, asked: Asked) -> None:
-    """Emit the question once more: a new attempt with a new request_id."""
+    """Begin a new attempt of the question, under a new request_id."""
     state = engine.state
-    # A new id for each attempt: a late answer to attempt 1 must not be taken for that of attempt 2.
+    # Without a new id, a late answer to attempt 1 would be taken for the answer to attempt 2.
     state.request_count += 1
     operation.attempt += 1
     request = complete_question(engine, operation, row, asked)
     sent, given = enter_attempt(engine, operation, row, request)
-    # A retry begins from `asked`, not from `sent`: the hooks of the next attempt rewrite it afresh.
+    # A retry starts from `asked`, not from `sent`, so the hooks of the next attempt rewrite the original.
     operation.progress = Waiting(state.seen_ms + sent.timeout_ms, asked, sent)
     if given is not None:
         settle(engine, operation, given)
@@ -295,7 +295,7 @@ def send(engine: Engine, operation: Operation, row: Step, asked: Asked) -> None:
 
 
 def complete_question(engine: Engine, operation: Operation, row: Step, asked: Asked) -> Asked:
-    """Return the question with what the engine knows; before the epoch is known no commit has a key."""
+    """Fill in request_id, time-out, profile and commit key; before the epoch is known there is no key."""
     state, config, key = engine.state, engine.state.config, ""
     is_of_model = isinstance(asked, AskModel | Embed)
     if isinstance(asked, Commit) and not asked.key and state.epoch:
@@ -305,9 +305,9 @@ def complete_question(engine: Engine, operation: Operation, row: Step, asked: As
 
 
 def time_out(engine: Engine, operation: Operation) -> None:
-    """Give up waiting; a commit may have happened all the same."""
+    """End the wait for an answer: the attempt failed, and a commit has an unknown outcome."""
     assert isinstance(operation.progress, Waiting)
-    # A read that was not answered is simply asked again; a batch may be durable although no answer came.
+    # A read can simply be repeated, but a commit may be durable although no answer came.
     kind: FailureKind = "unknown" if isinstance(operation.progress.asked, Commit) else "timeout"
     failure = EffectFailed(operation.progress.request_id, kind)
     operation.calls = closed_calls(operation.calls, failure, None)
@@ -315,7 +315,7 @@ def time_out(engine: Engine, operation: Operation) -> None:
 
 
 def settle(engine: Engine, operation: Operation, answer: Answer) -> None:
-    """Pass the result of an attempt through the interceptors, then to the row, or to its policy."""
+    """Pass the result of an attempt through the interceptors, then to `take` or to the failure policy."""
     row, waiting = engine.row_of(operation), operation.progress
     assert isinstance(waiting, Waiting)
     operation.progress = Running()
@@ -324,7 +324,7 @@ def settle(engine: Engine, operation: Operation, answer: Answer) -> None:
         operation.may_have_happened = True
         settle_doubt(operation, waiting.asked, answer)
         engine.state.committed_count += 1
-        # The next commit of this operation is planned from what this one wrote, not from earlier reads.
+        # The next commit of this operation expects the versions that this one wrote, not those read before.
         operation.reads = tuple(RowRead(operation.row, *it, is_named=True) for it in answer.versions)
     engine.mark(operation, row, answer.kind if isinstance(answer, EffectFailed) else "ok")
     asked = waiting.asked
@@ -348,18 +348,18 @@ def settle(engine: Engine, operation: Operation, answer: Answer) -> None:
 def collect_page(
     engine: Engine, operation: Operation, row: Step, asked: Read, answer: ReadDone
 ) -> tuple[ReadDone | EffectFailed | None, Read]:
-    """Return all rows so far as one answer, or a failure, or None; and the question to send if it goes on.
+    """Return all rows as one answer, a failure, or None if another page follows; and the next question.
 
-    Every page is compared with the question, and each row counts once. A page without a new row is a failed
-    attempt, and so is one beyond READ_PAGE_COUNT_MAX: otherwise a store that repeats itself, or invents a row
-    for each page, could keep a read going for ever. The count of attempts begins anew with each page.
+    Every page is checked against the question, and each row counts once. A page without a new row, or beyond
+    READ_PAGE_COUNT_MAX, is a failed attempt. Otherwise a store that repeats pages, or invents a row for each
+    page, could keep a read going for ever. Attempts are counted from 0 again after each good page.
     """
     known_count = len(operation.pages)
     checked = check_rows(engine, operation, row, asked, answer)
     following = following_page(asked, answer)
     if isinstance(checked, EffectFailed) or following is None:
         return checked, asked
-    # The count stops at the maximum, so a memory that is saved meanwhile has a count that a reader accepts.
+    # The count stops at the maximum, because restoring a saved memory rejects a larger count.
     is_beyond = operation.page_count >= READ_PAGE_COUNT_MAX
     operation.page_count += not is_beyond
     if len(operation.pages) == known_count or is_beyond:
@@ -371,7 +371,7 @@ def collect_page(
 def check_rows(
     engine: Engine, operation: Operation, row: Step, asked: Read, answer: ReadDone
 ) -> ReadDone | EffectFailed:
-    """Return the rows that were asked for, with those of earlier pages; report the rows left out."""
+    """Return the valid rows of this and all earlier pages as one answer; report the rows left out."""
     judged = judged_rows(asked, answer, row.spares)
     engine.marks += [f"read: {reason} row" for reason, _ in judged.left_out[:1]]
     if judged.failure:
@@ -382,25 +382,25 @@ def check_rows(
     return ReadDone(answer.request_id, operation.pages, answer.cursor, answer.count)
 
 
-# What a commit is planned from.
+# Expectations of a commit (optimistic concurrency control)
 #
 #   remember   read Alice@1 ........................ commit Alice@2, expecting Alice@1: a conflict
 #   forget         read Alice@1   commit no Alice
 #
-# A commit expects each row that its plan has read to be as it was read, and each row that it puts without
-# having read it to be absent. So no workflow can forget an expectation. The plan begins at the row to which a
-# conflict goes back: what was read before it would still be stale in the next plan.
+# A commit expects that each storage row read by its plan still has that version, and that each row it puts
+# without having read it is absent. The engine derives this, so no workflow can forget an expectation. A plan
+# begins at the row `replan`: earlier reads are never repeated, so they would conflict in every further plan.
 
 UNGUARDED: Final = (
-    "receipt",  # its key guards it: storage answers a key that it knows with the first outcome
-    "access",  # counts of uses: a lost count is no lost statement
+    "receipt",  # guarded by its key: storage answers a known key with the first outcome
+    "access",  # counts of uses: losing a count loses no statement
     "vector",  # derived from the row of its entity, which is expected
 )
-"""Kinds of rows that no commit expects."""
+"""Kinds of storage rows that no commit expects."""
 
 
 def rows_read(step: int, asked: Read, answer: ReadDone) -> tuple[RowRead, ...]:
-    """Return the rows that a complete answer shows, and for a read by ids also the missing ones."""
+    """Return the versions that a complete answer shows; a read by ids also shows which rows are absent."""
     query = asked.query
     is_named = isinstance(query, ByIds | ByFilter)
     versions = dict.fromkeys(query.addresses, 0) if isinstance(query, ByIds) else {}
@@ -413,7 +413,7 @@ def rows_read(step: int, asked: Read, answer: ReadDone) -> tuple[RowRead, ...]:
 
 
 def guard(engine: Engine, operation: Operation, commit: Commit) -> Commit:
-    """Return the commit with all that it must expect: its epoch, what its plan states, and what was read."""
+    """Return the commit with all expectations: the epoch, those of its plan, and the versions read."""
     state, table = engine.state, engine.table_of(operation)
     epoch = epoch_of(engine, operation)
     expects = {Address(state.scope, EPOCH_ROW, EPOCH_ROW): epoch} if epoch else {}
@@ -423,14 +423,14 @@ def guard(engine: Engine, operation: Operation, commit: Commit) -> Commit:
     planned_from = [it for it in operation.reads if it.step >= start]
     for read in planned_from:
         if read.is_named and read.address.kind not in table.steps[read.step].loose:
-            # Read twice by one plan, the first version counts: what was derived from it may be stale.
+            # If the plan read a row twice, the first version counts: facts may be derived from it.
             expects.setdefault(read.address, read.version)
     written = {write.address: write.body for write in commit.writes}
-    # A row that is written is expected even if its kind is loose or a search has found it.
+    # A row that is written is expected even if its kind is loose or only a search found it.
     for read in (*planned_from, *operation.reads):
         if read.address in written:
             expects.setdefault(read.address, read.version)
-    # Deleting a row that was never read expects nothing: it is gone afterwards either way.
+    # Deleting a row that was never read expects nothing: the row is absent afterwards in any case.
     for address, body in written.items():
         if body is not None and address.kind not in UNGUARDED:
             expects.setdefault(address, 0)
@@ -443,9 +443,9 @@ def guard(engine: Engine, operation: Operation, commit: Commit) -> Commit:
 def take(
     engine: Engine, operation: Operation, row: Step, answer: Answer | None, asked: Asked | None = None
 ) -> None:
-    """Let the row learn from the answer; None if it had nothing to ask."""
+    """Let the row learn from the answer; the answer is None if the row asked nothing."""
     view = engine.view(operation, row)
-    # A copy: if the facts that it learns are unsound, the tiers of the state stay as they were.
+    # `take` changes a copy of the tiers, which is dropped if the learnt facts break the table.
     view.tiers = engine.state.tiers.copy()
     if isinstance(answer, ModelReplied):
         answer = without_reasoning(engine, operation, row, answer)
@@ -454,13 +454,13 @@ def take(
         engine.mark(operation, row, "unusable")
         engine.mark(operation, row, taken.reason, of=" reply")
         if isinstance(asked, AskModel) and row.on_failure and operation.attempt < row.on_failure.attempts:
-            # The same question may have the same answer, so the next one says what was wrong.
+            # An unchanged prompt may get the same reply, so the next prompt says what was wrong.
             sleep(engine, operation, row, state_problem(asked, taken.reason))
         else:
             give_up(engine, operation, row, "unusable", taken.reason)
     elif isinstance(taken, Rejection):
         leave_row(engine, operation, row, taken.error, is_final=True)
-        # An earlier attempt may have changed rows, so "nothing changed" would be a guess.
+        # `Refused` means that nothing changed; an earlier attempt may have committed, so that is uncertain.
         is_certain = isinstance(answer, Committed) or not operation.may_have_happened
         finish(engine, operation, Refused(taken.error) if is_certain else Unknown())
     else:
@@ -469,7 +469,7 @@ def take(
 
 
 def without_reasoning(engine: Engine, operation: Operation, row: Step, answer: ModelReplied) -> ModelReplied:
-    """Return what the row may read: no `take` ever sees a draft from the reasoning of a model."""
+    """Remove the reasoning of a model, so that no `take` reads a draft from it."""
     text = strip_reasoning(answer.text)
     if text == answer.text:
         return answer
@@ -481,7 +481,7 @@ def without_reasoning(engine: Engine, operation: Operation, row: Step, answer: M
 def learn(
     engine: Engine, operation: Operation, row: Step, learned: Learned, view: View | None = None
 ) -> None:
-    """Learn about one unit; without `each` that is the whole row."""
+    """Store what the row learnt about one unit, or finish the row if it has no `each`."""
     if row.each is None:
         finish_row(engine, operation, row, learned, view)
     elif wrong := find_unsound(operation, row, learned.facts, is_unit=True):
@@ -495,7 +495,7 @@ def learn(
 def finish_row(
     engine: Engine, operation: Operation, row: Step, learned: Learned, view: View | None = None
 ) -> None:
-    """Put all that the row learnt in place, if it is sound, and go on."""
+    """Install the facts and tiers of the row if they fit the table, and go on."""
     if wrong := find_unsound(operation, row, learned.facts):
         break_off(engine, operation, row, *wrong)
         return
@@ -512,7 +512,7 @@ def finish_row(
 
 
 def substitute(engine: Engine, operation: Operation, result: StepResult) -> None:
-    """Go on with facts that interceptors gave in place of the row's own, or end with their error."""
+    """Go on with the facts that an interceptor gave instead of the row, or end with its error."""
     if isinstance(result, Error):
         abort(engine, operation, result)
     else:
@@ -523,7 +523,7 @@ def substitute(engine: Engine, operation: Operation, result: StepResult) -> None
 def put_in_place(
     engine: Engine, operation: Operation, row: Step, learned: Learned, view: View | None
 ) -> None:
-    """Install the tiers as `take` left them, and report what is degraded."""
+    """Install the tiers that `take` returned, and record what is degraded."""
     for name, reason, count in learned.degraded:
         engine.add_degradation(operation, row, name, reason, count)
     if view is not None:
@@ -532,17 +532,17 @@ def put_in_place(
 
 
 def leave_out(engine: Engine, operation: Operation, row: Step) -> None:
-    """Skip a row."""
+    """Skip a row: add the facts that it leaves when it does not run."""
     engine.mark(operation, row, "skipped")
     operation.facts.update(row.left)
 
 
 def advance(engine: Engine, operation: Operation, skip_to: str | None) -> None:
-    """Go on to the next row, or to the one skipped to; after the last row the operation ends."""
+    """Go to the next row, or forward to row `skip_to`; end the operation after the last row."""
     steps = engine.table_of(operation).steps
     operation.row += 1
     operation.unit, operation.learned = 0, ()
-    # Validation admits forward jumps only, so the target is always found.
+    # Validation allows only forward jumps, so the target is always found.
     while skip_to is not None and steps[operation.row].id != skip_to:
         leave_out(engine, operation, steps[operation.row])
         operation.row += 1
@@ -553,7 +553,7 @@ def advance(engine: Engine, operation: Operation, skip_to: str | None) -> None:
 def find_unsound(
     operation: Operation, row: Step, facts: Mapping[str, object], *, is_unit: bool = False
 ) -> tuple[str, tuple[str, ...]] | None:
-    """Return how these facts, or those of one unit, break the table, and which of them do."""
+    """Return how these facts, or those of one unit, break the table, and their names; None if they fit."""
     learns, known = row.learns, operation.facts
     if facts.keys() != learns.keys() or not known.keys().isdisjoint(facts):
         found = {
@@ -581,7 +581,7 @@ def fail(engine: Engine, operation: Operation, row: Step, asked: Asked, failure:
         operation.may_have_happened = True
     is_final = failure.kind in (*FINAL_KINDS, "conflict") or failure.retry_after_ms > RETRY_AFTER_MS_MAX
     may_retry = not is_final and operation.attempt < policy.attempts
-    # The epoch comes first: planning again, or blaming the caller, would judge rows of another incarnation.
+    # Fencing comes first: a new plan, or an error for the caller, would judge rows of a newer incarnation.
     if failure.kind == "conflict" and is_fenced(engine, operation, failure):
         fence(engine, epoch_of(engine, operation))
     elif failure.kind == "conflict" and (policy.replan or policy.conflict_error):
@@ -593,7 +593,7 @@ def fail(engine: Engine, operation: Operation, row: Step, asked: Asked, failure:
 
 
 def sleep(engine: Engine, operation: Operation, row: Step, asked: Asked, asked_for_ms: int = 0) -> None:
-    """Wait for the next attempt as long as the service asked for: 2,000 ms, though the backoff is 400 ms."""
+    """Schedule the next attempt: after the backoff, or after the time that the service named if longer."""
     wait_ms = max(backoff_ms(operation.attempt), asked_for_ms)
     operation.progress = Sleeping(engine.state.seen_ms + wait_ms, asked)
     engine.mark(operation, row, "retried")
@@ -602,7 +602,7 @@ def sleep(engine: Engine, operation: Operation, row: Step, asked: Asked, asked_f
 def is_fenced(engine: Engine, operation: Operation, failure: EffectFailed) -> bool:
     """Return whether a newer incarnation has claimed the epoch.
 
-    A batch that closes or opens the agent may have met the effect of an earlier attempt of its own.
+    Closing or opening the agent writes the epoch itself, so its conflict may be with its own earlier attempt.
     """
     epoch = Address(engine.state.scope, EPOCH_ROW, EPOCH_ROW)
     if operation.workflow in ALONE and operation.may_have_happened:
@@ -611,14 +611,14 @@ def is_fenced(engine: Engine, operation: Operation, failure: EffectFailed) -> bo
 
 
 def epoch_of(engine: Engine, operation: Operation) -> int:
-    """Return the epoch of this incarnation; recovery has claimed it before the memory knows it."""
+    """Return the epoch of this incarnation; during recovery it is known only as a fact."""
     return facts_of(operation).get(EPOCH) or engine.state.epoch
 
 
 def handle_conflict(
     engine: Engine, operation: Operation, row: Step, asked: Asked, failure: EffectFailed
 ) -> None:
-    """Blame the caller, plan again, or give up."""
+    """Handle a conflict: refuse the request, plan again, or give up."""
     policy = row.on_failure
     assert policy is not None
     view = engine.view(operation, row)
@@ -636,15 +636,15 @@ def handle_conflict(
     leave_row(engine, operation, row, abort_error(row, "conflict", operation.attempt), is_final=True)
     count_plan(engine, operation, is_own)
     replan(engine, operation, policy.replan, digest_of(asked))
-    if policy.attempts == 0:  # without end, so never without a wait
+    if policy.attempts == 0:  # it plans again without limit, so it must wait in between
         due_ms = engine.state.seen_ms + backoff_ms(operation.plan_count - 1)
         operation.progress = Sleeping(due_ms, None)
 
 
 def replan(engine: Engine, operation: Operation, target: str, digest: bytes) -> None:
-    """Go back to an earlier row: its facts and all later ones are dropped, and what these rows lacked.
+    """Go back to row `target`: drop the facts and degradations of that row and all later ones.
 
-    The reply may still be about this plan if its commit is in doubt:
+    If the commit of this plan is in doubt, its degradations are kept, for the reply may be about it:
 
         plan 1 lacks 24 vectors, commit: unknown ... lands
                                          plan 2 lacks 13, commit: the receipt of plan 1     reply: lacks 24
@@ -655,7 +655,7 @@ def replan(engine: Engine, operation: Operation, target: str, digest: bytes) -> 
     again = workflow.steps[start : operation.row + 1]
     for name in (name for row in again for name in row.learns):
         operation.facts.pop(name, None)
-    # Degradations are named `row:what`, so those of the rows that run again are told by their first part.
+    # Degradations are named `row:what`; the first part says which belong to rows that run again.
     dropped = [row.id for row in again]
     degradations = tuple(it for it in operation.degradations if it.name.partition(":")[0] not in dropped)
     doubts = operation.doubts
@@ -667,21 +667,21 @@ def replan(engine: Engine, operation: Operation, target: str, digest: bytes) -> 
 
 
 def digest_of(asked: Asked) -> bytes:
-    """Return by what the receipt of a commit names its plan; empty if it writes none."""
+    """Return the digest that identifies the plan in the receipt of a commit; empty without a receipt."""
     writes = asked.writes if isinstance(asked, Commit) else ()
     return next((write.body.plan_digest for write in writes if isinstance(write.body, Receipt)), b"")
 
 
 def settle_doubt(operation: Operation, asked: Asked, answer: Committed) -> None:
-    """Leave in place what the plan that won lacked: this one, or an earlier one."""
+    """Keep only the degradations of the plan that was committed: this one, or an earlier one in doubt."""
     won = answer.receipt.plan_digest if isinstance(answer.receipt, Receipt) else b""
-    # The receipt names another plan than this one: the reply tells of that plan, and of what it went without.
+    # If the receipt names another plan than this one, the reply reports the degradations of that plan.
     earlier = [it.degraded for it in operation.doubts if it.digest == won != digest_of(asked)]
     operation.degraded = earlier[0] if earlier else operation.degradations
 
 
 def give_up(engine: Engine, operation: Operation, row: Step, kind: str, reason: str) -> None:
-    """End the policy: degrade, or abort with an error that names the row, the kind and the attempts."""
+    """End the retries: degrade, or abort with an error that names the row, the kind and the attempts."""
     policy = row.on_failure
     assert policy is not None, (row.id, kind)
     if isinstance(policy.then, Degrade):
@@ -698,39 +698,39 @@ def give_up(engine: Engine, operation: Operation, row: Step, kind: str, reason: 
 
 
 def abort(engine: Engine, operation: Operation, error: Error) -> None:
-    """End by a fault of the world; unless a commit of it may yet be there, nothing has changed."""
+    """End with an error that the caller did not cause: Failed, or Unknown if a commit may have happened."""
     finish(engine, operation, Unknown() if operation.may_have_happened else Failed(error))
 
 
 def break_off(engine: Engine, operation: Operation, row: Step, kind: str, names: tuple[str, ...]) -> None:
-    """End by a fault of the table."""
+    """End an operation whose functions or facts break its workflow table."""
     error = WorkflowBroken(operation.workflow, operation.revision, row.id, kind, names)
     leave_row(engine, operation, row, error, is_final=True)
     finish(engine, operation, Failed(error))
 
 
 def fence(engine: Engine, epoch: int) -> None:
-    """End everything: a newer incarnation owns the rows, and from this step on nothing more is sent."""
+    """End all operations: a newer incarnation owns the rows, so this one sends nothing more."""
     state = engine.state
-    # Questions that this very step has asked would go out under an epoch that is lost.
+    # Questions already asked in this step are dropped: they would go out under a lost epoch.
     engine.effects[:] = [effect for effect in engine.effects if isinstance(effect, Reply)]
     state.phase, state.epoch = "deposed", epoch
     engine.marks.append("deposed")
     for operation in list(state.operations.values()):
-        # A commit that is on its way may have landed before the newer epoch was claimed.
+        # A commit in flight may have landed before the newer epoch was claimed.
         operation.may_have_happened |= isinstance(operation.sent, Commit)
         abort(engine, operation, Deposed(epoch))
 
 
 def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
-    """Reply to the request; a background operation may name a request to follow it."""
+    """Remove the operation and reply; a background operation may start a further one instead."""
     state = engine.state
     del state.operations[operation.number]
     if isinstance(outcome, Done):
         named = (structs.replace(it, name=name_in_reply(it.name)) for it in operation.degradations)
         outcome = Done(outcome.value, sum_degradations(named))
     state.count(f"{operation.workflow} {type(outcome).__name__.lower()}")
-    # A delete_agent that timed out may have closed the agent: only recovery can tell.
+    # A delete_agent that timed out may have closed the agent; only recovery finds out.
     engine.is_switched |= operation.workflow in ALONE and operation.may_have_happened
     if operation.op_id is not None:
         engine.effects.append(Reply(operation.op_id, outcome, operation.calls, operation.notes))
@@ -740,23 +740,23 @@ def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
         begin(engine, outcome.value.workflow, None, {"request": outcome.value})
 
 
-# Turns: operations of one memory that would write the same rows wait for each other.
+# Turns: an operation that would write the same rows as an earlier one waits for it.
 #
 #   SetBlock persona   claims core      turn 1   loads, plans, commits
 #   SetBlock human     claims core      turn 2   queued until the first has ended
-#   Memorize "Ann..."  claims res_1     turn 3   runs beside the first, and asks what the text says
+#   Memorize "Ann..."  claims res_1     turn 3   runs beside the first, and asks a model about the text
 #   Remember "Ann..."  claims ent_ann   turn 4   runs beside both
 #   Memorize           claims ent_ann   turn 5   queued until the remember has ended
 #
-# Claims are kept until the operation ends. The claims of one row are one turn. If a table claims at two rows,
-# the later one claims facts and entities alone (EN4.14), and an operation that has those claims nothing more.
-# So no operations wait for each other in a circle.
+# Claims last until the operation ends. All claims of one row share one turn. If a table claims at two rows,
+# the later row claims only facts and entities (EN4.14), and an operation with such claims makes no more.
+# Operations therefore never wait for each other in a circle.
 
 
 def must_wait(engine: Engine, operation: Operation, row: Step) -> bool:
-    """Return whether this row claims what an earlier turn has claimed; then the operation is queued."""
-    # Claimed by the first plan: a later one keeps its turns, so that what is queued behind it cannot overtake
-    # it. And it claims nothing more, though a load may read more facts by then: that could close a circle.
+    """Make the claims of this row; queue the operation if an earlier turn has one of them; return whether."""
+    # Only the first plan claims. Later plans keep its turns, so operations queued behind it cannot overtake.
+    # They add no claims, even if they read more facts: a new claim could close a circle of waits.
     if row.claims is not None and operation.plan_number == 1:
         held = {claim for _, claim in operation.claims}
         wanted = row.claims(facts_of(operation), engine.view(operation, row))
@@ -769,8 +769,8 @@ def must_wait(engine: Engine, operation: Operation, row: Step) -> bool:
 
 
 def release_queued(engine: Engine) -> None:
-    """Start, in the order of turns, the operations that are queued behind none any more."""
-    # A copy: an operation that is started here may end at once and release others.
+    """Start the queued operations that no longer wait for an earlier turn, in order of turns."""
+    # The list is a copy, because an operation started here may end immediately and release others.
     queued = [it for it in engine.state.operations.values() if isinstance(it.progress, Queued)]
     for operation in sorted(queued, key=lambda it: it.claims[-1]):
         if isinstance(operation.progress, Queued) and not engine.state.ahead_of(operation):
@@ -779,14 +779,14 @@ def release_queued(engine: Engine) -> None:
 
 
 def may_yield(engine: Engine, operation: Operation) -> bool:
-    """Return whether a commit of this memory came first; then the conflict is not held against the plan."""
+    """Return whether this memory has committed since the plan began; then its conflict is not counted."""
     # plan A   read core 4 ................ commit expecting 4: a conflict, but with B of this memory
     # plan B     read core 4   commit: 5                              A plans again, and no plan is counted
     return engine.state.committed_count > operation.committed_before and operation.yield_count < OP_COUNT_MAX
 
 
 def count_plan(engine: Engine, operation: Operation, is_own: bool) -> None:
-    """Count another plan; one that gave way to this memory itself is counted apart."""
+    """Count a new plan; conflicts with commits of this memory itself are counted separately."""
     if is_own:
         operation.yield_count += 1
     else:
@@ -794,11 +794,11 @@ def count_plan(engine: Engine, operation: Operation, is_own: bool) -> None:
     operation.committed_before = engine.state.committed_count
 
 
-# Interceptors around rows, and around the attempts within.
+# Interceptors around rows and around their attempts.
 
 
 def enter_row(engine: Engine, operation: Operation, row: Step) -> StepResult | None:
-    """Return what an interceptor gives in place of the row; None: it runs."""
+    """Call the `before` hooks of the row; return what a hook gave in its place, None if the row runs."""
     hooks = engine.hooks_of(operation).around_steps
     if not hooks:
         return None
@@ -811,9 +811,9 @@ def enter_row(engine: Engine, operation: Operation, row: Step) -> StepResult | N
 def leave_row(
     engine: Engine, operation: Operation, row: Step, result: StepResult, *, is_final: bool = False
 ) -> tuple[StepResult, bool]:
-    """Return the result as interceptors leave it, and whether it is a fallback for what has failed.
+    """Return the result as interceptors leave it, and whether one gave a fallback for a failure.
 
-    The policy of the row comes first: interceptors learn of a failure only when the policy is used up.
+    The policy of the row comes first: interceptors see a failure only when the policy has given up.
     """
     if not operation.entered:
         return result, False
@@ -825,7 +825,7 @@ def leave_row(
 
 
 def run_of(engine: Engine, operation: Operation, row: Step, *, is_final: bool = False) -> StepRun:
-    """Return what interceptors are around; they see a copy of what is known, so that it cannot change."""
+    """Describe this run of the row to interceptors, with a copy of the facts that they cannot change."""
     place = Place(operation.workflow, row.id, 0, "", operation.number)
     facts, never_ends = Facts(dict(operation.facts)), engine.table_of(operation).never_ends
     return StepRun(place, row, facts, never_ends, operation.attempt, is_final)
@@ -834,7 +834,7 @@ def run_of(engine: Engine, operation: Operation, row: Step, *, is_final: bool = 
 def enter_attempt(
     engine: Engine, operation: Operation, row: Step, request: Asked
 ) -> tuple[Asked, Answer | None]:
-    """Return the question as interceptors leave it, and what one of them gives in place of an answer."""
+    """Return the question as interceptors leave it, and an answer if one of them gave it."""
     hooks = engine.hooks_of(operation).around_effects
     if not hooks:
         return request, None
@@ -848,10 +848,10 @@ def enter_attempt(
 def leave_attempt(
     engine: Engine, operation: Operation, row: Step, waiting: Waiting, answer: Answer
 ) -> Answer:
-    """Return the answer as the interceptors around this attempt leave it; those around the row stay."""
+    """Return the answer as the interceptors around this attempt leave it; those around the row come later."""
     hooks = engine.hooks_of(operation)
     around_row = tuple(name for name in operation.entered if hooks.named[name].site == "step")
-    # ("trace", "slow") with "trace" around the row: "slow" hears of this attempt, "trace" of the whole row.
+    # ("trace", "slow") with "trace" around the row: "slow" is called now, "trace" when the row ends.
     names, operation.entered = operation.entered[len(around_row) :], around_row
     attempt = Attempt(place_of(operation, row, waiting.asked), waiting.sent)
     after, notes = run_after(hooks, names, attempt, answer)
@@ -865,7 +865,7 @@ def place_of(operation: Operation, row: Step, asked: Asked) -> Place:
     return Place(operation.workflow, row.id, operation.attempt, task_of(asked), operation.number)
 
 
-# The record of each attempt to ask a model or an embedder: sizes and a hash, no text of a user.
+# The record of each request to a model or an embedder: sizes and a hash, but no text of a user.
 
 
 def opened_calls(operation: Operation, step: str, request: Asked, now_ms: int) -> tuple[ModelCall, ...]:
@@ -883,18 +883,18 @@ def opened_calls(operation: Operation, step: str, request: Asked, now_ms: int) -
 
 
 def task_of(asked: Asked) -> str:
-    """Return what a model is asked to do; an embedder has one task, and storage none."""
+    """Return the task of a model request; an embedder has a single task, storage has none (empty)."""
     return asked.task if isinstance(asked, AskModel) else EMBED_TASK if isinstance(asked, Embed) else ""
 
 
 def closed_calls(
     calls: tuple[ModelCall, ...], answer: Answer, answered_ms: int | None
 ) -> tuple[ModelCall, ...]:
-    """Return the calls with the result of the attempt; `answered_ms` is None if no answer came."""
+    """Return the calls with the result of the last attempt; `answered_ms` is None if no answer came."""
     if not calls or calls[-1].request_id != answer.request_id:
         return calls
     outcome = answer.kind if isinstance(answer, EffectFailed) else "ok"
-    # A model may answer lone surrogates: they are counted here, and parsers put U+FFFD in their place.
+    # A reply may hold lone surrogates: they are counted here, and parsers replace them with U+FFFD.
     size = len(answer.text.encode(errors="surrogatepass")) if isinstance(answer, ModelReplied) else 0
     last = structs.replace(calls[-1], answered_ms=answered_ms, outcome=outcome, reply_bytes=size)
     return (*calls[:-1], last)

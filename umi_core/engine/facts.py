@@ -1,11 +1,11 @@
-"""Facts: what an operation knows, each under a key that knows its type; and what else a step sees.
+"""Facts: the values that an operation has learnt, each under a typed key; and the view of a step.
 
     MENTIONS: Final = Fact("mentions", tuple[Mention, ...])       beside the step that produces it
     return Learned(MENTIONS(found) | DROPPED(()))                 learnt: plain values by name
     first = facts[MENTIONS][0]                                    read: a Mention, to mypy as well
 
-Law 1. A fact is checked once, where it is produced; a function that reads it under its key has its type.
-Law 2. The state keeps plain data, values by name: a key is no part of it.
+Law 1. The type of a fact is checked once, where it is produced; readers under its key rely on that type.
+Law 2. The state stores only names and values of facts, as plain data; it does not store their keys.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,12 +30,12 @@ UNIONS: Final = (Union, UnionType)
 
 
 class Fact(Data, Generic[T]):
-    """A name and the type of what is known under it: a class, a tuple, or a union of those.
+    """The key of a fact: its name, and the type of its value (a class, a tuple, or a union of those).
 
-    `rows`: the kinds that rows in it may have, where steps rely on that; empty for any.
+    `rows`: the allowed kinds of storage rows in the value; empty if any kind is allowed.
 
-    Called with a value it is what a step learns. A step with `each` learns `fact.unit(value)` per unit, and
-    its fact is the tuple of those.
+    Calling a fact with a value gives what a step learns: `COUNT(3)` is `{"count": 3}`. A step with `each`
+    learns `fact.unit(value)` for each unit, and its fact is the tuple of those values.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Fact(Data, Generic[T]):
         return (lambda value: check(value) and not odd_row(value, rows)) if rows else check
 
     def covers(self, made: "Fact[Any]") -> bool:
-        """Check whether a value made under `made` may be read under this fact."""
+        """Check whether a value produced under the key `made` may be read under this key."""
         of_rows = not self.rows or (bool(made.rows) and set(made.rows) <= set(self.rows))
         return of_rows and is_within(made.kind, self.kind)
 
@@ -67,7 +67,7 @@ class Fact(Data, Generic[T]):
 
 
 class Facts(Owner):
-    """The facts that are known when a step asks or takes; `at`: the index of its unit."""
+    """The facts known when a step asks or takes; `at` is the index of the current unit."""
 
     known: Mapping[str, Any]
     at: int = 0
@@ -77,19 +77,19 @@ class Facts(Owner):
         return value
 
     def get(self, fact: Fact[T]) -> T | None:
-        """Return the value of a fact; None if this workflow does not have it."""
+        """Return the value of a fact; None if the operation has no such fact."""
         value: T | None = self.known.get(fact.name)
         return value
 
     def unit(self, fact: Fact[tuple[U, ...]]) -> U:
-        """Return the unit of this fact that is asked about or taken now."""
+        """Return the current unit of this fact, the one that is asked about or taken."""
         return self[fact][self.at]
 
 
 class View(Owner):
-    """Everything else that a step sees: time, scope, settings, its own options, and the tiers.
+    """Everything that a step sees besides facts: time, scope, settings, its own options, and the tiers.
 
-    `ask` only reads it. `take` may replace tiers; the engine puts them in place when all checks hold.
+    `ask` only reads it. `take` may replace tiers; the engine installs them after all checks have passed.
     """
 
     now_ms: int
@@ -97,10 +97,10 @@ class View(Owner):
     config: Config
     epoch: int
     number: int
-    is_unasked: bool  # no caller waits for the reply: upkeep has begun it
+    is_unasked: bool  # a background operation: no caller waits for a reply
     plan_count: int
-    in_doubt: bool  # an earlier plan of this operation may have happened
-    committed_since: int  # commits of this memory since this plan began; its own is one of them at last
+    in_doubt: bool  # an earlier plan of this operation may have been committed
+    committed_since: int  # commits of this memory since this plan began, in the end including its own
     options: Mapping[str, object]
     tiers: Tiers
     marks: list[str]
@@ -110,14 +110,14 @@ class View(Owner):
 
 
 def check_of(kind: Any) -> Check:
-    """Return a check of a value's classes by this type; raise TypeError if no fact can be of it."""
+    """Return a check that values are of this type; raise TypeError if facts cannot have the type."""
     if kind is object:
         return lambda value: True
     if get_origin(kind) is tuple:
         return check_of_tuple(get_args(kind))
     if classes := plain_classes(kind):
-        # `value.__class__ in classes` comes first: values are seldom of a derived class.
-        bases = tuple(cls for cls in classes if cls is not int)  # a bool is no number
+        # `value.__class__ in classes` is the fast path: values are seldom of a derived class.
+        bases = tuple(cls for cls in classes if cls is not int)  # so that a bool is not taken for a number
         return lambda value: value.__class__ in classes or isinstance(value, bases)
     if get_origin(kind) not in UNIONS:
         raise TypeError(f"a fact is of a class, a tuple or a union of those, and {kind} is none (facts.py)")
@@ -140,15 +140,15 @@ def check_of_tuple(parts: tuple[Any, ...]) -> Check:
 
 
 def plain_classes(kind: Any) -> tuple[type, ...]:
-    """Return the classes of a class, or of a union of nothing but classes; empty for any other type."""
+    """Return the members of a union of classes, or a single class; empty for any other type."""
     parts = get_args(kind) if get_origin(kind) in UNIONS else (kind,)
     return parts if all(isinstance(part, type) and get_origin(part) is None for part in parts) else ()
 
 
 def odd_row(value: object, kinds: tuple[str, ...]) -> str:
-    """Return the kind of the first row that is of none of these kinds, or damaged; empty if there is none."""
+    """Return the kind of the first row that is damaged or not of these kinds; empty if there is none."""
     if isinstance(value, Row):
-        # A step reads the body of such a row without asking whether there is one.
+        # Steps read the bodies of these rows without checking for None.
         return "" if value.body is not None and value.address.kind in kinds else value.address.kind
     parts = value if isinstance(value, tuple) else ()
     return next((odd for part in parts if (odd := odd_row(part, kinds))), "")
@@ -159,7 +159,7 @@ def never(value: object) -> bool:
 
 
 def unit_of(kind: Any) -> Any | None:
-    """Return the type of one unit; None if a value of this type has none."""
+    """Return the type of one unit of a tuple; None if values of this type have no units."""
     parts = get_args(kind)
     if kind is object:
         return object
@@ -173,7 +173,7 @@ def is_within(kind: Any, wide: Any) -> bool:
     parts, others = get_args(kind), get_args(wide)
     if get_origin(kind) in UNIONS:
         return all(is_within(part, wide) for part in parts)
-    # Any part of the wider union is enough, for one part of the narrower.
+    # A single type is within a union if it is within any of the union's parts.
     if get_origin(wide) in UNIONS:
         return any(is_within(kind, other) for other in others)
     if get_origin(kind) is tuple is get_origin(wide):

@@ -1,10 +1,10 @@
-"""Middleware: interceptors around the rows and the effects of a memory, and how they are called.
+"""Middleware: interceptors around the steps and the effects of a memory, and how they are called.
 
     memory.intercept(Interceptor("slow", "effect", before=shorten, effects=("model",)))
     memory.intercept(Interceptor("trace", "step", before=opened, after=closed, on_error=closed))
 
-They are nested by (priority, order of registration), the first outermost. E is what they enclose, an attempt
-of an effect or a row:
+They are nested by (priority, order of registration), the first outermost. E is what they enclose: one attempt
+of an effect, or one run of a step.
 
     all pass                     a.before  b.before  E  b.after     a.after
     E fails                      a.before  b.before  E  b.on_error  a.on_error
@@ -13,18 +13,18 @@ of an effect or a row:
     b.on_error substitutes       a.before  b.before  E  b.on_error  a.after
     b.after refuses              a.before  b.before  E  b.after     a.on_error
 
-Law 1. Those around a row enclose all its attempts and units, those around an effect each attempt. A hook sees
-the question as the hooks outside it left it, and the answer as those inside it left it.
-Law 2. A hook whose `before` passed gets exactly one of `after`, `on_error`, per attempt or run of a row.
-Law 3. A hook that raises, or returns what it may not, is named in the reply, by the class of the exception or
-as `bad_result`. With `on_raise="ignore"` it is left out for that attempt; with `on_raise="fail"` it refuses
-where refusing is allowed. It never hides the cause of a failure. An AssertionError is never caught.
-Law 4. A question is only ever narrowed: another prompt, as many other texts, less time, fewer rows. An answer
-in place of the world's is one that the world could have given, down to the types of its last field.
-Law 5. A commit may be refused before it is sent, and never changed; once durable it cannot be undone.
-Law 6. Late answers, crashes and the end of an incarnation call no hook. An operation keeps the set it began
-with.
-Law 7. Rows of a workflow that retries without end (recovery) can be observed, but not changed.
+Law 1. An interceptor around a step encloses all its attempts and units; one around an effect encloses each
+attempt. A hook sees the question as outer hooks left it, and the answer as inner hooks left it.
+Law 2. A hook whose `before` passed gets exactly one of `after` and `on_error` per attempt, or run of a step.
+Law 3. If a hook raises, or returns a verdict that is not allowed, the reply names the hook with the class of
+the exception or `bad_result`. With `on_raise="ignore"` it is skipped for that attempt; with `on_raise="fail"`
+it refuses, where that is allowed. It never hides the cause of a failure. An AssertionError is never caught.
+Law 4. A rewrite may give a model another prompt, an embedder as many other texts, or narrow the question:
+less time, fewer rows. A substituted answer is one that the service could have given, by all its field types.
+Law 5. A commit may be refused before it is sent, but never changed; once durable it cannot be undone.
+Law 6. Late answers, crashes and the end of an incarnation call no hook. An operation keeps the set of
+interceptors that it began with.
+Law 7. Steps of a workflow that retries without end (recovery) can be observed, but not changed.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -67,13 +67,13 @@ EMBED_TASK: Final = "embed"
 TASKS: Final = (*FIXED, EMBED_TASK)
 
 
-# What a hook is told, and what it may say.
+# The arguments of a hook, and its verdicts.
 
 
 class Place(Data):
-    """Where a hook stands: what filters and hooks may know. Around a step `attempt` is 0 and `task` empty.
+    """The context of a hook call, also used by filters. Around a step `attempt` is 0 and `task` is empty.
 
-    `operation`: the number of the operation, by which `before` and what comes after it belong together.
+    `operation`: the number of the operation, by which a hook can pair `before` with `after` or `on_error`.
     """
 
     workflow: str
@@ -84,23 +84,23 @@ class Place(Data):
 
 
 class Pass(Data):
-    """Go on as if this hook were not there."""
+    """The verdict that changes nothing."""
 
 
 class Rewrite(Data):
-    """Send this instead; `before` an effect only."""
+    """The verdict to send this request instead; allowed only in `before` of an effect."""
 
     request: Asked
 
 
 class Refuse(Data):
-    """Do not send or begin it, or discard its result: it failed, kind `refused`."""
+    """The verdict to send or begin nothing, or to discard the result: a failure of kind `refused`."""
 
     reason: str
 
 
 class Substitute(Data):
-    """Go on with this: an answer (its request_id is filled in), or all facts that the step produces."""
+    """The verdict to use `value` instead: an answer (its request_id is filled in), or all facts of a step."""
 
     value: object
 
@@ -117,12 +117,12 @@ def pass_on(*_: object) -> Verdict:
 class Interceptor(Data):
     """Three hooks around effects, or around steps. Raises Rejected(BadFilter).
 
-        site      before sees          after sees besides      on_error sees besides
+        site      before sees          after also sees         on_error also sees
         effect    the request          its answer              its EffectFailed
         step      the Facts known      the Facts produced      the error with which the operation would end
 
-    Filters are exact names, empty means all; `effects` around a step: what the step asks. The task of a
-    model is not known before a step, so `tasks` filters effects alone.
+    Filters are exact names, and an empty filter matches all. Around a step, `effects` filters by the effect
+    that the step asks. `tasks` filters effects only, because the task is not known before the step asks.
     """
 
     name: str
@@ -138,7 +138,7 @@ class Interceptor(Data):
     tasks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # A step has no task before it asks, so a filter by task would never let such a hook be called.
+        # A step has no task before it asks, so a hook around steps with such a filter would never be called.
         known_tasks = TASKS if self.site == "effect" else ()
         unknown = (
             *(name for name in (self.site,) if name not in get_args(Site)),
@@ -159,7 +159,7 @@ class Interceptor(Data):
 
 
 class Interceptors(Data, dict=True):
-    """One generation: at most INTERCEPTOR_COUNT_MAX interceptors, outermost first."""
+    """One set of interceptors (a generation): at most INTERCEPTOR_COUNT_MAX, outermost first."""
 
     ordered: tuple[Interceptor, ...] = ()
 
@@ -168,7 +168,7 @@ class Interceptors(Data, dict=True):
             raise Rejected(BadWorkflow("InterceptorExists", interceptor.name))
         if len(self.ordered) >= INTERCEPTOR_COUNT_MAX:
             raise Rejected(BadWorkflow("TooManyInterceptors", interceptor.name))
-        # A stable sort: of two with one priority, the one that was registered first stays the outer one.
+        # The sort is stable: of two with equal priority, the one registered first is the outer one.
         return Interceptors(tuple(sorted((*self.ordered, interceptor), key=lambda known: known.priority)))
 
     def remove(self, name: str) -> "Interceptors":
@@ -188,19 +188,19 @@ class Interceptors(Data, dict=True):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a digest of the names in order and their sites, by which saved operations name their set."""
+        """Return a digest of names and sites in order, by which saved operations identify their set."""
         return blake2b(pack([[known.name, known.site] for known in self.ordered]), digest_size=8).hexdigest()
 
 
-# How hooks are called.
+# Calling hooks.
 
 C = TypeVar("C")
 StepResult = Mapping[str, object] | Error
-"""What a step produces, or the error with which its operation ends."""
+"""The facts that a step produces, or the error with which its operation ends."""
 
 
 class Wrapped(Protocol[C]):
-    """Describe what hooks are put around; C is its result, a failure included."""
+    """Describe what hooks enclose, an attempt or a step; C is the type of its result or failure."""
 
     @property
     def place(self) -> Place: ...
@@ -218,9 +218,9 @@ class Wrapped(Protocol[C]):
 
 
 class BeforeResult(Data, Generic[C]):
-    """Hold what `before` hooks decided: it happens, or `result` is given in its place.
+    """The decision of the `before` hooks: the attempt or step runs, or `result` is used in its place.
 
-    `names`: the interceptors whose `before` passed, outermost first; they are called again on the way back.
+    `names`: the interceptors whose `before` passed, outermost first; they get `after` or `on_error` later.
     """
 
     wrapped: Wrapped[C]
@@ -230,13 +230,13 @@ class BeforeResult(Data, Generic[C]):
 
 
 def run_before(hooks: Iterable[Interceptor], wrapped: Wrapped[C]) -> BeforeResult[C]:
-    """Call `before` from the outside inwards, until one of them refuses or substitutes."""
+    """Call the `before` hooks, outermost first, until one refuses or substitutes."""
     names: tuple[str, ...] = ()
     notes: tuple[HookNote, ...] = ()
     for hook in hooks:
         if not hook.applies(wrapped.place, wrapped.effect_name):
             continue
-        # A verdict that is not allowed here came back as Pass, so each one below may be carried out.
+        # `call_hook` replaces a verdict that is not allowed by Pass, so the verdicts below are allowed.
         verdict, failed = call_hook(wrapped.allows_before, hook.before, wrapped.place, wrapped.seen)
         if not failed and isinstance(verdict, Pass):
             names += (hook.name,)
@@ -255,7 +255,7 @@ def run_before(hooks: Iterable[Interceptor], wrapped: Wrapped[C]) -> BeforeResul
 def run_after(
     hooks: Interceptors, names: tuple[str, ...], wrapped: Wrapped[C], result: C
 ) -> tuple[C, tuple[HookNote, ...]]:
-    """Return the result as the hooks leave it, innermost first, and what they did."""
+    """Call the `after` or `on_error` hooks, innermost first; return the final result and the notes."""
     notes: tuple[HookNote, ...] = ()
     for hook in (hooks.named[name] for name in reversed(names)):
         kind, call = ("on_error", hook.on_error) if wrapped.has_failed(result) else ("after", hook.after)
@@ -266,7 +266,7 @@ def run_after(
         notes += note_of(hook, kind, verdict, failed, wrapped.place)
         if isinstance(verdict, Substitute):
             result = wrapped.substitute(verdict.value)
-        # A durable commit, or a failure, cannot be refused: then only the hook's own failure is noted.
+        # A durable commit or a failure cannot be refused; then the hook's own failure is only noted.
         elif isinstance(verdict, Refuse) or (must_fail(hook, failed) and allows(Refuse(failed))):
             result = wrapped.refuse()
     return result, notes
@@ -275,7 +275,7 @@ def run_after(
 def note_of(
     hook: Interceptor, kind: str, verdict: Verdict, failed: str, place: Place
 ) -> tuple[HookNote, ...]:
-    """Return what the reply says of it; a rewritten request is not mentioned."""
+    """Return the note of this verdict for the reply; a successful rewrite is not noted."""
     what = "refused" if isinstance(verdict, Refuse) else "substituted"
     is_reported = failed != "" or not isinstance(verdict, Rewrite)
     return (HookNote(hook.name, kind, failed or what, place.step),) if is_reported else ()
@@ -288,9 +288,9 @@ def must_fail(hook: Interceptor, failed: str) -> bool:
 def call_hook(
     is_allowed: Callable[[object], bool], hook: Callable[..., Verdict], *args: object
 ) -> tuple[Verdict, str]:
-    """Return the verdict, and what is wrong with the hook: the class of its exception, or `bad_result`."""
+    """Return the verdict, and the fault of the hook: an exception class, `bad_result`, or empty for none."""
     try:
-        # User code: whatever it raises is noted, but an AssertionError, by which a test may fail in a hook.
+        # Hooks are user code. Their exceptions are noted, except AssertionError, so that tests can assert.
         verdict = hook(*args)
         return (verdict, "") if is_allowed(verdict) else (Pass(), "bad_result")
     except AssertionError:
@@ -299,11 +299,11 @@ def call_hook(
         return Pass(), type(raised).__name__
 
 
-# What hooks are put around.
+# What hooks enclose: an attempt or a step.
 
 
 class Attempt(Data):
-    """One attempt of an effect: what comes of it is an answer."""
+    """One attempt of an effect; its result is an answer."""
 
     place: Place
     seen: Asked
@@ -336,10 +336,10 @@ class Attempt(Data):
 
 
 class StepRun(Data):
-    """One run of a step: what comes of it is what it produces, or the error with which the operation ends.
+    """One run of a step; its result is the facts produced, or the error with which the operation ends.
 
-    `is_final`: nothing may be put in the place of that error; it is the fault of the caller, or of the table,
-    or the step is planned again. `never_ends`: hooks may only pass.
+    `is_final`: the error allows no substitute, because the caller or the table is at fault, or the step is
+    planned again. `never_ends`: hooks may only pass.
     """
 
     place: Place
@@ -379,17 +379,17 @@ class StepRun(Data):
         return isinstance(verdict, Pass) or (not self.is_final and self.allows_facts(verdict))
 
     def allows_facts(self, verdict: object) -> bool:
-        """Check for exactly the facts that the step produces, of the right types; never of a commit."""
+        """Check for a substitute of exactly the facts that the step produces; a commit allows none."""
         if not isinstance(verdict, Substitute) or self.row.effect is Commit or self.never_ends:
             return False
-        # The whole type is checked, down to the last field: these facts may be saved and restored.
+        # Types are checked down to the last field, because these facts may be saved and restored.
         facts, learns = verdict.value, self.row.learns
         if not isinstance(facts, dict) or facts.keys() != learns.keys():
             return False
         return all(is_of(facts[name], fact.kind) for name, fact in learns.items())
 
 
-# What a hook may do with an effect and its answer.
+# The verdicts allowed for an effect and its answer.
 
 
 def may_before(request: Asked, verdict: object) -> bool:
@@ -411,13 +411,13 @@ def may_after(request: Asked, answer: Answer, verdict: object) -> bool:
 def may_rewrite(before: Asked, after: object) -> bool:
     """Check a rewrite: another prompt, a shorter timeout, as many other texts, or a narrower read.
 
-    No text may be blank, and nothing of a commit may change.
+    Texts to embed may not be blank, and a commit may not change.
     """
     if type(before) is not type(after) or isinstance(before, Commit) or not is_typed(after):
         return False
     if isinstance(before, AskModel):
         assert isinstance(after, AskModel)
-        # Put back what may differ, and compare the rest: a field that is added later may not differ either.
+        # Restore the fields that may differ, then compare all, so that fields added later may not differ.
         same = structs.replace(after, prompt=before.prompt, timeout_ms=before.timeout_ms) == before
         return same and is_text(after.prompt) and 0 < after.timeout_ms <= before.timeout_ms
     if isinstance(before, Embed):
@@ -431,7 +431,7 @@ def may_rewrite(before: Asked, after: object) -> bool:
 
 
 def is_narrower(before: Query, after: Query) -> bool:
-    """Check for the same query with a lower limit or more conditions; a read of all rows has no limit."""
+    """Check for the same query with a lower limit or more conditions."""
     if type(before) is not type(after) or isinstance(before, ByIds):
         return before == after
     assert isinstance(before, ByFilter | CountRows | ByVector | ByWords)
@@ -448,6 +448,5 @@ def is_narrower(before: Query, after: Query) -> bool:
 
 
 def adds_conditions(before: Where, after: Where) -> bool:
-    """Check that further conditions come behind those that were there."""
-    # Conditions that were there stay first and unchanged; more of them leave fewer rows.
+    """Check that `after` begins with all conditions of `before`; added conditions only leave out rows."""
     return after[: len(before)] == before and len(after) <= max(len(before), CONDITION_COUNT_MAX)

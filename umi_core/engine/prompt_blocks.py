@@ -1,7 +1,7 @@
-"""Prompt blocks: fixed blocks of a prompt replaced, added or left out, in the prompts of one task.
+"""Prompt blocks: an interceptor that replaces, adds or leaves out fixed blocks in the prompts of one task.
 
-Law 1. Blocks have names and stand in the order of ORDINALS; the inputs of a prompt stay last and untouched.
-Law 2. No replaced block can look like an input, and the form of the answer is always told.
+Law 1. Blocks have names and are ordered by ORDINALS; the inputs of a prompt come last and stay unchanged.
+Law 2. No replaced block can look like an input, and every prompt states the form of the answer.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from umi_core.messages.effects import AskModel
 from umi_core.text import is_text, show_value, size
 
 ORDINALS: Final = {"objective": 10, "workflow": 20, "rules": 30, "category": 40, "output": 50, "examples": 60}
-BUILT_IN: Final = ("objective", "rules", "output")  # of the memory's own prompts, in this order
+BUILT_IN: Final = ("objective", "rules", "output")  # the blocks of the built-in prompts, in this order
 
 Blocks = Mapping[str, str | None]
 
@@ -37,7 +37,7 @@ def prompt_blocks(task: str, blocks: Blocks, name: str = "") -> Interceptor:
 
     def put(place: Place, request: AskModel) -> Verdict:
         prompt = after + request.prompt.removeprefix(before)
-        # A prompt that another hook has rewritten does not begin with the fixed blocks, and stays as it is.
+        # A prompt that another hook has rewritten may not begin with the fixed blocks; it is left unchanged.
         is_fitting = request.prompt.startswith(before) and size(prompt) <= PROMPT_BYTES_MAX
         return Rewrite(structs.replace(request, prompt=prompt)) if is_fitting else Pass()
 
@@ -52,7 +52,7 @@ def bad_blocks(task: str, blocks: Blocks) -> list[BadOption]:
 
 
 def name_requirement(block: str, text: object) -> str:
-    """Return what the block must be, for a message; empty if it is that already."""
+    """Return the requirement that this text breaks, for an error message; empty if it breaks none."""
     if block not in ORDINALS:
         return f"one of {' '.join(ORDINALS)}"
     if text is None:

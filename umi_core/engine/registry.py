@@ -1,10 +1,10 @@
 """The registry: every revision of every workflow, and every set of interceptors.
 
-Law 1. Every call gives a new registry that is valid as a whole, or raises and changes nothing.
+Law 1. Every call returns a new registry that is valid as a whole, or raises and changes nothing.
 Law 2. An operation finishes on the revision it began with; all revisions stay reachable.
-Law 3. Read from the top of a table, each fact is produced before it is needed, under the type it is needed
-as, and once. Law 4. Jumps lead forward, and replanning goes back no further than to the commit before.
-Law 5. A step that may be skipped leaves facts with which the steps that may follow can go on.
+Law 3. Each fact of a table is produced once, by a step before those that need it, and under a type that they
+accept. Law 4. Jumps lead forward, and replanning never goes back over an earlier commit.
+Law 5. A step that may be skipped leaves values of the types that the steps after it expect.
 """
 
 import re
@@ -67,7 +67,7 @@ def bad_facts(workflow: Workflow) -> list[BadWorkflow]:
 
 
 def of_other_types(step: Step, known: Mapping[str, Fact[Any]]) -> list[str]:
-    """Return the names of needed facts whose type does not cover the one under which they are produced."""
+    """Return the names of needed facts that are produced under a type that the step does not accept."""
     return [
         name for name, fact in step.needs.items()
         if (made := known.get(name, fact)) is not fact and not fact.covers(made)
@@ -75,7 +75,7 @@ def of_other_types(step: Step, known: Mapping[str, Fact[Any]]) -> list[str]:
 
 
 def without_units(step: Step) -> list[str]:
-    """Return the names of facts that are no tuple of units in a step that runs once per unit."""
+    """Return the facts of a step with `each` whose type is not a tuple of units."""
     facts = (step.each, *step.produces) if step.each else ()
     return [fact.name for fact in facts if unit_of(fact.kind) is None]
 
@@ -94,7 +94,7 @@ def bad_jumps(workflow: Workflow) -> list[BadWorkflow]:
 
 def can_replan(workflow: Workflow, target: str, at: int) -> bool:
     start = workflow.index(target)
-    # A plan that went back over a commit would forget that its first part is durable already.
+    # Replanning over an earlier commit would forget that the first part of the work is already durable.
     return (
         start is not None
         and start < at
@@ -103,7 +103,7 @@ def can_replan(workflow: Workflow, target: str, at: int) -> bool:
 
 
 def bad_gaps(workflow: Workflow) -> list[BadWorkflow]:
-    """Check that rows that may be skipped leave what they produce, of the types under which it is read."""
+    """Find steps that, if skipped, leave an undeclared fact or a value that a later step does not accept."""
     found = []
     followers = followers_of_skipped(workflow)
     for row in (step for step in workflow.steps if step.id in followers):
@@ -114,21 +114,21 @@ def bad_gaps(workflow: Workflow) -> list[BadWorkflow]:
 
 
 def is_bad(name: str, row: Step, value: object, readers: Iterable[Mapping[str, Fact[Any]]]) -> bool:
-    """Check for a value that is no fact of this row, or not of the type under which a reader needs it."""
-    # None is fine for a fact that is not read by any row that can run after a skip.
+    """Check for a value under an undeclared name, or of a type that a reading step does not accept."""
+    # None is allowed if no step that can run after the skip reads the fact.
     needed = (needs[name] for needs in readers if name in needs)
     return name not in row.learns or not all(fact.holds(value) for fact in needed)
 
 
 def followers_of_skipped(workflow: Workflow) -> dict[str, list[Step]]:
-    """Return for each row that may be skipped the rows that may run then."""
+    """Return for each step that may be skipped the steps that may run after the skip."""
     followers: dict[str, list[Step]] = {}
     for at, step in enumerate(workflow.steps):
         if step.when is not None:
             followers.setdefault(step.id, []).extend(workflow.steps[at + 1 :])
         for name in step.skips_to:
-            target = workflow.index(name) or 0  # a jump to nowhere, or back, is a finding of its own
-            # a skips to d: b and c are skipped, and d and all later rows must do with what these two leave.
+            target = workflow.index(name) or 0  # `bad_jumps` reports an unknown target or a jump back
+            # If a skips to d, then b and c are skipped, and d and all later steps read what these two leave.
             for row in workflow.steps[at + 1 : target]:
                 followers.setdefault(row.id, []).extend(workflow.steps[target:])
     return followers
@@ -140,23 +140,23 @@ def validate_workflow(workflow: Workflow) -> Workflow:
     return workflow
 
 
-# All tables.
+# The registry itself.
 
 
 class Registry(Data):
-    """All revisions of all workflows, and all sets of interceptors. Every call gives a new registry.
+    """All revisions of all workflows, and all sets of interceptors. Every change returns a new registry.
 
-    Raises Rejected with all findings; the old registry is untouched either way.
+    A change that is not valid raises Rejected with all findings.
     """
 
     revisions: Mapping[str, tuple[Workflow, ...]] = {}
-    # An operation names its set by its place in this tuple: sets are added and never taken out.
+    # An operation refers to its set by the index in this tuple, so sets are only ever appended.
     generations: tuple[Interceptors, ...] = (Interceptors(),)
 
     def at(self, name: str, revision: int | None = None) -> Workflow:
         """Return that revision, or the latest."""
         known = self.revisions.get(name, ())
-        # Revisions count from 1, so revision n is at place n - 1, and the latest is their number.
+        # Revisions count from 1: revision n is at index n - 1, and the latest number equals their count.
         number = len(known) if revision is None else revision
         if not 1 <= number <= len(known):
             raise Rejected(UnknownRevision(name, number))
@@ -166,7 +166,7 @@ class Registry(Data):
         return len(self.revisions[name])
 
     def interceptors(self, generation: int) -> Interceptors:
-        """Return the set that operations begun with that generation keep."""
+        """Return the set of interceptors with this number."""
         if not 0 <= generation < len(self.generations):
             raise Rejected(UnknownRevision("interceptors", generation))
         return self.generations[generation]
@@ -221,7 +221,7 @@ def configure_step(step: Step, options: Mapping[str, str | int | bool]) -> Step:
     declared = step.options
     if unknown := tuple(sorted(key for key in options if key not in declared)):
         raise Rejected(BadWorkflow("UnknownConfigKey", step.id, unknown))
-    # By type and not by isinstance: True would pass for the number 1.
+    # Types are compared exactly: with isinstance, True would be accepted as a number.
     if bad := tuple(sorted(key for key, value in options.items() if type(value) is not type(declared[key]))):
         raise Rejected(BadWorkflow("BadConfigValue", step.id, bad))
     return structs.replace(step, config=tuple(sorted({**declared, **options}.items())))

@@ -1,9 +1,9 @@
-"""Workflows: operations as tables, and the classes that tables are written with.
+"""Workflows: operations as tables of steps, and the classes of which tables consist.
 
 Law 1. A workflow is a value. Every change makes a new revision that is valid as a whole, or changes nothing.
 Law 2. An operation finishes on the revision it began with; all revisions stay reachable.
-Law 3. `ask` reads and `take` learns; nothing else changes a tier. Facts are added, never replaced.
-Law 4. What a failure means (retry, plan again, substitute, give up) is data of the step.
+Law 3. `ask` only reads; only `take` may change a tier. Facts are added, never replaced.
+Law 4. The policy for failures (retry, plan again, substitute, give up) is data of the step.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,21 +25,21 @@ from umi_core.rows import Row
 from umi_core.values import Scope
 
 OUTCOME: Final = Fact("outcome", Done | Refused)
-"""What every operation is for: the reply, once the last step is done."""
+"""The reply of the operation, given after its last step."""
 
 EPOCH: Final = Fact("epoch", int)
-"""What recovery has claimed: its own commits expect it before the memory knows."""
+"""The epoch that recovery has claimed; its commits expect it before the state of the memory holds it."""
 
-# What a row's functions give.
+# The results of `take`.
 
 
 class Learned(Data):
-    """New facts; a later row to go on with; what was left out, as (substitute, reason, count).
+    """New facts; a later step to skip to; degradations as (substitute, reason, count).
 
-    `shapes`: names of what a parser dropped or mended in the answer; they are marked, and change nothing.
+    `shapes`: names of what a parser dropped or repaired in the answer; they only become coverage marks.
     """
 
-    # degraded: (("no_vectors", "unavailable", 3),) means three texts without a vector, for want of an answer.
+    # degraded: (("no_vectors", "unavailable", 3),) means that three texts have no vector: no answer came.
     facts: Mapping[str, object] = {}
     skip_to: str | None = None
     degraded: tuple[tuple[str, str, int], ...] = ()
@@ -47,13 +47,13 @@ class Learned(Data):
 
 
 class Unusable(Data):
-    """The answer says nothing that can be used: the end of the row's policy at once."""
+    """The answer cannot be used. A model is asked again; for other effects the retries end at once."""
 
     reason: str
 
 
 class Rejection(Data):
-    """The operation ends here: the caller's fault, nothing changed."""
+    """The request is refused by the caller's fault: the operation ends here and has changed nothing."""
 
     error: errors.Error
 
@@ -67,21 +67,22 @@ Claims = Callable[[Facts, View], tuple[str, ...]]
 Vectors = tuple[tuple[int, ...] | None, ...]
 
 
-# What failure means.
+# Failure policies.
 
 
 class Degrade(Data):
-    """Go on with stated facts instead; `name` goes into the reply as `step:name`."""
+    """Go on with substitute facts after a failure; the reply reports `step:name` as degraded."""
 
     name: str
     facts: Callable[[Facts, str], Mapping[str, object]]
 
 
 class OnFailure(Data):
-    """`attempts` in all (0: without end, whatever the kind), then degrade or, with None, abort.
+    """The failure policy of a step: `attempts` in all, then degrade by `then`, or abort if it is None.
 
-    At a conflict: `conflict_error` may name the caller's fault; else go back to the row `replan`,
-    PLAN_COUNT_MAX plans in all (without end if `attempts` is 0); without `replan` a conflict aborts.
+    With 0 attempts the step retries every kind of failure without end. At a conflict, `conflict_error` may
+    return an error of the caller; otherwise the operation goes back to the step `replan`, for `plans_max`
+    plans in all (without end if `attempts` is 0). Without `replan` a conflict aborts.
     """
 
     attempts: int
@@ -92,8 +93,8 @@ class OnFailure(Data):
 
 
 def abort_error(row: "Step", kind: str, attempts: int) -> errors.StepFailed:
-    """Return the error of an operation that ended at this row; a hook refused it if it has no effect."""
-    # The class says which service has failed, so that a caller need not know the names of rows.
+    """Return the error of an operation that ends at this step: StepFailed if the step asks nothing."""
+    # The class says which service failed, so that callers need not know the names of steps.
     by_effect: dict[type[Asked] | None, type[errors.StepFailed]] = {
         AskModel: errors.ModelFailed,
         Embed: errors.EmbedFailed,
@@ -104,23 +105,22 @@ def abort_error(row: "Step", kind: str, attempts: int) -> errors.StepFailed:
 
 
 def backoff_ms(count: int) -> int:
-    """Return how long to wait after so many attempts or plans: twice as long each time, up to a limit."""
-    # 100, 200, 400, 800, 1,600, 3,200, 5,000, 5,000 ms; the shift is bounded, as recovery tries without end.
+    """Return the wait after `count` attempts or plans: doubled each time, up to BACKOFF_MS_MAX."""
+    # 100, 200, 400, 800, 1,600, 3,200, 5,000, 5,000 ms. The shift is bounded because recovery never stops.
     return min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(count - 1, 16))
 
 
-# Rows and tables.
+# Steps and tables.
 
 
 class Step(Data, dict=True):
-    """A row. `effect`, `ask` and `on_failure` are given together, by `asks` below, or not at all.
+    """A row of a table. `effect`, `ask` and `on_failure` are given together, by `asks` below, or not at all.
 
-    With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of
-    what the units gave. A row whose `when` is false is skipped and leaves `left`. A damaged row of a
-    kind that is in `spares` reaches `take` without a body; any other one makes the read fail. The next commit
-    expects each row that was read to be as it was, unless its kind is in `loose`: the plan is right whatever
-    becomes of such a row. A later operation of this memory that `claims` the same waits until this one has
-    ended.
+    With `each`, `ask` and `take` run once per unit of that fact, in order; each produced fact is the tuple of
+    the results. A step whose `when` is false is skipped and leaves `left`. A damaged storage row of a kind in
+    `spares` reaches `take` without a body; any other damaged row makes the read fail. The next commit expects
+    the versions of all rows read, except kinds in `loose`: the plan stays right however such a row changes.
+    A later operation of this memory whose `claims` include one of this step's waits until this one has ended.
     """
 
     id: str
@@ -140,36 +140,36 @@ class Step(Data, dict=True):
     config: tuple[tuple[str, str | int | bool], ...] = ()
 
     def question(self, facts: Facts, view: View) -> Asked | None:
-        """Return what it asks, a model with today's day; None if it asks nothing."""
+        """Return the question, with today's date if it is for a model; None if the step asks nothing."""
         asked = self.ask(facts, view) if self.ask else None
         return add_today(asked, day_of(view.now_ms, view.config)) if isinstance(asked, AskModel) else asked
 
     @cached_property
     def options(self) -> Mapping[str, str | int | bool]:
-        """Return its options; one that asks a model or an embedder has a profile, whatever it declares."""
+        """Return its options; a step that asks a model or an embedder always has the option `profile`."""
         profile = {"profile": "default"} if self.effect in (AskModel, Embed) else {}
         return {**profile, **dict(self.config)}
 
     @cached_property
     def left(self) -> Mapping[str, object]:
-        """Return what it leaves if it is skipped: its `otherwise`, and None for its other facts."""
+        """Return the facts it leaves if it is skipped: `otherwise`, and None for its other facts."""
         return {**dict.fromkeys(self.learns), **(self.otherwise or {})}
 
     @cached_property
     def needs(self) -> Mapping[str, Fact[Any]]:
-        """Return the facts that must be known before it runs, by name."""
+        """Return the facts that the step requires, by name."""
         return {fact.name: fact for fact in (*self.requires, *([self.each] if self.each else []))}
 
     @cached_property
     def learns(self) -> Mapping[str, Fact[Any]]:
-        """Return the facts that are known after it, by name."""
+        """Return the facts that the step produces, by name."""
         return {fact.name: fact for fact in self.produces}
 
 
 class Law(Data):
-    """A relation between facts that holds beside their types, once all of them are known.
+    """A relation between facts, beyond their types, that holds once all of them are known.
 
-    Steps rely on it, so it is checked where facts come from outside: from the bytes of a saved memory.
+    Steps rely on it, so it is checked when facts come from outside, in the bytes of a saved memory.
     """
 
     said: str
@@ -177,13 +177,13 @@ class Law(Data):
     holds: Callable[[Facts, Scope], bool]
 
     def holds_of(self, known: Mapping[str, Any], scope: Scope) -> bool:
-        """Check the law; it holds, too, while a fact is unknown, or is None because its step was skipped."""
-        # A skipped step leaves None, and nothing that follows reads it, so there is nothing to hold.
+        """Check the law; it also holds while a fact is unknown, or None because its step was skipped."""
+        # No later step reads a None that a skipped step left, so no law need hold for it.
         return any(known.get(fact.name) is None for fact in self.of) or self.holds(Facts(known), scope)
 
 
 class Workflow(Data, dict=True):
-    """`given`: what is known at the begin; its request, under a key that knows the class of it."""
+    """A table of steps. `given`: the facts known at the begin, such as the request, under typed keys."""
 
     name: str
     given: tuple[Fact[Any], ...]
@@ -192,12 +192,12 @@ class Workflow(Data, dict=True):
 
     @cached_property
     def never_ends(self) -> bool:
-        """Return True if it tries without end, as recovery does: it must not be ended from outside then."""
+        """Return True if a step retries without end, as in recovery; hooks must not end such a workflow."""
         return any(step.on_failure is not None and step.on_failure.attempts == 0 for step in self.steps)
 
     @cached_property
     def commits(self) -> bool:
-        """Return True if one of its rows commits."""
+        """Return True if one of its steps commits."""
         return any(step.effect is Commit for step in self.steps)
 
     @cached_property
@@ -210,13 +210,12 @@ class Workflow(Data, dict=True):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a digest of the rows, their order, policies and options, and the names of their functions.
+        """Return a digest of the steps, their order, policies and options, and the names of their functions.
 
-        It does not see what a function does: a table whose function means something new under its old name
-        has the same fingerprint. Give such a function another name, or its row another option, so that a
-        memory saved in flight under the old table is refused.
+        The bodies of functions are not part of it. Give a function whose meaning changes another name, or its
+        step another option; otherwise a memory saved in flight under the old table is restored on the new.
         """
-        # As texts: the parts are texts, numbers, flags and lists of these, each with one spelling.
+        # The parts are texts, numbers, flags and lists of these, so each has exactly one spelling as text.
         rows = [[str(part) for part in describe(step)] for step in self.steps]
         return blake2b(pack([self.name, describe_facts(self.given), rows]), digest_size=8).hexdigest()
 
@@ -234,7 +233,7 @@ def describe(step: Step) -> tuple[object, ...]:
 
 
 def describe_facts(facts: Iterable[Fact[Any]]) -> list[str]:
-    """Return names and types: saved facts are read under the types that they were checked for."""
+    """Return names and types: a table with other types must not read facts that were saved in flight."""
     return sorted(f"{fact.name}: {fact.kind}" for fact in facts)
 
 
@@ -247,7 +246,7 @@ def qualify_name(function: Callable[..., object] | None) -> str:
     return f"{function.__module__}.{function.__qualname__}" if function else ""
 
 
-# The words that tables are written with.
+# Shorthands for tables.
 
 
 def retry(
@@ -256,32 +255,32 @@ def retry(
     replan: str | None = None,
     conflict_error: Callable[[Facts, EffectFailed, View], errors.Error | None] | None = None,
 ) -> OnFailure:
-    """Make `attempts` in all, then abort or degrade; after a conflict plan again from the row `replan`."""
+    """Try `attempts` times in all, then degrade or abort; after a conflict plan again from step `replan`."""
     assert attempts >= 1
     return OnFailure(attempts, then, replan, conflict_error)
 
 
 def forever(replan: str | None = None) -> OnFailure:
-    """Try without end. This is only for recovery: no other operation may do so."""
+    """Retry without end. Only recovery may use this."""
     return OnFailure(0, None, replan)
 
 
 def degrade(to: str, facts: Mapping[str, object] = {}) -> Degrade:
-    """Degrade to constants; substitutes that depend on facts or the failure are `Degrade(name, function)`."""
+    """Degrade to constant facts; use `Degrade(name, function)` if they depend on facts or the failure."""
     return Degrade(to, lambda known, reason: facts)
 
 
 def one_read(
     name: str, request: Fact[Any], ask: Ask[Read | None], take: Take[ReadDone], spares: tuple[str, ...] = ()
 ) -> Workflow:
-    """Return the table of an operation that is one read; if that fails, so does the operation."""
+    """Return the table of an operation that consists of one read, and fails if the read fails."""
     asking = asks(Read, ask, take, retry(3))
     return Workflow(
         name, (request,), (Step("read", requires=(request,), produces=(OUTCOME,), spares=spares, **asking),)
     )
 
 
-# What most answers teach: the rows of a read as they are, and one vector for each text.
+# Common `take` functions: learn the rows of a read unchanged, and one vector for each text.
 
 
 def learn_rows(fact: Fact[tuple[Row, ...]]) -> Take[ReadDone]:
@@ -305,9 +304,9 @@ def learn_vectors(
     learn: Callable[[Vectors], dict[str, object]],
     view: View,
 ) -> Taken:
-    """Learn `count` vectors, None for each that is missing, or for all if none was asked for.
+    """Learn `count` vectors, with None for each missing one, or for all if nothing was asked.
 
-    `lack`: how a missing one is named in the reply.
+    `lack`: the name under which the reply reports missing vectors.
     """
     if answer is None:
         return Learned(learn((None,) * count))
@@ -318,7 +317,7 @@ def learn_vectors(
     return Learned(learn(vectors), degraded=missing)
 
 
-# Which answer a row gets to which effect, so that a table with another one is a type error:
+# Each effect with the class of its answer, so that a `take` for another answer is a type error:
 #
 #     Step("read", produces=(OUTCOME,), **asks(Read, ask_entity, take_entity, retry(3)))
 
@@ -371,5 +370,5 @@ def asks(
 
 
 def asks(effect: type[Asked], ask: Ask[Any], take: Take[Any], on_failure: OnFailure) -> Asking:
-    """Ask this effect, or nothing where `ask` returns None; then `take` gets None, or of a read no rows."""
+    """Return the columns of a step that asks; if `ask` returns None, `take` gets None or an empty read."""
     return Asking(effect=effect, ask=ask, take=take, on_failure=on_failure)
