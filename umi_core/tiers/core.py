@@ -1,14 +1,14 @@
 """The core tier: blocks of authored text and promoted entries that are always in the model's context.
 
-Law 1. The whole tier is one immutable value; a transition gives a new one, or an error and changes nothing.
-Law 2. What is in core is exactly what is rendered: an id has one entry, a slot one block, and the
-       blocks are in order.
-Law 3. A block exists if and only if it has authored text or entries; its importance lives as long as it does.
-Law 4. Entries stand only in blocks without a label, never in system; those about the agent itself in persona.
+Law 1. The whole tier is one immutable value; a transition returns a new one, or an error and changes nothing.
+Law 2. Rendering shows exactly the contents of core: each id has at most one entry, each slot at most one
+       block, and blocks are in order.
+Law 3. A block exists if and only if it has authored text or entries; its importance is lost with it.
+Law 4. Entries are only in blocks without a label, never in system; entries about the agent are in persona.
 Law 5. Limits hold after every transition. Entries make room for authored text, never the other way round.
-       An entry shows its whole fact: core is a selection of facts, and no fact in it is cut.
-Law 6. Only the user writes or removes the system block, or one that is labelled like it. An author that is
-       not named is a model, so a new caller that forgets to name the author of its text cannot write there.
+       An entry shows its whole fact; a fact is never cut to fit.
+Law 6. Only the user may write or remove the system block, or one labelled like it. The default author is a
+       model, so a new caller that forgets to name the author of its text cannot write there.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ AdmissionOutcome = Literal["promoted", "refused_full", "refused_quota"]
 
 
 class CoreTier(Data):
-    """Blocks in order (kind, label bytes), and the version of the guard row they belong to."""
+    """Blocks ordered by (kind, label bytes), and the version of the guard row they belong to."""
 
     tag = 86
     blocks: Blocks = ()
@@ -59,7 +59,7 @@ class CoreTier(Data):
         return ((block, entry) for block in self.blocks for entry in block.entries)
 
     def find(self, kind: str, label: str = "") -> Block | None:
-        # A caller may pass anything as a label: one that is no text names no block.
+        # A label from a caller may be of any type; one that is no text matches no block.
         key = (kind, tidy(label) if is_text(label) else None)
         return next((block for block in self.blocks if (block.kind, block.label) == key), None)
 
@@ -73,11 +73,11 @@ def core_of(blocks: Iterable[Block], guard_version: int = 0) -> CoreTier:
     return CoreTier(tuple(sorted(kept, key=lambda block: block.order)), guard_version)
 
 
-# Authored text: what users write, checked at the door already.
+# Authored text. The fields of these requests have been checked before.
 
 
 class CoreWrite(Data):
-    """A write that was accepted: the tier after it, the entries that left core, the text that was removed."""
+    """An accepted write: the tier after it, the ids of entries that left core, the text that was removed."""
 
     core: CoreTier
     left_ids: tuple[str, ...] = ()
@@ -85,11 +85,11 @@ class CoreWrite(Data):
 
 
 def check_author(kind: str, label: str, author: str) -> ReadOnly | None:
-    """Return why this author may not write this block: system, and what is labelled so, is the user's alone.
+    """Return an error if this author may not write this block: only the user may write a system block.
 
-    The one place that decides it. A model reads texts of strangers; if it could write here, one injected
-    instruction would stand in the system text of every later conversation. A label counts in any spelling,
-    since one rendering shows blocks by their labels.
+    A model reads texts of strangers; if it could write here, one injected instruction would be in the system
+    text of every later conversation. A block labelled `system`, in any spelling, counts as one, because one
+    rendering shows blocks by their labels. No other function decides this.
     """
     is_system = SYSTEM in (kind, skeleton(label))
     return ReadOnly(slot_name(kind, label), author) if is_system and author != USER else None
@@ -105,16 +105,16 @@ def set_block(
     config: Config,
     author: str = MODEL,
 ) -> CoreWrite | errors.Error:
-    """Create or replace the authored text; entries stay if there is room, importance unless it is given."""
+    """Create or replace the authored text; keep entries if they fit, and importance unless it is given."""
     if error := check_author(kind, label, author):
         return error
     asked = Block(kind, tidy(label), line_ends(text))
     old = core.find(kind, asked.label) or Block(kind, asked.label)
-    # Only a block that gets its first text counts; entries need no authored block.
+    # Only a block that gets its first text raises the number of authored blocks.
     if old.text is None and core.authored_count >= BLOCK_COUNT_MAX:
         return errors.TooManyBlocks(core.authored_count, BLOCK_COUNT_MAX)
     kept_ppm = old.importance_ppm if importance_ppm is None else importance_ppm
-    # The tier as it is wanted may be over its limits: `find_leaving` finds the entries that bring it back.
+    # The wanted tier may exceed its limits; `find_leaving` finds the entries that must leave.
     wanted = put(core, structs.replace(old, text=asked.text, importance_ppm=kept_ppm))
     left = find_leaving(core, wanted, scores, config)
     if left is None:
@@ -123,8 +123,8 @@ def set_block(
 
 
 def core_full(core: CoreTier, old: Block, asked: Block, config: Config) -> errors.CoreFull:
-    """Return the error of the limit that is short: of the block beside entries of self, or of core."""
-    # Entries leave for text, but for those of self: only in persona can they take the room of a text.
+    """Return the error with the limit that is exceeded: that of the block with self entries, or of core."""
+    # Other entries make room for text, but self entries never leave: only in persona can they block a text.
     kept_bytes = sum(entry.size_bytes for entry in old.entries) if old.kind == SELF_BLOCK else 0
     if kept_bytes + asked.size_bytes > BLOCK_BYTES_MAX:
         return errors.CoreFull(kept_bytes, BLOCK_BYTES_MAX, asked.size_bytes)
@@ -143,22 +143,22 @@ def set_importance(
 
 
 def remove_block(core: CoreTier, kind: str, label: str = "", author: str = MODEL) -> CoreWrite | errors.Error:
-    """Remove a block: its text and its entries leave, those of self too."""
+    """Remove a block with its text and all its entries, including self entries."""
     if error := check_author(kind, label, author):
         return error
     block = core.find(kind, label)
     if block is None:
         return errors.BlockNotFound(slot_name(kind, label))
     left = tuple(entry.entity_id for entry in block.entries)
-    # A block without text and entries is dropped when the tier is put together (`core_of`).
+    # `core_of` drops a block without text and entries.
     return CoreWrite(put(core, Block(block.kind, block.label)), left, block.text)
 
 
-# Promoted entries: what the memory puts in.
+# Promoted entries: facts that the memory itself puts into core.
 
 
 class Admission(Data):
-    """The core after an entry asked for a place in it. A refusal is an outcome, never an error."""
+    """The result of trying to admit an entry to core. A refusal is an outcome, not an error."""
 
     core: CoreTier
     outcome: AdmissionOutcome
@@ -175,9 +175,9 @@ def admit(
     *,
     forced: bool = False,
 ) -> Admission:
-    """Admit an entry that is not in core if it fits, or if all that leave for it are weaker by the margin.
+    """Admit an entry that is not in core if it fits, or if all that must leave for it are weaker by a margin.
 
-    An entry about the agent itself needs no margin. A fact that is longer than an entry may be is refused.
+    A self entry, and a forced one, needs no margin. A fact longer than ENTRY_TEXT_BYTES_MAX is refused.
     """
     assert core.locate(entry.entity_id) is None, entry.entity_id
     if size(entry.text) > ENTRY_TEXT_BYTES_MAX:
@@ -186,7 +186,7 @@ def admit(
         return Admission(core, "refused_quota")
     wanted = put_entry(core, kind, entry)
     left = find_leaving(core, wanted, scores, config)
-    # Score 600,000 and margin 50,000: an entry of 550,000 leaves for it, one of 550,001 does not.
+    # With score 600,000 and margin 50,000, an entry of 550,000 may be displaced, one of 550,001 may not.
     limit_ppm = PPM if forced or kind == SELF_BLOCK else score_ppm - config.displace_margin_ppm
     if left is None or any(scores.get(victim, 0) > limit_ppm for victim in left):
         return Admission(core, "refused_full")
@@ -194,16 +194,16 @@ def admit(
 
 
 def is_over_quota(core: CoreTier, entry: Entry, config: Config) -> bool:
-    """Check whether self would have too many entries or too large a share of core."""
+    """Check whether self entries would be too many or take too large a share of core."""
     persona = core.find(SELF_BLOCK) or Block(SELF_BLOCK)
     share_bytes = config.core_bytes_max * limits.SELF_SHARE_PPM // PPM
-    # Negative after the limits were lowered.
+    # This may be negative after the limits were lowered.
     room_bytes = share_bytes - sum(it.size_bytes for it in persona.entries)
     return len(persona.entries) >= limits.SELF_ENTRY_COUNT_MAX or entry.size_bytes > room_bytes
 
 
 def fit(core: CoreTier, scores: Scores, config: Config) -> tuple[CoreTier, tuple[str, ...]] | None:
-    """Return the tier under lower limits, and the ids that left; None if text and self do not fit."""
+    """Fit the tier to lower limits; return it and the ids that left, or None if evicting is not enough."""
     left = find_leaving(core, core, scores, config)
     return None if left is None else (without(core, left), left)
 
@@ -212,7 +212,7 @@ def fit(core: CoreTier, scores: Scores, config: Config) -> tuple[CoreTier, tuple
 
 
 def find_leaving(core: CoreTier, wanted: CoreTier, scores: Scores, config: Config) -> tuple[str, ...] | None:
-    """Return the ids that must leave for `wanted` to hold its limits; None if that is not enough."""
+    """Return the ids that must leave so that `wanted` keeps its limits; None if even all are not enough."""
     standings = (
         EvictionCandidate(entry.entity_id, scores.get(entry.entity_id, 0), entry.size_bytes, block.kind)
         for block, entry in core.entries()
@@ -242,7 +242,7 @@ def put_entry(core: CoreTier, kind: str, entry: Entry) -> CoreTier:
 
 
 def without(core: CoreTier, entity_ids: tuple[str, ...]) -> CoreTier:
-    """Return the tier without these entries; a block without entries and text goes with its importance."""
+    """Return the tier without these entries; blocks left without entries and text are dropped."""
     kept = ((it, tuple(e for e in it.entries if e.entity_id not in entity_ids)) for it in core.blocks)
     return core_of((structs.replace(it, entries=entries) for it, entries in kept), core.guard_version)
 

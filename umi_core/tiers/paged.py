@@ -1,10 +1,10 @@
-"""Paged tables: mappings that are replaced as values, where a change copies one page and not the table.
+"""Paged tables: immutable mappings in which a change copies only the pages that it touches.
 
-Law 1. The rows are in order of key, whatever the order in which they were put; equal tables have equal rows,
-however these are divided into pages.
-Law 2. Each page knows its oldest row, so the oldest of a table are found without looking at every row.
+Law 1. Rows are ordered by key, whatever the order of puts. Tables with equal rows are equal, however the rows
+are divided into pages.
+Law 2. Each page records its oldest row, so the oldest rows of a table are found without reading all rows.
 
-Pages are not merged. Ids are hashes, so a page gets as many new rows as its share of all ids.
+Pages are never merged. Keys are hashes, so each page receives new rows in proportion to its range of keys.
 """
 
 from abc import abstractmethod
@@ -21,7 +21,7 @@ V = TypeVar("V")
 
 
 class TablePage(Data, Generic[V]):
-    """At least one row, in order of key; `oldest` is the least pair of time and key."""
+    """One or more rows in order of key; `oldest` is the smallest pair of time and key."""
 
     rows: dict[str, V]
     first: str
@@ -29,7 +29,7 @@ class TablePage(Data, Generic[V]):
 
 
 class PagedTable(Mapping[str, V]):
-    """A mapping that does not change: `change_rows` returns another one, which shares all other pages."""
+    """An immutable mapping; `change_rows` returns a new one that shares all unchanged pages."""
 
     __slots__ = ("pages", "row_count", "starts")
 
@@ -39,7 +39,7 @@ class PagedTable(Mapping[str, V]):
     @staticmethod
     @abstractmethod
     def time_of(value: V) -> int:
-        """Return the time of a row; of two rows with the same time the one with the smaller key is older."""
+        """Return the time of a row; of rows with equal time, the one with the smallest key is the oldest."""
 
     def set_pages(self, pages: list[TablePage[V]]) -> None:
         self.pages, self.row_count = pages, sum(len(page.rows) for page in pages)
@@ -64,7 +64,7 @@ class PagedTable(Mapping[str, V]):
             self.part_of(key, parts)[key] = value
         for key in removed:
             self.part_of(key, parts).pop(key, None)
-        # By old page, the pages that take its place: itself, none if it is empty now, two if it is too large.
+        # For each old page, its replacement: itself, no page if it is empty now, two if it is too large.
         pages = [[page] for page in self.pages] or [[]]
         for at, part in parts.items():
             pages[at] = self.pages_of(part)
@@ -73,17 +73,17 @@ class PagedTable(Mapping[str, V]):
         return table
 
     def part_of(self, key: str, parts: dict[int, dict[str, V]]) -> dict[str, V]:
-        """Return the rows of the page of this key, copied into `parts` when they are first wanted."""
+        """Return the rows of this key's page, which are copied into `parts` at the first call."""
         at = bisect_right(self.starts, key)
         if at not in parts:
             parts[at] = dict(self.pages[at].rows) if self.pages else {}
         return parts[at]
 
     def oldest_first(self) -> Iterator[str]:
-        """Yield the keys, the oldest first. A page is opened when its oldest row is next."""
-        # An item with rows stands for a whole page, under its oldest row; an empty one for a row by itself. A
-        # page is taken apart when its oldest row is the least, so most pages are never opened.
-        heap = [(*page.oldest, page.rows) for page in self.pages]  # no two have the same key
+        """Yield the keys, the oldest first."""
+        # A heap item with rows stands for a whole page, at the position of its oldest row; an item without
+        # rows is a single row. A page is split up only when its oldest row is next, so most never are.
+        heap = [(*page.oldest, page.rows) for page in self.pages]  # keys are distinct, so rows never compare
         heapify(heap)
         while heap:
             _, key, rows = heappop(heap)
@@ -94,7 +94,7 @@ class PagedTable(Mapping[str, V]):
                 yield key
 
     def after(self, key: str, count: int) -> tuple[str, ...]:
-        """Return so many of the keys behind this one."""
+        """Return the next `count` keys after this one."""
         at, found = bisect_right(self.starts, key), list[str]()
         while at < len(self.pages) and len(found) < count:
             found += [it for it in self.pages[at].rows if it > key]

@@ -1,7 +1,7 @@
-"""Rendering: core as the text that a model reads, in two formats.
+"""Rendering: core as text for a model, in XML, in Markdown, and with labels as tags.
 
-Law 1. No content can open or close a block or an entry: what could is escaped.
-Law 2. Both formats have the order of the tier.
+Law 1. Content cannot open or close a block or an entry, because such characters are escaped.
+Law 2. Every format keeps the order of the tier.
 """
 
 import re
@@ -17,7 +17,7 @@ HUNDREDTH_PPM: Final = PPM // 100
 
 
 def importance_text(importance_ppm: int) -> str:
-    """Return hundredths, rounded half up."""
+    """Return the importance with two decimals, rounded half up: `0.85` for 850,000 ppm."""
     assert 0 <= importance_ppm <= PPM
     hundredths = (importance_ppm + HUNDREDTH_PPM // 2) // HUNDREDTH_PPM
     return f"{hundredths // 100}.{hundredths % 100:02}"
@@ -80,19 +80,17 @@ SPECIAL: Final = "\\#`~<=-"
 
 
 def escape_line(line: str) -> str:
-    """Put a backslash before what Markdown could read as a heading, a fence, a rule or markup."""
+    """Put a backslash before a line that Markdown could read as a heading, a fence, a rule or markup."""
     rest = line.lstrip(" \t")
     bare = "".join(line.split())
-    # A line of nothing but = or - would make a heading of the line before it, or be a rule.
+    # A line of only = or - would turn the line before it into a heading, or be a rule.
     is_rule = bare != "" and "" in (bare.strip("="), bare.strip("-"))
     return line[: len(line) - len(rest)] + "\\" + rest if is_rule or rest.startswith(MARKS) else line
 
 
-# Blocks by label, as the API of an agent server names them, and the rendering that has labels for
-# tags.
+# Blocks by label, as the API of an agent server names them, and the rendering with labels as tags.
 #
-# Law 1. No two blocks are shown under one label, in whatever spelling. Law 2. Pure: a core tier
-# in, names out.
+# Law 1. No two blocks are shown under the same label, compared without regard to spelling.
 
 
 Slot = tuple[str, str]  # kind and label
@@ -101,13 +99,13 @@ KIND_DEFAULT: Final = "facts"
 
 
 def slot_of(label: str, kind: str | None) -> Slot:
-    """Return the slot of a new block of this label; the name of a kind, in any spelling, has no label."""
-    # "Persona" is the block of that kind; "Travel plans" is a block of kind facts with this label.
+    """Return the slot of a new block with this label; the name of a kind means its block without label."""
+    # "Persona" means the block of that kind; "Travel plans" is a block of kind facts with this label.
     return (norm(label), "") if norm(label) in BLOCK_KINDS else (kind or KIND_DEFAULT, label)
 
 
 def names_of(core: CoreTier) -> dict[str, Block]:
-    """Return each block by its label, or by kind and label if an earlier one has that label."""
+    """Return each block by its label, or by kind and label if an earlier block has the same label."""
     shown: dict[str, Block] = {}
     taken: dict[str, None] = {}
     for block in core.blocks:
@@ -124,16 +122,16 @@ def list_authored(core: CoreTier) -> dict[str, Block]:
 
 
 def find_authored(core: CoreTier, wanted: str, scope: Scope) -> tuple[str, Block] | None:
-    """Return the authored block of this id, or else of this label in any spelling; None if there is none."""
+    """Return the authored block with this id, or else with this label in any spelling; None if none has."""
     blocks = list_authored(core)
-    # An id before a label: no label that the API gives begins as an id does (`bad_api_label`).
+    # Ids are tried first; the API allows no label that begins like an id (`bad_api_label`).
     by_id = {block_id(scope, block.kind, block.label): label for label, block in blocks.items()}
     by_norm = {norm(label): label for label in blocks}
     label = by_id.get(wanted) or by_norm.get(norm(wanted))
     return None if label is None else (label, blocks[label])
 
 
-# The rendering that has labels for tags.
+# The rendering with labels as tags.
 
 XML_NAME: Final = re.compile("[A-Za-z_][A-Za-z0-9_.-]*")
 

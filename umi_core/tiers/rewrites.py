@@ -1,8 +1,8 @@
-"""Rewrites: a cache of what recent queries referred to, so that a question asked again needs no model.
+"""Rewrites: a cache of resolved references in recent queries, so that a repeated query needs no model.
 
-Law 1. A rewrite belongs to its query, its turns and its scope: the key holds them all. Law 2. It is alive if
-and only if `now < stored + keep_ms`. Law 3. The least recently used goes first. Law 4. A crash loses
-the whole cache.
+Law 1. The key of a rewrite covers its query, its turns and its scope. Law 2. A rewrite is valid if and only
+if `now < stored + keep_ms`. Law 3. The least recently used rewrite is evicted first. Law 4. A crash loses the
+whole cache.
 """
 
 from hashlib import blake2b
@@ -15,13 +15,13 @@ from umi_core.limits import RESOLVE_CACHE_COUNT_MAX, RESOLVE_CACHE_MS
 from umi_core.messages.results import Resolution
 from umi_core.values import Scope, Turn
 
-# Part of each key: a release with another prompt asks again.
+# Part of each key, so that a release with another prompt does not use old rewrites.
 FIXED_DIGEST: Final = blake2b(pack(list(FIXED["rewrite"])), digest_size=16).digest()
 KEPT: Final = ("resolved", "unchanged")
 
 
 def rewrite_key(scope: Scope, query: str, turns: tuple[Turn, ...]) -> bytes:
-    """Return the key; `turns` as they are shown to the model."""
+    """Return the cache key; `turns` are those shown to the model."""
     spoken = [[turn.role, turn.text] for turn in turns]
     data = pack([FIXED_DIGEST, scope.user, scope.agent, query, spoken])
     return blake2b(data, digest_size=16).digest()
@@ -35,7 +35,7 @@ class CachedRewrite(Data):
 
 
 class RewriteCache(Data):
-    """Least recently used first."""
+    """Cached rewrites, the least recently used first."""
 
     tag = 96
     rewrites: tuple[CachedRewrite, ...] = ()
@@ -47,14 +47,14 @@ class RewriteCache(Data):
         return tuple(it for it in self.rewrites if now_ms < it.stored_ms + keep_ms)
 
     def mark_used(self, key: bytes, now_ms: int, keep_ms: int = RESOLVE_CACHE_MS) -> "RewriteCache":
-        """Return the cache with this rewrite as the most recently used one."""
+        """Return the cache with this rewrite as the most recently used one, without expired ones."""
         alive = self.alive(now_ms, keep_ms)
         return RewriteCache((*(it for it in alive if it.key != key), *(it for it in alive if it.key == key)))
 
     def put(
         self, key: bytes, now_ms: int, resolution: Resolution, keep_ms: int = RESOLVE_CACHE_MS
     ) -> "RewriteCache":
-        """Return the cache with this answer, if it is one to keep."""
+        """Return the cache with this resolution, if its outcome is one of KEPT."""
         if resolution.outcome not in KEPT:
             return self
         # The newest is last, so the cut from the left drops the least recently used.

@@ -1,14 +1,14 @@
-"""Schedule: when categories whose members have changed are to be divided anew, and when work that an
-operation left undone is to be done: a summary of other members, a text that was not read.
+"""Schedule: when a category with changed members is divided again, and when upkeep does work that an earlier
+operation left undone, such as an outdated summary or a text that no model could read.
 
-Law 1. Due work follows from the row alone, so a restart neither forgets nor repeats it.
-Law 2. A category is not due if its members are as they were, or are too few.
-Law 3. A row is not due if it says that no work is left.
-Law 4. A commit whose answer comes late may tell of older rows than others that are known. It can make work
-due, and cannot make it not due:
+Law 1. Due work is derived from rows alone, so a restart neither forgets nor repeats it.
+Law 2. A category is not due if its members have not changed, or are too few.
+Law 3. A row is not due if it records no remaining work.
+Law 4. A late answer to a commit may describe older rows than those already known. It can make work due, but
+never cancels due work:
 
-    evolve_category   plan: nothing is due ...... lands, its answer is lost ..................... told at last
-    memorize                                                                 one member more: due
+    evolve_category   plan: nothing is due ...... lands, its answer is lost ............ its outcome is learnt
+    memorize                                                              one member more: due
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,13 +19,13 @@ from umi_core.domains import Moment
 from umi_core.limits import DAY_MS
 from umi_core.rows import Category, Reflection, Resource
 
-KEPT_UP: Final = ("resource", "category", "reflection")  # kinds of rows of which something may be left to do
-PURGE: Final = "epoch"  # the row of a closed agent, of which the purge is left to do
-Schedule = Mapping[str, Moment]  # by the name of the category; for upkeep by the id of the row
+KEPT_UP: Final = ("resource", "category", "reflection")  # kinds of rows that may need upkeep
+PURGE: Final = "epoch"  # the key of a purge that is due: the row of a closed agent
+Schedule = Mapping[str, Moment]  # due times by category name, or for upkeep by row id
 
 
 def due_ms(category: Category, config: Config) -> int | None:
-    # With too few members it is due only while it has groups: they are dissolved then.
+    # With too few members a category is due only while it has groups, so that these are dissolved.
     is_enough = category.member_count >= config.cluster_size_min or category.subcategory_ids
     if not config.auto_evolution or category.evolved_digest or not is_enough:
         return None
@@ -36,7 +36,7 @@ def due_ms(category: Category, config: Config) -> int | None:
 def update_divisions(
     schedule: Schedule, bodies: Iterable[object], config: Config, *, is_late: bool = False
 ) -> Schedule:
-    """Return the due dates when these rows are stored; `is_late`: there may be newer ones of them."""
+    """Return the due times after these rows were stored; `is_late`: newer versions may be known already."""
     times = {it.name: due_ms(it, config) for it in bodies if isinstance(it, Category)}
     return merge_schedule(schedule, times, is_late=is_late)
 
@@ -44,21 +44,21 @@ def update_divisions(
 def merge_schedule(
     schedule: Schedule, changed: Mapping[str, int | None], *, is_late: bool = False
 ) -> Schedule:
-    """Return the due dates with the `changed` ones: a time, or None if nothing is due of a key any more."""
+    """Return the schedule with the `changed` due times; None means that nothing is due for that key."""
     if is_late:
-        # A time that is known already may be newer than this one; a time for a key without one does no harm.
+        # A known due time may be newer than this one; a due time for a key without one does no harm.
         changed = {key: at_ms for key, at_ms in changed.items() if at_ms is not None and key not in schedule}
     news = {key: at_ms for key, at_ms in changed.items() if at_ms is not None}
     if not news and changed.keys().isdisjoint(schedule):
         return schedule
-    # Sorted, so that equal tables have one order, whichever commit came first.
+    # Sorted, so that equal schedules have equal order, whatever the order of commits.
     return dict(
         sorted(({key: at_ms for key, at_ms in schedule.items() if key not in changed} | news).items())
     )
 
 
 def upkeep_ms(body: object, config: Config) -> int | None:
-    """Return when the work that this row lacks is to be done; None if it lacks nothing."""
+    """Return when the remaining work of this row is due; None if there is none."""
     match body:
         case Resource(pending=pending, parent_id=None) if pending:
             last_ms = body.updated_ms
@@ -72,19 +72,19 @@ def upkeep_ms(body: object, config: Config) -> int | None:
 
 
 def again_ms(body: object, now_ms: int, config: Config) -> int:
-    """Return when the work of this row is tried again if it fails now: after as long as it has been left.
+    """Return when the work of this row is retried if it fails now: after as long as it has been undone.
 
-    So work that never succeeds is tried ever less often, and at last once a day.
+    Work that never succeeds is therefore retried less and less often, in the end once a day.
     """
     assert isinstance(body, Resource | Category | Reflection)
-    # Left for 3 hours: tried again in 3 hours, then in 6, in 12, and from then on once a day.
+    # Undone for 3 hours: retried in 3 hours, then in 6, in 12, and from then on once a day.
     return now_ms + max(config.upkeep_interval_ms, min(now_ms - body.updated_ms, DAY_MS))
 
 
 def update_upkeep(
     upkeep: Schedule, rows: Iterable[tuple[str, object]], config: Config, *, is_late: bool = False
 ) -> Schedule:
-    """Return the work left to do when these rows, by their ids, are stored; None is a deleted row."""
+    """Return the schedule after rows, given as (id, body), were stored; the body of a deleted row is None."""
     times = {row_id: upkeep_ms(body, config) for row_id, body in rows}
     return merge_schedule(upkeep, times, is_late=is_late)
 

@@ -1,9 +1,10 @@
-"""Session: what the reserved keys show, and the snapshot a session is saved as.
+"""Session: the reserved keys of a session, and the snapshot as which it is saved.
 
-Law 1. Pure: loading makes a new tier; the caller puts it in place as a whole, or keeps what there was.
-Law 2. Equal live states give equal bytes. Law 3. Any bytes give a valid state or a typed error.
-Law 4. Time to live runs on at rest; a loading clock that is behind the saving clock deducts nothing.
-Law 5. Reserved keys follow from the info alone, and only remembers, recalls, create and load change it.
+Law 1. Loading is pure: it makes a new tier, which the caller installs as a whole or not at all.
+Law 2. Equal live states give equal bytes. Law 3. Decoding any bytes gives a valid state or a typed error.
+Law 4. Time to live continues to run in a snapshot; if the loading clock is behind the saving clock, no time
+has passed. Law 5. Reserved keys are derived from SessionInfo alone, which only remember, recall,
+create_session and load_session change.
 """
 
 import json
@@ -29,12 +30,11 @@ VERSION: Final = 1
 
 
 class SessionInfo(Data):
-    """State of the session.
+    """State of the session. These fields are not in a snapshot:
 
-    No snapshot has `version`, the row version as loaded or saved last, `load_count`, how often this process
-    put a session in place, by which the answer to a save can tell whether the saved session is still here,
-    `last_fact`, the last fact that was told in it, `told`, the last ones by id, and `left_out_count`, how
-    many were told before these.
+    `version`: the row version that was loaded or saved last. `load_count`: how often this process installed a
+    session, so that the answer to a save can be matched to the current one. `last_fact`: the last fact stored
+    in this session. `told`: ids of its latest facts. `left_out_count`: how many facts came before these.
     """
 
     tag = 88
@@ -43,7 +43,7 @@ class SessionInfo(Data):
     interaction_count: int = 0
     last_input: str | None = None
     last_query: str | None = None
-    names: tuple[str, ...] = ()  # what the last remember stored
+    names: tuple[str, ...] = ()  # names of the entities that the last remember stored
     version: Count = 0
     creator: str = ""
     members: Members = ()
@@ -53,7 +53,7 @@ class SessionInfo(Data):
     left_out_count: Count = 0
 
     def read_reserved(self, key: str) -> bytes | None:
-        """Return the value of a reserved key; None if there is no such key or its value is not known."""
+        """Return the value of a reserved key; None if there is no such key or it has no value yet."""
         show = RESERVED.get(key)
         value = None if show is None else show(self)
         return None if value is None else str(value).encode()
@@ -72,12 +72,12 @@ RESERVED: Final[dict[str, Callable[[SessionInfo], str | int | None]]] = {
 def record_remember(
     info: SessionInfo, text: str, names: Sequence[str], last_fact: str | None, fact_ids: Sequence[str] = ()
 ) -> SessionInfo:
-    """Return the info after a committed remember; `names` and `told`, ids of facts, are in order."""
+    """Return the info after a committed remember; `names` and `fact_ids` are in order."""
     count, text = min(info.interaction_count + 1, limits.I64_MAX), cut(text, limits.SESSION_TEXT_BYTES_MAX)
     info = structs.replace(
         info, interaction_count=count, last_input=text, names=fitting(names), last_fact=last_fact
     )
-    # Told again, a fact moves to the end; beyond the limit the facts leave that were told longest ago.
+    # A fact that is stored again moves to the end; beyond the limit the oldest facts are dropped.
     every = (*(key for key in info.told if key not in fact_ids), *dict.fromkeys(fact_ids))
     left_count = max(0, len(every) - limits.SESSION_FACT_COUNT_MAX)
     return structs.replace(
@@ -86,15 +86,15 @@ def record_remember(
 
 
 def record_recall(info: SessionInfo, query: str) -> SessionInfo:
-    """Return the info after a recall; `query` is the original one."""
+    """Return the info after a recall; `query` is the query before references were resolved."""
     return structs.replace(info, last_query=cut(query, limits.SESSION_TEXT_BYTES_MAX))
 
 
 def fitting(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the longest prefix of the names whose JSON array keeps its limit."""
-    used_bytes = 1  # one bracket; each name brings a comma or the other bracket
+    """Return the longest prefix of the names whose JSON array has at most SESSION_NAMES_BYTES_MAX bytes."""
+    used_bytes = 1  # the opening bracket; each name adds a comma or the closing bracket
     for count, name in enumerate(names):
-        # ["a","b"] has 9 bytes: a bracket, and 4 for each name with the mark that follows it.
+        # ["a","b"] has 9 bytes: the opening bracket, and 4 for each name with the character after it.
         used_bytes += size(json_array([name])) - 1
         if used_bytes > limits.SESSION_NAMES_BYTES_MAX:
             return tuple(names[:count])
@@ -110,7 +110,7 @@ def json_array(names: Sequence[str]) -> str:
 
 def encode(tier: WorkingTier, info: SessionInfo, now_ms: int) -> bytes:
     """Return the canonical snapshot of the entries that are alive."""
-    # What is saved can be loaded: `decode` checks the same fields.
+    # `decode` checks the same fields, so every snapshot that is saved can be loaded.
     assert bad_field(info) is None, bad_field(info)
     live = [[key, value, ms - now_ms] for key, (value, ms) in sorted(tier.entries.items()) if now_ms < ms]
     data = seal_body(pack([now_ms, live, fields(info)]))
@@ -119,7 +119,7 @@ def encode(tier: WorkingTier, info: SessionInfo, now_ms: int) -> bytes:
 
 
 def fields(info: SessionInfo) -> list[object]:
-    """Return the info as a snapshot holds it."""
+    """Return the fields of the info that a snapshot holds."""
     texts = info.last_input, info.last_query
     return [info.session_id, info.started_ms, info.interaction_count, *texts, list(info.names)]
 
@@ -130,7 +130,7 @@ def seal_body(body: bytes) -> bytes:
 
 
 class Loaded(Data):
-    """A snapshot brought to the present. Its tier has no expiry count, its info no row version."""
+    """A decoded snapshot without expired entries. Its tier has no expiry count, its info no row version."""
 
     tier: WorkingTier
     info: SessionInfo
@@ -138,7 +138,7 @@ class Loaded(Data):
 
 
 def decode(data: bytes, now_ms: int, config: Config) -> Loaded | Error:
-    """Check everything, in the order of M5.4, and only then make a tier."""
+    """Decode a snapshot: check everything, in the order of M5.4, and only then make a tier."""
     if len(data) > limits.SNAPSHOT_BYTES_MAX:
         return errors.SnapshotTooBig(len(data), limits.SNAPSHOT_BYTES_MAX)
     match unpack_value(data):
@@ -148,7 +148,7 @@ def decode(data: bytes, now_ms: int, config: Config) -> Loaded | Error:
             return SnapshotDamaged("not a session snapshot")
     if version != VERSION:
         return errors.SnapshotVersion(version)
-    # Sealed again and compared, which checks the checksum and the form of the bytes at once.
+    # Sealing the body again and comparing checks both the checksum and the canonical form of the outer bytes.
     return open_body(body, now_ms, config) if data == seal_body(body) else SnapshotDamaged("checksum differs")
 
 
@@ -160,16 +160,16 @@ def open_body(body: bytes, now_ms: int, config: Config) -> Loaded | Error:
             return SnapshotDamaged("wrong shape of the body")
     if (reason := bad_rows(rows) or bad_field(info)) is not None:
         return SnapshotDamaged(reason)
-    # One state has one snapshot: other bytes that decode to the same values are refused.
+    # Law 2: other bytes that decode to the same values are refused.
     if body != pack([saved_ms, rows, fields(info)]):
         return SnapshotDamaged("not in canonical form")
-    # Another agent may load it, with a clock that is behind: then no time has passed (law 4).
+    # The loading agent may have another clock; if that is behind, no time has passed (law 4).
     return fit_rows(rows, info, max(0, now_ms - saved_ms), now_ms, config)
 
 
 def fit_rows(rows: list[Any], info: SessionInfo, rest_ms: int, now_ms: int, config: Config) -> Loaded | Error:
-    """Return the entries that are still alive after `rest_ms`, or the error that they do not fit."""
-    # Saved with 60 s left and loaded 20 s later: 40 s are left.
+    """Return the entries that are alive after `rest_ms` in the snapshot, or an error if they do not fit."""
+    # An entry saved with 60 s left and loaded 20 s later has 40 s left.
     live = {key: (value, now_ms + left_ms - rest_ms) for key, value, left_ms in rows if left_ms > rest_ms}
     used_bytes = sum(size(key) + len(value) for key, (value, _) in live.items())
     if used_bytes > config.working_bytes_max or len(live) > config.working_entry_count_max:
@@ -177,7 +177,7 @@ def fit_rows(rows: list[Any], info: SessionInfo, rest_ms: int, now_ms: int, conf
     return Loaded(WorkingTier(live, used_bytes), info, len(rows) - len(live))
 
 
-# What bytes from outside must pass. A stranger can seal a body too, so no limit relies on the checksum.
+# Checks of bytes from outside. Anyone can compute the checksum, so no check relies on it.
 
 STRICT: Final = {
     "max_array_len": limits.WORKING_ENTRY_COUNT_MAX,
@@ -187,7 +187,7 @@ STRICT: Final = {
 }
 
 
-def unpack_value(data: bytes) -> Any:  # whatever a stranger packed: None unless it is one value within STRICT
+def unpack_value(data: bytes) -> Any:  # the single value in the bytes; None if they break STRICT
     try:
         return msgpack.unpackb(data, **STRICT)
     except ValueError:
@@ -195,7 +195,7 @@ def unpack_value(data: bytes) -> Any:  # whatever a stranger packed: None unless
 
 
 def bad_rows(rows: list[Any]) -> str | None:
-    """Return the first error in the entries of a snapshot, or None."""
+    """Return the first error in the entries of a snapshot; None if there is none."""
     reason = next((reason for row in rows if (reason := bad_row(row)) is not None), None)
     if reason is None and any(one[0] >= other[0] for one, other in pairwise(rows)):
         return "keys out of order"
@@ -214,7 +214,7 @@ def bad_row(row: object) -> str | None:
 
 
 def bad_field(info: SessionInfo) -> str | None:
-    """Return the first field that is not within its limits, or None."""
+    """Return the name of the first field that breaks its limits; None if there is none."""
     own_id = info.session_id
     is_id = is_text(own_id) and own_id.isascii() and 0 < len(own_id) <= limits.SCOPE_PART_BYTES_MAX
     good = {
@@ -230,7 +230,7 @@ def bad_field(info: SessionInfo) -> str | None:
 
 
 def is_int(value: object) -> bool:
-    return type(value) is int  # so no bool
+    return type(value) is int  # excludes bool
 
 
 def is_short(value: str) -> bool:

@@ -1,10 +1,10 @@
-"""Working tier: key, value, time to live. Every request is answered in the step that brings it.
+"""Working tier: keys and values with a time to live. Each request is answered in the step that brings it.
 
-Law 1. An entry is alive if and only if now < expires_ms. Every request first drops expired entries, so none
-       is seen or counted, and nothing is refused because of one.
+Law 1. An entry is alive if and only if now < expires_ms. Every request first drops expired entries, so they
+       are never seen or counted, and never cause a refusal.
 Law 2. `now_ms` never moves back: the memory passes the latest time it has seen.
-Law 3. A refused request changes nothing, and a value of the wrong type is refused, never raised.
-Law 4. set gives exactly the time asked for; incr, append and touch renew to now + default and never shorten.
+Law 3. A refused request changes nothing; a value of the wrong type is refused and raises no exception.
+Law 4. set gives exactly the time asked for; incr, append and touch extend to now + default and never shorten.
 Law 5. used_bytes is the sum of the UTF-8 bytes of all keys and values, and stays within its limit.
 Law 6. Keys that start with `__` show the session: readable, never stored.
 """
@@ -21,7 +21,7 @@ from umi_core.messages.effects import Done, Outcome, Refused
 from umi_core.text import cut, size
 
 DONE: Final = Done()
-LOOK_MS: Final = limits.I64_MIN  # a due time not known yet: the next request looks
+LOOK_MS: Final = limits.I64_MIN  # an unknown due time, so that the next request computes it
 TRUE: Final = Done(True)
 FALSE: Final = Done(False)
 SIGNS: Final = (b"+", b"-")
@@ -36,7 +36,7 @@ class Info(Protocol):
 
 
 class WorkingTier(Mutable):
-    """The one tier that is changed in place. `due_ms` is derived, so it is in no digest."""
+    """The only tier that is changed in place. `due_ms` is derived, so no digest includes it."""
 
     tag = 87
     entries: dict[str, tuple[bytes, int]] = {}  # key -> (value, expires_ms)
@@ -49,7 +49,7 @@ class WorkingTier(Mutable):
 def answer(
     tier: WorkingTier, request: requests.WorkingRequest, now_ms: int, config: Config, info: Info
 ) -> Outcome:
-    """Drop what has expired, then do what the request asks. O(1) unless something is due."""
+    """Drop expired entries, then serve the request. O(1) unless an entry may have expired."""
     if tier.due_ms <= now_ms:
         drop_expired(tier, now_ms)
     if (error := requests.bad_request(request)) is not None:
@@ -58,18 +58,18 @@ def answer(
 
 
 def drop_expired(tier: WorkingTier, now_ms: int) -> None:
-    """Drop expired entries; `due_ms` is exact then, or so late that no new entry can come after it."""
+    """Drop expired entries; set `due_ms` to the next expiry, or to the latest possible if none is left."""
     dead = [key for key, (_, expires_ms) in tier.entries.items() if expires_ms <= now_ms]
     for key in dead:
         drop(tier, key)
     tier.expired_count += len(dead)
     latest_ms = now_ms + limits.TTL_MS_MAX
-    # If the tier is empty: the latest time at which an entry that is set now can expire.
+    # An entry set now expires at `latest_ms` at the latest, so that bound is safe for an empty tier.
     tier.due_ms = min((expires_ms for _, expires_ms in tier.entries.values()), default=latest_ms)
     assert now_ms < tier.due_ms
 
 
-# One function per request, whose fields are in their domains.
+# One function per request; the fields of the request have been checked.
 
 
 def on_set(tier: WorkingTier, request: requests.Set, now_ms: int, config: Config, info: Info) -> Outcome:
@@ -99,9 +99,9 @@ def on_delete(
 
 def on_incr(tier: WorkingTier, request: requests.Incr, now_ms: int, config: Config, info: Info) -> Outcome:
     key, delta = request.key, request.delta
-    # A key that is not there counts from 0, and expires as one that is set now.
+    # An absent key counts from 0, and gets the default time to live.
     value, expires_ms = tier.entries.get(key, (b"0", now_ms))
-    # The stored value is bytes: `incr` works on any that spell a number, as `append` may have written them.
+    # Any stored bytes that spell a number can be incremented, also those that `append` made.
     number = i64(value)
     if number is None:
         return Refused(errors.TypeMismatch(show_value(value)))
@@ -163,11 +163,11 @@ ANSWERS: Final[Mapping[type, Answer]] = complete(
 
 
 def put(tier: WorkingTier, key: str, value: bytes, expires_ms: int, config: Config, done: Done) -> Outcome:
-    """Store the entry and give `done`, or say what forbids it."""
+    """Store the entry and return `done`, or Refused with the limit that it breaks."""
     if len(value) > limits.WORKING_VALUE_BYTES_MAX:
         return Refused(errors.EntryTooLarge(len(value), limits.WORKING_VALUE_BYTES_MAX))
     old = tier.entries.get(key)
-    # A key counts once: replacing b"12" by b"12345" adds 3 bytes, whatever the key.
+    # The key's bytes count once: replacing b"12" by b"12345" adds 3 bytes, whatever the key.
     more_bytes = len(value) - len(old[0]) if old is not None else len(value) + size(key)
     if tier.used_bytes + more_bytes > config.working_bytes_max:
         return Refused(errors.WorkingFull(tier.used_bytes, config.working_bytes_max, size(key) + len(value)))
@@ -175,7 +175,7 @@ def put(tier: WorkingTier, key: str, value: bytes, expires_ms: int, config: Conf
         return Refused(errors.TooManyEntries(len(tier.entries), config.working_entry_count_max))
     tier.entries[key] = value, expires_ms
     tier.used_bytes += more_bytes
-    # Only earlier: after a delete `due_ms` may be too early, which costs one look and is never wrong.
+    # `due_ms` only moves earlier here. After a delete it may be too early, which costs one needless search.
     if expires_ms < tier.due_ms:
         tier.due_ms = expires_ms
     return done
@@ -191,20 +191,20 @@ def look_up(tier: WorkingTier, key: str, config: Config, info: Info) -> bytes | 
     entry = tier.entries.get(key)
     if entry is not None:
         return entry[0]
-    # No entry can have such a key (law 6), so the look above never finds one.
+    # Law 6: no entry has a key that starts with `__`, so the lookup above found none.
     return info.read_reserved(key) if config.auto_populate and key.startswith("__") else None
 
 
 def extend_expiry(expires_ms: int, now_ms: int, config: Config) -> int:
-    # A write never shortens a life: an entry that was set to expire later keeps its time.
+    # A write never shortens the time to live: an entry set to expire later keeps its expiry.
     fresh_ms = now_ms + config.working_ttl_ms_default
     return fresh_ms if fresh_ms > expires_ms else expires_ms
 
 
 def i64(value: bytes) -> int | None:
-    """Return the number that the whole value spells, `[+-]?[0-9]+` in 20 bytes and 64 bits; else None."""
+    """Parse a whole value of the form `[+-]?[0-9]+`, of at most 20 bytes and 64 bits; None for any other."""
     digits = value[1:] if value[:1] in SIGNS else value
-    if not digits.isdigit() or len(value) > NUMBER_BYTES_MAX:  # of bytes, only 0-9 are digits
+    if not digits.isdigit() or len(value) > NUMBER_BYTES_MAX:  # for bytes, isdigit accepts only 0-9
         return None
     number = int(value)
     return number if limits.I64_MIN <= number <= limits.I64_MAX else None
