@@ -1,4 +1,4 @@
-"""All that the world tells a memory: answers to its effects, and that time has passed."""
+"""Answers: the values that a memory receives from outside, besides requests."""
 
 from umi_core.data import Data
 from umi_core.messages.effects import FailureKind
@@ -15,16 +15,16 @@ class ModelReplied(Data):
 
 
 class Embedded(Data):
-    """One vector per text, in order. The memory refuses values that are not whole numbers in range."""
+    """One vector per text, in order. A vector that is not of whole numbers in range counts as missing."""
 
     tag = 70
     request_id: int
-    # Not numbers yet: `sound_vectors` takes each vector that is sound and counts the others as missing.
+    # Components may be of any type here: `sound_vectors` accepts valid vectors and treats others as missing.
     vectors: tuple[tuple[object, ...], ...]
 
 
 class ReadDone(Data):
-    """The rows of a read; `cursor` if there are more, `count` for `CountRows`."""
+    """The rows of a read; `cursor` is set if there are more rows, `count` only for `CountRows`."""
 
     tag = 71
     request_id: int
@@ -34,23 +34,23 @@ class ReadDone(Data):
 
 
 class Committed(Data):
-    """The batch is durable. `versions` are in order of its writes.
+    """The batch is durable. `versions` are the new row versions, in the order of its writes.
 
-    `receipt` is the body of its receipt row if it has one. For a key that storage knows already, both are
-    those of the first batch.
+    `receipt` is the body of its receipt row if it has one. If storage already knows the key, both are those
+    of the first batch with that key.
     """
 
     tag = 72
     request_id: int
-    # (Address(scope, "entity", "fct_1"), 3): the row has version 3 now. A deleted row has one, too, so that a
-    # row that is put there later has a higher one.
+    # (Address(scope, "entity", "fct_1"), 3): the row now has version 3. A deleted row has a version too, so
+    # that a row put there later gets a higher one.
     versions: tuple[tuple[Address, int], ...] = ()
     # Any object, since it comes from outside; `is_receipt_of` in answer_checks.py compares it with the batch.
     receipt: object = None
 
 
 class EffectFailed(Data):
-    """An effect failed. `changed`, at a conflict: the expected rows that differ, with the version found."""
+    """An effect failed. `changed`: at a conflict, the expected rows that differ, with the versions found."""
 
     tag = 73
     request_id: int
@@ -60,7 +60,7 @@ class EffectFailed(Data):
 
 
 class Wake(Data):
-    """Only time has passed."""
+    """Nothing but time has passed."""
 
     tag = 74
 

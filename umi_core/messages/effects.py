@@ -1,7 +1,7 @@
-"""All a memory can ask: four effects with their queries, and the reply to its caller.
+"""Effects: all that a memory can ask for, in four kinds of questions, and the reply to its caller.
 
-Law 1. The set is closed. Law 2. Each effect but Reply gets exactly one answer that counts, matched by
-`request_id`; every further one is late and changes nothing. Law 3. `request_id` grows, and is never reused.
+Law 1. The set is closed. Law 2. Each effect except Reply takes exactly one answer, matched by `request_id`;
+every further answer is late and changes nothing. Law 3. `request_id` grows and is never reused.
 """
 
 from typing import ClassVar, Final, Literal, get_args
@@ -17,35 +17,35 @@ from umi_core.values import Scope
 
 FailureKind = Literal[
     "timeout",  # no answer came in time
-    "unavailable",  # no answer, or none to this question; also every failure that a question may not have
-    "rate_limited",  # later, perhaps: `retry_after_ms` says when
-    "refused",  # the service, or an interceptor, will not do it
-    "too_long",  # more than the model or embedder takes
+    "unavailable",  # no valid answer to this question; also any failure kind that the question cannot have
+    "rate_limited",  # may be retried after `retry_after_ms`
+    "refused",  # the service or an interceptor refuses it
+    "too_long",  # the input is longer than the model or embedder accepts
     "full",  # storage has no room
-    "conflict",  # a row is not as it was expected: `changed` says which
+    "conflict",  # an expected row has another version: `changed` names such rows
     "unknown",  # a batch may be durable, or become so
-    "unusable",  # an answer came, and its row can make nothing of it
-    "damaged",  # a row that was read is damaged, and the step does not spare its kind
+    "unusable",  # an answer came, but the step cannot use it
+    "damaged",  # a row that was read is damaged, and the step does not accept damaged rows of its kind
 ]
 
 
-MAIN: Final = "main"  # the store of a question that names none
+MAIN: Final = "main"  # the store of a question that names no other
 
 
-# Queries. Rows of by_ids come in the order of the addresses, absent ones are missing.
+# Queries.
 
 
 class ByIds(Data):
-    """Rows of these addresses, in this order; those that are absent are missing."""
+    """Rows of these addresses, in this order, without absent ones."""
 
     tag = 20
     addresses: tuple[Address, ...]
 
 
 class ByFilter(Data):
-    """Rows by ascending (kind, id) after `cursor`; at most `limit` of them and a cursor if there are more.
+    """Rows by ascending (kind, id) after `cursor`: at most `limit` of them, and a cursor if there are more.
 
-    None asks for all: the engine follows the cursor in pages, and the row that asked gets one answer.
+    With limit None the engine reads all pages, and the step that asked gets all rows as one answer.
     """
 
     tag = 22
@@ -57,7 +57,7 @@ class ByFilter(Data):
 
 
 class CountRows(Data):
-    """How many rows hold all conditions."""
+    """The number of rows that meet all conditions."""
 
     tag = 23
     scope: Scope
@@ -66,7 +66,7 @@ class CountRows(Data):
 
 
 class ByVector(Data):
-    """Rows of one kind by the relevance of their vectors, (score descending, id)."""
+    """Rows of one kind by vector relevance, ordered by (score descending, id)."""
 
     tag = 24
     scope: Scope
@@ -78,7 +78,7 @@ class ByVector(Data):
 
 
 class ByWords(Data):
-    """Rows of one kind by the relevance of their words, (score descending, id)."""
+    """Rows of one kind by word relevance, ordered by (score descending, id)."""
 
     tag = 25
     scope: Scope
@@ -96,7 +96,7 @@ Query = ByIds | ByFilter | CountRows | ByVector | ByWords
 
 
 class Write(Data):
-    """Put a row, or delete it (body None). Deleting what is absent changes nothing."""
+    """Put a row, or delete it (body None). Deleting an absent row changes nothing."""
 
     tag = 26
     address: Address
@@ -104,24 +104,25 @@ class Write(Data):
 
 
 class Expect(Data):
-    """The row version this commit was planned from; 0 means absent."""
+    """The row version from which a commit was planned; 0 means absent."""
 
     tag = 27
     address: Address
     version: int
 
 
-# Effects. Workflow rows build them with request_id 0 and timeout_ms 0; the engine fills both in.
+# Effects. Steps build them with request_id 0 and timeout_ms 0; the engine fills both in.
 
 
 COMMON_FAILURES: Final = ("timeout", "unavailable", "rate_limited", "refused")
 
 
 class Question(Data):
-    """A question of a memory to the world. Each kind is one class, and this is all of its declaration.
+    """A question from a memory to a service. Each kind is declared by one class and nothing else.
 
-    `word`: its name in hooks, tables and traces. `service` answers it, under the name `verb`. `failures`: how
-    it may fail; any other failure counts as `unavailable`.
+    `word`: its name in hooks, tables and traces. `service`: the service that answers it. `verb`: the name of
+    the call there. `failures`: its possible failures; any other counts as `unavailable`, or of a commit as
+    `unknown`.
     """
 
     tag: ClassVar[int]
@@ -132,7 +133,7 @@ class Question(Data):
 
 
 class AskModel(Question):
-    """Ask a model; answered by `ModelReplied`. `task` says what the prompt asks for."""
+    """Ask a model; answered by `ModelReplied`. `task` names the purpose of the prompt."""
 
     tag = 28
     word, service, verb = "model", "model", "ask"
@@ -157,7 +158,7 @@ class Embed(Question):
 
 
 class Read(Question):
-    """Ask a storage for rows; answered by `ReadDone`."""
+    """Ask storage for rows; answered by `ReadDone`."""
 
     tag = 30
     word, service, verb = "read", "storage", "read"
@@ -169,10 +170,10 @@ class Read(Question):
 
 
 class Commit(Question):
-    """One atomic batch: all expects hold and all writes happen at one instant, or nothing does.
+    """One atomic batch: all expects hold and all writes happen at one instant, or nothing changes.
 
-    A `key` that storage knows changes nothing and is answered as the first batch was; an empty key is never
-    known. A row that gives none gets one from the engine, the same for all its attempts and plans.
+    `key` makes it idempotent: a commit with a known key changes nothing and gets the answer of the first one.
+    An empty key is never known. If a step gives no key, the engine adds one for all attempts and plans.
     """
 
     tag = 31
@@ -190,15 +191,15 @@ Asked = AskModel | Embed | Read | Commit
 
 
 def filled_in(asked: Asked, request_id: int, timeout_ms: int, profile: str, key: str) -> Asked:
-    """Return the question with the parts that rows leave open: profile, key, size of a page, timeout."""
+    """Fill in the parts that steps leave open: request_id, timeout, profile, key, size of a page."""
     if isinstance(asked, AskModel | Embed):
         return structs.replace(asked, request_id=request_id, timeout_ms=timeout_ms, profile=profile)
     if isinstance(asked, Commit):
         return structs.replace(asked, request_id=request_id, timeout_ms=timeout_ms, key=asked.key or key)
     query = asked.query
     if isinstance(query, ByFilter) and query.limit is None:
-        # A read of all rows is sent page by page; the question as the row asked it keeps None, which tells
-        # the two apart (`following_page`).
+        # A read of all rows is sent page by page; the question kept in the operation still has limit None, by
+        # which `following_page` recognises such a read.
         query = structs.replace(query, limit=PAGE_ROW_COUNT_MAX)
     return Read(query, asked.store, request_id, timeout_ms)
 
@@ -207,7 +208,7 @@ def filled_in(asked: Asked, request_id: int, timeout_ms: int, profile: str, key:
 
 
 class Degraded(Data):
-    """One named way in which an operation finished with less: `step:substitute`, why, how often."""
+    """One degradation of an operation: `step:substitute`, its reason, and how often it happened."""
 
     tag = 32
     name: str
@@ -216,7 +217,7 @@ class Degraded(Data):
 
 
 class Done(Data):
-    """The request is done, and what it changed is durable; `degraded` names what was done with less."""
+    """The request is done, and its changes are durable; `degraded` lists what was done with substitutes."""
 
     tag = 33
     value: object = None
@@ -224,21 +225,21 @@ class Done(Data):
 
 
 class Refused(Data):
-    """The caller's fault; nothing changed."""
+    """The request was refused by the caller's fault; nothing changed."""
 
     tag = 34
     error: Error
 
 
 class Failed(Data):
-    """The world's fault; nothing changed."""
+    """The request failed without fault of the caller; nothing changed."""
 
     tag = 35
     error: Error
 
 
 class Unknown(Data):
-    """The last commit was never answered for certain: it may or may not have happened."""
+    """The outcome of a commit is unknown: it may or may not have happened."""
 
     tag = 36
 
@@ -262,7 +263,7 @@ class ModelCall(Data):
     asked_ms: int
     answered_ms: int | None
     outcome: str
-    # Sizes and a hash show which prompts were equal, and no text of a user.
+    # A hash and sizes identify equal prompts without revealing any text of a user.
     prompt_hash: str
     prompt_bytes: int
     reply_bytes: int
@@ -270,10 +271,10 @@ class ModelCall(Data):
 
 
 class HookNote(Data):
-    """An act of an interceptor besides passing: it `refused` or `substituted`, or it failed.
+    """An act of an interceptor other than passing: it `refused`, `substituted` or failed.
 
-    After a failure `what` is the class of the exception, or `bad_result`. A failure at `after` implies that
-    the step or effect had succeeded.
+    For a failed hook, `what` is the class of the exception, or `bad_result`. A failure at `after` implies
+    that the step or effect had succeeded.
     """
 
     tag = 38
@@ -284,7 +285,7 @@ class HookNote(Data):
 
 
 class Reply(Data):
-    """The outcome of a request, for its caller, and the calls of models that it took."""
+    """The outcome of a request for its caller, with the calls of models and the acts of interceptors."""
 
     tag = 39
     op_id: OpId

@@ -1,4 +1,4 @@
-"""Requests: the base classes of all of them."""
+"""The base classes of all requests."""
 
 from typing import ClassVar
 
@@ -8,10 +8,10 @@ from umi_core.errors import Error
 
 
 class Request(Data):
-    """`stores`: it may leave something that later requests find; `shows`: it tells what there is.
+    """A request to a memory. `stores`: it may store something that later requests find.
 
-    `is_common`: users ask it without being told to. `key_space`: requests of one space share request keys.
-    `served_by`: the machine that knows what to do.
+    `shows`: it returns stored content. `is_common`: a simulated workload uses it even if it does not name it.
+    `key_space`: requests of one space share request keys. `served_by`: the machine that serves it.
     """
 
     tag: ClassVar[int]
@@ -20,7 +20,7 @@ class Request(Data):
     is_common: ClassVar[bool] = True
     key_space: ClassVar[str] = "key"
     served_by: ClassVar[str] = "memory"
-    # The caller's own name for it: compared with nothing, so two requests in flight may have one label.
+    # A label of the caller. It is never compared, so two requests in flight may have the same label.
     op_id: OpLabel
 
     def contradiction(self) -> Error | None:
@@ -29,10 +29,10 @@ class Request(Data):
 
 
 class CoreRead(Request):
-    """Answered at once when recovery is done."""
+    """A read of core, answered immediately once recovery is done."""
 
 
 class WorkflowRequest(Request):
-    """An operation: served by the workflow that it names."""
+    """A request that is an operation, served by the workflow that it names."""
 
     workflow: ClassVar[str]

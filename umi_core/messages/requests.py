@@ -1,13 +1,13 @@
-"""Requests that users make of a memory; what an agent server asks besides is in kelpie/requests.py.
+"""Requests that users send to a memory; those of an agent server are in kelpie/requests.py.
 
-A request is one class, and its file is all of its declaration: its fields, each with the domain of its
-values, its tag in the codec, and for an operation the workflow that serves it. Besides this it has a handler:
-in tiers/working.py for a request of the working tier, in core_reads.py for a read of core; any other request
-is served by a workflow. A handler that is missing is named in an error when the modules are imported.
+Each request is declared by one class: its fields, each with the domain of its values, its tag in the codec,
+and for an operation the workflow that serves it. In addition it has a handler: in tiers/working.py for a
+request of the working tier, in core_reads.py for a read of core; a workflow serves any other request. If a
+handler is missing, importing the modules raises an error that names it.
 
-Every request carries `op_id`, the caller's label; it comes back with the reply and is never compared. Fields
-hold what the caller gave, right or wrong: the memory checks them against their domains, in the order of the
-fields, and refuses with a typed error.
+Every request carries `op_id`, a label of the caller; it comes back with the reply and is never compared.
+Fields hold what the caller gave, valid or not: the memory checks them against their domains, in the order of
+the fields, and refuses the request with a typed error.
 """
 
 import re
@@ -35,15 +35,15 @@ ALL_LEVELS: Final = tuple(LEVELS)
 LEVEL_COUNT: Final = len(LEVELS)
 
 
-# Working tier: answered in the step that brings them. A class without fields is frozen as its base is.
+# Working tier: these requests are answered in the step that brings them.
 
 
 class WorkingRequest(Request):
-    """A request of the working tier, which is answered in the step that brings it."""
+    """A request of the working tier, answered in the step that brings it."""
 
 
 class Set(WorkingRequest):
-    """Store a value, bytes, under a key for `ttl_ms`, or for the time of the settings."""
+    """Store bytes under a key for `ttl_ms`, or for the default time to live of the settings."""
 
     tag = 40
     stores = True
@@ -53,7 +53,7 @@ class Set(WorkingRequest):
 
 
 class Get(WorkingRequest):
-    """Return the value of a key; None if there is none, or its time is over."""
+    """Return the value of a key; None if there is none, or if it has expired."""
 
     tag = 41
     shows = True
@@ -69,7 +69,7 @@ class Exists(WorkingRequest):
 
 
 class Delete(WorkingRequest):
-    """Delete a key, and return whether it was there."""
+    """Delete a key, and return whether it existed."""
 
     tag = 43
     key: domains.StoredKey
@@ -94,7 +94,7 @@ class Append(WorkingRequest):
 
 
 class Touch(WorkingRequest):
-    """Let the time of a key begin anew."""
+    """Extend the time to live of a key to the default, counted from now."""
 
     tag = 46
     key: domains.StoredKey
@@ -124,7 +124,7 @@ class Bytes(WorkingRequest):
     tag = 50
 
 
-# Reads of the core tier: answered at once when recovery is done.
+# Reads of the core tier: answered immediately once recovery is done.
 
 
 class GetBlock(CoreRead):
@@ -150,7 +150,7 @@ class CoreBytes(CoreRead):
 
 
 class InCore(CoreRead):
-    """Return whether core shows a fact."""
+    """Return whether core contains a fact."""
 
     tag = 54
     shows = True
@@ -166,7 +166,7 @@ class Render(CoreRead):
 
 
 class LastRoutingDecisions(CoreRead):
-    """Return which block was chosen for each fact of the last remember, and why."""
+    """Return the block chosen for each fact of the last remember, with the reason."""
 
     tag = 56
 
@@ -188,7 +188,7 @@ class SetBlock(WorkflowRequest):
 
     def contradiction(self) -> Error | None:
         """Check that text and label together fit into their block."""
-        # As core stores them: "a\r\nb" has three bytes there.
+        # Sizes are those in core, where "a\r\nb" has three bytes.
         size_bytes = size(tidy(self.label)) + size(line_ends(self.text))
         return BlockTooLarge(size_bytes, BLOCK_BYTES_MAX) if size_bytes > BLOCK_BYTES_MAX else None
 
@@ -205,7 +205,7 @@ class SetImportance(WorkflowRequest):
 
 
 class RemoveBlock(WorkflowRequest):
-    """Remove a block, with the facts that it shows."""
+    """Remove a block and the entries in it; the facts themselves stay in the archive."""
 
     tag = 59
     workflow = "write_block"
@@ -215,7 +215,7 @@ class RemoveBlock(WorkflowRequest):
 
 
 class CreateSession(WorkflowRequest):
-    """Begin a session with no keys; `members`: agents of the user that may load it."""
+    """Begin a session without keys; `members`: agents of the user that may load it."""
 
     tag = 60
     workflow = "create_session"
@@ -224,7 +224,7 @@ class CreateSession(WorkflowRequest):
 
 
 class SaveSession(WorkflowRequest):
-    """Save the session; `hand_to`: more agents that may load it from now on, `carries`: what they get."""
+    """Save the session; `hand_to`: further agents that may load it, `carries`: what they receive."""
 
     tag = 61
     workflow = "save_session"
@@ -233,7 +233,7 @@ class SaveSession(WorkflowRequest):
 
 
 class LoadSession(WorkflowRequest):
-    """Put a saved session in place of the one there is; the facts that it carries are told to this agent."""
+    """Replace the current session by a saved one; facts that it carries are stored for this agent too."""
 
     tag = 62
     workflow = "load_session"
@@ -243,13 +243,13 @@ class LoadSession(WorkflowRequest):
 
 
 def too_many(agents: tuple[str, ...]) -> Error | None:
-    """Return the error of more agents than an archive is shared with, or a recall searches beside its own."""
+    """Return an error if a request names more agents than SESSION_MEMBER_COUNT_MAX."""
     count = len(dict.fromkeys(agents))
     return TooManyMembers(count, SESSION_MEMBER_COUNT_MAX) if count > SESSION_MEMBER_COUNT_MAX else None
 
 
 class ShareArchive(WorkflowRequest):
-    """Let these agents of the user, and no others, read the archive of this one; None changes nothing."""
+    """Allow these agents of the user, and no others, to read this agent's archive; None changes nothing."""
 
     tag = 652
     workflow = "share_archive"
@@ -257,12 +257,12 @@ class ShareArchive(WorkflowRequest):
     agents: domains.Readers | None = None
 
     def contradiction(self) -> Error | None:
-        """Check that they are not too many."""
+        """Check the number of agents."""
         return too_many(self.agents or ())
 
 
 class Remember(WorkflowRequest):
-    """Store each statement of a text as a fact, and end the facts that it replaces."""
+    """Store each statement of a text as a fact, and end the facts that these replace."""
 
     tag = 63
     workflow = "remember"
@@ -280,11 +280,11 @@ class Remember(WorkflowRequest):
 
 
 class Recall(WorkflowRequest):
-    """Search the facts that fit a query, the best first.
+    """Search the facts that match a query, the best first.
 
-    `force`: a model is asked what the query refers to, whatever it says. `where`: what each hit holds.
-    `shared`: agents of the user whose archives are searched beside the own one; each must have allowed it.
-    `speaker`: the person who says "I" in the query.
+    `force`: ask a model to resolve references even if the query seems to have none. `where`: conditions that
+    each hit meets. `shared`: agents of the user whose archives are searched besides this agent's own; each
+    must have allowed it. `speaker`: the person who says "I" in the query.
     """
 
     tag = 64
@@ -304,12 +304,12 @@ class Recall(WorkflowRequest):
     speaker: domains.Asker | None = None
 
     def contradiction(self) -> Error | None:
-        """Check that they are not too many."""
+        """Check the number of agents."""
         return too_many(self.shared)
 
 
 class Forget(WorkflowRequest):
-    """Remove a fact, current or ended, with all that belongs to it."""
+    """Remove a fact, current or ended, with everything that belongs to it."""
 
     tag = 65
     workflow = "forget"
@@ -318,7 +318,7 @@ class Forget(WorkflowRequest):
 
 
 class GetEntity(WorkflowRequest):
-    """Return a fact, or its ended row, or None."""
+    """Return a fact, or its row if it has ended, or None."""
 
     tag = 66
     workflow = "get_entity"
@@ -327,7 +327,7 @@ class GetEntity(WorkflowRequest):
 
 
 class Count(WorkflowRequest):
-    """Return how many current facts there are, of all types or of these."""
+    """Return the number of current facts, of all types or of the given ones."""
 
     tag = 67
     workflow = "count"
@@ -336,7 +336,7 @@ class Count(WorkflowRequest):
 
 
 class Rebalance(WorkflowRequest):
-    """Choose anew which facts core shows, and embed those that have no vector."""
+    """Choose again which facts are in core, and embed facts that have no vector."""
 
     tag = 68
     workflow = "rebalance"
@@ -345,8 +345,8 @@ class Rebalance(WorkflowRequest):
 class Memorize(WorkflowRequest):
     """Store a text as given, and the facts in it by category.
 
-    `memory_types`: what to look for; as a memory does by itself if it is left out. `text`: of an image, an
-    audio or a video what the model is shown of it. `session_id`: the session that it was told in."""
+    `memory_types`: the types of facts to extract; by default TYPES_DEFAULT. `text`: for an image, an audio or
+    a video, what the model is shown of it. `session_id`: the session to which the text belongs."""
 
     tag = 100
     workflow = "memorize"
@@ -359,21 +359,21 @@ class Memorize(WorkflowRequest):
     session_id: domains.ToldIn | None = None
 
     def contradiction(self) -> Error | None:
-        """Check that each message of a conversation can be read: none becomes an empty line."""
+        """Check that each message of a conversation has readable text."""
         if self.modality != "conversation":
             return None
-        # Checked here and not when it is read: a message that is left out then would be lost without a word.
+        # Checked before anything is stored: leaving out a message later would lose it without an error.
         positions, total = find_unreadable(self.text)
         if positions:
             return UnreadableMessages(len(positions), total, list_positions(positions))
-        # "[]" is a conversation of no messages: no blank text, and still nothing to memorize.
+        # "[]" is not blank, but as a conversation without messages it has nothing to memorize.
         return None if conversation(self.text).strip() else EmptyText()
 
 
 class List(WorkflowRequest):
-    """Return a page of the rows of a kind, by ascending id, behind the cursor of the page before.
+    """Return a page of the rows of a kind, by ascending id, after the cursor of the previous page.
 
-    `where`: conditions that each row holds; no row of a kind without such a field holds them.
+    `where`: conditions that each row meets; a row without such a field never meets them.
     """
 
     tag = 101
@@ -386,7 +386,7 @@ class List(WorkflowRequest):
 
 
 class Summarise(WorkflowRequest):
-    """Summarise a category anew, unless its summary is made of its members as they are now."""
+    """Summarise a category again, unless its summary was made from its current members."""
 
     tag = 104
     workflow = "summarise"
@@ -395,9 +395,9 @@ class Summarise(WorkflowRequest):
 
 
 class EvolveCategory(WorkflowRequest):
-    """Divide the members of a category into groups, unless they are the same as at the last division.
+    """Divide the members of a category into groups, unless they have not changed since the last division.
 
-    `force`: divide them in any case, as if there were no groups.
+    `force`: divide them in any case, as if there were no groups yet.
     """
 
     tag = 161
@@ -408,13 +408,13 @@ class EvolveCategory(WorkflowRequest):
 
 
 class Retrieve(WorkflowRequest):
-    """A question to the levels of the archive, from the summary to the source, until there is enough.
+    """Search the levels of the archive, from summaries to sources, until the hits suffice.
 
-    `route_intention`: a model decides first whether anything is needed at all. `enough`: whether scores or a
-    model decide that there is enough; by scores it is `min_results` hits with `min_avg_ppm` on average.
-    `levels` come in their own order, `levels_max` of them at most; a limit of 0 asks nothing. `rank`: whether
-    scores or a model order the hits of a level. `where`: conditions that each hit holds; a level whose rows
-    lack a field of them is skipped. `force`: as in `Recall`.
+    `route_intention`: a model first decides whether the query needs the memory at all. `enough`: whether
+    scores or a model decide that hits suffice; by scores, `min_results` hits of `min_avg_ppm` on average do.
+    `levels` are searched in a fixed order, at most `levels_max` of them; a limit of 0 searches nothing.
+    `rank`: whether scores or a model order the hits of a level. `where`: conditions that each hit meets; a
+    level whose rows lack one of these fields is skipped. `force`: as in `Recall`.
     """
 
     tag = 106
@@ -438,9 +438,9 @@ class Retrieve(WorkflowRequest):
 
 
 class Search(WorkflowRequest):
-    """Search the levels until scores say that it is enough; a model is asked for references only.
+    """Search the levels until the scores suffice; by default a model only resolves references.
 
-    Its fields are those of `Retrieve`, in an order that saved memories and recordings rely on.
+    Its fields are those of `Retrieve`; saved memories and recordings rely on their order here.
     """
 
     tag = 107
@@ -466,11 +466,11 @@ class Search(WorkflowRequest):
 Descent = Retrieve | Search
 
 
-# Single facts, as their callers say them: no model is asked.
+# Single facts as given by the caller: no model is asked.
 
 
 class CreateEntity(WorkflowRequest):
-    """Store a fact without a name of its own in these categories, or in that of its memory type."""
+    """Store a fact without a name in the given categories, or in the category of its memory type."""
 
     tag = 200
     workflow = "create_entity"
@@ -481,7 +481,7 @@ class CreateEntity(WorkflowRequest):
 
 
 class UpdateEntity(WorkflowRequest):
-    """Change the content or the categories of an entity; None leaves either as it is."""
+    """Change the content or the categories of an entity; None leaves a field unchanged."""
 
     tag = 631
     workflow = "update_entity"
@@ -491,14 +491,14 @@ class UpdateEntity(WorkflowRequest):
     categories: domains.NewCategories | None = None
 
 
-# Ends: a session leaves its reflection, a text leaves nothing.
+# The end of a session, and of a text.
 
 
 ResourceId = Annotated[str, domains.Domain("resource_id", domains.bad_row_id)]
 
 
 class EndSession(WorkflowRequest):
-    """End a session: the texts of it become its reflection. It can be loaded and ended again."""
+    """End a session and make a reflection from its texts. The session can be loaded and ended again."""
 
     tag = 183
     workflow = "reflect"
@@ -507,7 +507,7 @@ class EndSession(WorkflowRequest):
 
 
 class ForgetResource(WorkflowRequest):
-    """Forget a memorized text, with its segments and the facts that only it states."""
+    """Remove a memorized text, with its segments and the facts that no other text states."""
 
     tag = 612
     workflow = "forget_resource"
@@ -515,11 +515,11 @@ class ForgetResource(WorkflowRequest):
     resource_id: ResourceId
 
 
-# What follows from the classes.
+# Tables derived from the classes.
 
 
 def request_name(request_type: type) -> str:
-    """Return the name in scenarios, seed files and reports: `set_block` for `SetBlock`."""
+    """Return the name used in scenarios, seed files and reports: `set_block` for `SetBlock`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", request_type.__name__).lower()
 
 
@@ -531,29 +531,29 @@ WORKING: Final = frozenset(cls for cls in ALL if issubclass(cls, WorkingRequest)
 
 
 def is_working(value: object) -> TypeGuard[WorkingRequest]:
-    """Check the class by one look-up, for callers that ask at every step."""
+    """Check the class with a single lookup, since callers check at every step."""
     return value.__class__ in WORKING
 
 
 def bad_request(request: Request) -> Error | None:
-    """Return the first thing wrong with what a caller gave, field by field, then with the fields together."""
-    # The fields come first: `contradiction` may take each of them for sound.
+    """Return the first error of a request: of each field, in order, then of the fields together."""
+    # Fields are checked first, since `contradiction` assumes that each of them is valid.
     return domains.bad_fields(request, CHECKS[request.__class__]) or request.contradiction()
 
 
-# Made once: a look at the types of the fields for each request would cost more than the checks.
+# Built once, because reading the types of the fields for each request would cost more than the checks.
 CHECKS: Final[dict[type, domains.Checks]] = {cls: domains.checks_of(cls) for cls in ALL}
 
 
-# Arguments: the fields of each request that a caller fills in, for programs that draw and read requests.
+# Arguments: the fields that a caller fills in, for programs that generate and parse requests.
 
 
 class Argument(Data):
-    """A field of a request besides its label."""
+    """A field of a request other than `op_id`."""
 
     name: str
     domain: str
-    type: Any  # without the domain; of one that may be None both alternatives
+    type: Any  # the plain type without the domain; for an optional field a union with None
     is_required: bool
 
     @property
@@ -572,5 +572,5 @@ ARGUMENTS: Final = {cls: tuple(list_arguments(cls)) for cls in ALL}
 
 
 def arguments_of(cls: type[Request]) -> tuple[Argument, ...]:
-    """Return the fields that a caller fills in, in their order."""
+    """Return the fields that a caller fills in, in order."""
     return ARGUMENTS[cls]

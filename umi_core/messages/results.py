@@ -1,4 +1,4 @@
-"""Values of the replies of operations; working operations reply plain None, bool, int or bytes."""
+"""Results of operations, as replies hold them; working requests return plain None, bool, int or bytes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -23,7 +23,7 @@ Order = Annotated[str, Domain("order", one_of("vector", "model"))]
 
 
 class Stored(Data):
-    """One fact of a write; `change` is created or unchanged, and forgotten where a text leaves."""
+    """One fact that a request wrote; `change` is `forgotten` if the fact was removed with its last source."""
 
     tag = 75
     id: str
@@ -31,21 +31,21 @@ class Stored(Data):
     change: StoredChange
 
 
-# Below it a model only suspects a contradiction, and a user who is asked each time stops reading.
+# Below this confidence a contradiction is only a suspicion; users who are asked too often stop reading.
 NEEDS_RESOLUTION_MIN_PPM: Final = 800_000
 
 
 def need_resolution(relations: Iterable[Relation]) -> bool:
-    """Return whether one of them contradicts, so surely that a user should say which fact is right."""
+    """Return whether a contradiction is so certain that a user should decide which fact is right."""
     return any(it.kind == "contradict" and it.confidence_ppm >= NEEDS_RESOLUTION_MIN_PPM for it in relations)
 
 
 class Remembered(Data):
     """The result of a remember. `relations` are the new ones.
 
-    `relation_dropped_count`: no room for more. `dropped` are (index in the model's answer, reason).
-    `repeated`: the request key was known, nothing was done; reasons of a model are not told again. `ended`:
-    the facts that a new one has ended.
+    `relation_dropped_count`: relations for which there was no room. `dropped`: elements of the model's answer
+    that were left out, as (index, reason). `repeated`: the request key was known and nothing was done; the
+    reply then lacks the model's reasons. `ended`: the facts that new ones have ended.
     """
 
     tag = 76
@@ -54,7 +54,7 @@ class Remembered(Data):
     routing: tuple[RoutingDecision, ...] = ()
     promoted: tuple[str, ...] = ()
     evicted: tuple[str, ...] = ()
-    # (2, "no_name"): the third element of the model's list had no name.
+    # (2, "no_name") means that the third element of the model's list had no name.
     dropped: tuple[tuple[int, str], ...] = ()
     relation_dropped_count: Count = 0
     repeated: bool = False
@@ -66,25 +66,25 @@ class Remembered(Data):
 
 
 class RecordAdded(Appended):
-    """A record whose text was read for facts. `facts`: the result of a remember of the text."""
+    """The result of adding a record with extraction. `facts`: as for a remember of its text."""
 
     tag = 614
     facts: Remembered = Remembered(())
 
 
 class RecordForgotten(RecordDeleted):
-    """The result of deleting a record. `entities`: the facts that it told; forgotten or unchanged."""
+    """The result of deleting a record. `entities`: the facts that it stated, forgotten or unchanged."""
 
     tag = 615
     entities: tuple[Stored, ...] = ()
 
 
 class Hit(Data):
-    """A fact that a recall found. `contradicts`: refs (`id@version`) of the facts that this one contradicts.
+    """A fact that a recall found. `contradicts`: references (`id@version`) to facts that it contradicts.
 
-    `time_ms`: when it happened, or since when it is current. `next_id`, `next_content`: the fact that was
-    told directly after it, if it is no hit itself. `replaced`: id and content of the facts that it has ended.
-    `agent`: in whose archive it is; empty: in one's own.
+    `time_ms`: when it happened, or since when it is current. `next_id`, `next_content`: the fact stated
+    directly after it, if that is not a hit itself. `replaced`: id and content of the facts that it has ended.
+    `agent`: the agent in whose archive it is; empty for the searching agent.
     """
 
     tag = 77
@@ -109,9 +109,9 @@ ResolutionOutcome = Literal["disabled", "clear", "no_context", "resolved", "unch
 class Resolution(Data):
     """The outcome of resolving the references of a query.
 
-    `query` is the one that is searched. `terms` stand once each, by first occurrence. `reason` says why a
-    rewrite was rejected or failed. `confidence_ppm` is the share of references resolved; None unless
-    resolved. `turn_count`: how many turns a model was shown.
+    `query` is the query that is searched. `terms` are its distinct references, by first occurrence. `reason`
+    says why a rewrite was rejected or failed. `confidence_ppm`: the share of references that were resolved;
+    None unless the outcome is `resolved`. `turn_count`: the number of turns shown to a model.
     """
 
     tag = 94
@@ -124,7 +124,7 @@ class Resolution(Data):
 
     @property
     def certainty_ppm(self) -> int:
-        """Return how certain it is that the searched query is what was meant; unresolved references: half."""
+        """Return how certain it is that the searched query means what the user meant."""
         match self.outcome:
             case "clear":
                 return PPM
@@ -132,12 +132,12 @@ class Resolution(Data):
                 return self.confidence_ppm or 0
             case "unchanged" | "rejected":
                 return 0
-        # Nothing was resolved, and nothing says that the query is clear: there were no turns, or no answer.
+        # It is open whether the query has references: resolving was disabled, impossible or failed.
         return PPM // 2
 
 
 class Recalled(Data):
-    """The result of a recall. `variants` are the queries that were searched; `deep_used`: more than one."""
+    """The result of a recall. `variants`: the queries that were searched; `deep_used`: more than one was."""
 
     tag = 93
     hits: tuple[Hit, ...]
@@ -153,9 +153,9 @@ StopReason = Literal["nothing_asked", "not_needed", "enough", "limit", "levels_m
 
 
 class LevelHit(Data):
-    """A row of a level of the archive. `vector_ppm`: how well its vector fits; None if only words found it.
+    """A row of a level of the archive. `vector_ppm`: its vector relevance; None if only words found it.
 
-    `text` is the content of an entity, the text of a resource, the summary of a category or what it is about.
+    `text` is the content of an entity, the text of a resource, or the summary or description of a category.
     """
 
     tag = 109
@@ -169,7 +169,7 @@ class LevelHit(Data):
 
 
 class LevelTried(Data):
-    """The result of a level for the query that it was asked; `is_failed`: it could not be searched."""
+    """The result of searching one level for `query`; `is_failed`: the level could not be searched."""
 
     tag = 110
     level: Level
@@ -181,10 +181,9 @@ class LevelTried(Data):
 class Retrieved(Data):
     """The result of a search of the levels.
 
-    `resolution`: what became of the references of the query; None if nothing was looked up. `asked`: the
-    levels that were asked for; `tried`: those that were reached, in that order. `context`: the hits as a text
-    for a prompt; `left_out_count` of them have no room in it. `skipped`: levels of which the filter leaves no
-    row.
+    `resolution`: the outcome of resolving references; None if nothing was searched. `asked`: the requested
+    levels; `tried`: those that were searched, in order. `context`: the hits as a text for a prompt, without
+    the `left_out_count` hits that did not fit. `skipped`: levels in which no row can meet the filter.
     """
 
     tag = 108
@@ -213,7 +212,7 @@ class Forgotten(Data):
 
 
 class ResourceForgotten(Data):
-    """The result of forgetting a text. `entities`: the facts that it told, forgotten or unchanged, by id."""
+    """The result of forgetting a text. `entities`: its facts, by id, each forgotten or unchanged."""
 
     tag = 613
     existed: bool
@@ -226,19 +225,18 @@ Repeatable = Remembered | Forgotten | Keyed  # the replies of requests that have
 def as_repeated(value: object) -> Repeatable:
     """Return the value of the first request with this request key, marked as repeated."""
     assert isinstance(value, Repeatable), value
-    # The first reply is kept without its texts, so a repeated one lacks reasons of a model.
+    # The receipt holds the first reply without its texts, so a repeated one lacks reasons of a model.
     return structs.replace(value, repeated=True)
 
 
 class Memorized(Data):
     """The result of a memorize.
 
-    `change` of the resource is created, updated or unchanged; `entities` in the order in which they were
-    found. `pending`: memory types of which some part of the text could not be read; before them `describe`
-    if no model could say what an image, an audio or a video holds; behind them `embed` if there is no
-    vector to find the text by, or a part of it. `uncovered_count`: sentences of people, in the parts that
-    were read, that no fact found there tells, so that they are in the text alone. The rest is as in
-    Remembered."""
+    `change` is that of the resource; `entities` are in the order in which they were found. `pending`: memory
+    types for which some part of the text could not be read; before them `describe` if no model could describe
+    an image, an audio or a video; after them `embed` if the text or a part of it has no vector.
+    `uncovered_count`: sentences of people, in the parts that were read, that no fact covers, so that only the
+    text itself holds them. The rest is as in Remembered."""
 
     tag = 102
     resource_id: str
@@ -257,8 +255,8 @@ class Memorized(Data):
 
 
 class Summarised(Data):
-    """The summary as it is now, the entities with the versions that it was made of, and whether there are
-    others."""
+    """The current summary, the entities and versions from which it was made, and whether these have changed
+    since (`is_dirty`)."""
 
     tag = 105
     summary: str
@@ -267,7 +265,7 @@ class Summarised(Data):
 
 
 class Group(Data):
-    """A subcategory, and how many members are in it."""
+    """A subcategory and the number of its members."""
 
     tag = 162
     id: str
@@ -277,9 +275,9 @@ class Group(Data):
 
 
 class Evolved(Data):
-    """The result of a division: the groups, the largest first, and how many facts are in none.
+    """The result of a division: the groups, the largest first, and the number of facts in no group.
 
-    `change`: updated or unchanged.
+    `change`: `updated` or `unchanged`.
     """
 
     tag = 163
@@ -289,10 +287,10 @@ class Evolved(Data):
 
 
 class Reflected(Data):
-    """The reflection of a session as it is now; without an id there is none, since nothing was told in it.
+    """The current reflection of a session; its id is None if the session has no texts.
 
-    `change` is created, updated, unchanged or removed. `sources`: the resources, with the versions of their
-    rows, that it was made of. `is_degraded`: their beginning stands for what a model would have said.
+    `change` is created, updated, unchanged or removed. `sources`: the resources from which it was made, with
+    the versions of their rows. `is_degraded`: no model answered, so the reflection is the beginning of these.
     """
 
     tag = 182
@@ -307,7 +305,7 @@ ListedRow = Entity | Ended | Resource | Category | Membership | Subcategory | Re
 
 
 class Listed(Data):
-    """A page of rows. `cursor`: where the next one begins; None behind the last one.
+    """A page of rows. `cursor`: the start of the next page; None after the last one.
 
     `damaged`: ids of rows that cannot be read.
     """
@@ -319,14 +317,14 @@ class Listed(Data):
 
 
 class BlockSet(Data):
-    """The result of writing a block: facts that core no longer shows, to make room for the text."""
+    """The result of writing a block. `evicted`: facts that left core to make room for the text."""
 
     tag = 79
     evicted: tuple[str, ...] = ()
 
 
 class BlockRemoved(Data):
-    """The text that a block had, and the facts that core no longer shows."""
+    """The text of the removed block, and the facts that left core with it."""
 
     tag = 80
     text: str | None
@@ -334,7 +332,7 @@ class BlockRemoved(Data):
 
 
 class SessionCreated(Data):
-    """The id of a new session, and how many keys were dropped for it."""
+    """The id of a new session, and the number of keys of the previous session that were dropped."""
 
     tag = 81
     session_id: str
@@ -345,7 +343,7 @@ class SessionCreated(Data):
 class SessionSaved(Data):
     """The session that was saved, with the version of its row.
 
-    `left_out_count`: how many of its facts were told too long ago for this save to carry them, too.
+    `left_out_count`: the number of older facts of the session that did not fit into this save.
     """
 
     tag = 82
@@ -356,11 +354,11 @@ class SessionSaved(Data):
 
 
 class SessionLoaded(Data):
-    """The version of the row, and how many keys had expired since it was saved.
+    """The version of the session's row, and the number of keys that expired since it was saved.
 
-    `turns`: the last messages of the session, if it carries them, the oldest first. `facts`: what became of
-    the facts that it carries to this agent; `left_out_count`: how many of those that it names were not told,
-    as they are current no more where they were told, or as there is no room.
+    `turns`: the last messages of the session, if it carries them, the oldest first. `facts`: the result of
+    storing the facts that it carries to this agent; `left_out_count`: facts that were not stored, because
+    they are no longer current in the archive they come from, or for lack of room.
     """
 
     tag = 83
@@ -390,20 +388,20 @@ class Rebalanced(Data):
     scanned_count: Count = 0
 
 
-# What a receipt holds of a reply.
+# The part of a reply that a receipt holds.
 
 Reasoned = TypeVar("Reasoned", Relation, RoutingDecision)
 
-# Without their texts, since a receipt stays for a day: a fact that is forgotten within it must not be read in
-# the summary of its category, or in the text of a block, that a receipt holds.
+# Texts are left out because a receipt is kept for a day: if a fact is forgotten meanwhile, it must not
+# survive in a summary or the text of a block that a receipt holds.
 TEXT_FIELDS: Final[Mapping[type, tuple[str, str | None]]] = {
     BlockRemoved: ("text", None), Summarised: ("summary", ""), Reflected: ("text", ""),
 }  # fmt: skip
-"""By class, the field with a text of the memory, and what stands there instead in a receipt."""
+"""By class, the field with text, and the value that replaces it in a receipt."""
 
 
 def without_text(value: object) -> object:
-    """Return the reply as a receipt holds it, which may outlive by a day what its texts tell of."""
+    """Return the reply without its texts, as a receipt holds it."""
     match value:
         case RecordAdded():
             return structs.replace(value, facts=without_reasons(value.facts))
@@ -429,14 +427,14 @@ def bare(reasoned: tuple[Reasoned, ...]) -> tuple[Reasoned, ...]:
 
 
 def with_text(value: object, own: object) -> object:
-    """Return the reply of a receipt with the text that this plan knows, if they are of one class.
+    """Return the reply `value` of a receipt, with the texts of this plan's reply `own` restored.
 
-    Reasons are known only if all else is as this plan says.
+    Reasons of a model are restored only if everything else in both replies is equal.
     """
-    # The receipt is of this very plan, or of one that would say the same: then its texts are the same, too.
+    # The receipt is of this plan, or of one with an equal reply, so its texts are the same too.
     if without_text(own) == value:
         return own
     name, _ = TEXT_FIELDS.get(type(value), ("", None))
-    # The reply of an earlier plan, with the text of this one: both were made for one request.
+    # The reply is of an earlier plan; it gets the text of this one, since both serve the same request.
     is_known = name and type(own) is type(value)
     return replace_field(value, name, getattr(own, name)) if is_known else value
