@@ -1,17 +1,17 @@
-"""Clustering: the members of a category in groups that are about one thing each.
+"""Clustering: divides the members of a category into groups of similar members.
 
-Law 1. Pure, in whole numbers; any order of the input gives the same groups. Law 2. A group that was there
-keeps its place while enough members are still near its centroid. Law 3. In the end every member is near the
+Law 1. All arithmetic is pure and in whole numbers; the order of the input does not matter. Law 2. A known
+group continues while enough members are near its centroid. Law 3. In the end every grouped member is near the
 centroid of its group, every group is large enough, and no two groups are near each other.
 
     assign      members near the centroid of a known group join it
-    form        of the others, the member with most neighbours forms a group with them, again and again
+    form        of the rest, the member with the most neighbours forms a group with these, repeatedly
     merge       two groups near each other become one
-    settle      the member least near to the new centroid leaves if it is not near enough
-    dissolve    a group that has become too small is dropped; then again from merge, until nothing changes
+    settle      the member farthest from the new centroid leaves its group if it is not near enough
+    dissolve    a group that has become too small is dropped; repeat from merge until nothing changes
 
-Law 4. A group is as much in use as the member of it that was used last: one is enough for all of them.
-Law 5. A member without a group is in use only by itself, so a group that is gone does not come back unused.
+Law 4. A group is in use if any of its members is: one used member keeps all of them in use.
+Law 5. A member without a group is in use only by its own use, so an unused dissolved group does not return.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,8 +30,8 @@ Vectors = Mapping[str, Vector]  # by id
 class Bounds(Data):
     """Bounds of a division.
 
-    `near_ppm`: relevance from which members belong together; `merge_ppm`: from which two groups become one.
-    At least `size_min` members make a group, and at most `count_max` groups are kept.
+    `near_ppm`: the least relevance at which members belong together; `merge_ppm`: the least at which two
+    groups are merged. A group has at least `size_min` members, and at most `count_max` groups are kept.
     """
 
     near_ppm: int
@@ -41,7 +41,7 @@ class Bounds(Data):
 
 
 class KnownGroup(Data):
-    """A group of an earlier division; `member_ids`: its members now."""
+    """A group of an earlier division; `member_ids`: its current members."""
 
     id: str
     created_ms: int
@@ -55,7 +55,7 @@ class KnownGroup(Data):
 
 
 class Cluster(Data):
-    """A group as it is to be: the known one that it goes on, if any, and its members in order."""
+    """A group of the new division: the known group that it continues, if any, and its members in order."""
 
     known: KnownGroup | None
     member_ids: tuple[str, ...]
@@ -63,11 +63,11 @@ class Cluster(Data):
 
 
 def clusters(members: Vectors, known: Sequence[KnownGroup], bounds: Bounds, *, afresh: bool) -> list[Cluster]:
-    """Return the groups, the largest first; `afresh`: made as if none was known, then matched with known
-    ones.
+    """Return the groups, the largest first; with `afresh` they are formed without known groups, and matched
+    with these afterwards.
 
-    `members` have vectors of one length. There may be so many rounds as members, so a round compares only
-    groups that have changed, and SUBCATEGORY_COUNT_MAX bounds how many new ones there are.
+    All vectors have one length. The number of rounds is bounded only by the number of members, so each round
+    compares only groups that have changed, and at most SUBCATEGORY_COUNT_MAX new groups are formed.
     """
     if not members:
         return []
@@ -82,8 +82,8 @@ def clusters(members: Vectors, known: Sequence[KnownGroup], bounds: Bounds, *, a
 
 
 class GroupDraft(Data, eq=False):
-    """A group that is being made. `places`: its members, in the order of their ids. `is_settled`: it is as it
-    was when it was compared with all others, and with its members."""
+    """A group in progress. `places`: indices of its members, in order of id. `is_settled`: it has not changed
+    since it was compared with all other groups and with its members."""
 
     known: KnownGroup | None
     places: Sequence[int]
@@ -100,12 +100,12 @@ def divide_members(space: MemberVectors, known: Iterable[KnownGroup], bounds: Bo
     drafts = [GroupDraft(it, places, space.centroid(places)) for it, places in homes]
     taken = {place: None for _, places in homes for place in places}
     free = [place for place in range(space.count) if place not in taken]
-    # Once: forming only takes members away, and relevance between those that are left stays the same.
+    # Computed once: forming only removes members, which does not change relevances between the others.
     near = space.neighbours(free, bounds.near_ppm)
     drafts += [
         GroupDraft(None, places, space.centroid(places)) for places in form_groups(near, bounds.size_min)
     ]
-    # Ends: a round merges two groups, or takes a member out of one, or settles all; members never come back.
+    # The loop ends: each round merges groups, removes members for good, or settles all groups.
     while not all(it.is_settled for it in drafts):
         drafts = merge_groups(drafts, space, bounds.merge_ppm)
         drafts = [it if it.is_settled else settle_group(it, space, bounds.near_ppm) for it in drafts]
@@ -119,7 +119,7 @@ def divide_members(space: MemberVectors, known: Iterable[KnownGroup], bounds: Bo
 def nearest_known(
     vector: Vector, known: Iterable[tuple[str, Vector]], floor_ppm: int
 ) -> tuple[str, int] | None:
-    """Return the id of the centroid that is most similar, and how similar, if that is enough; ties by id."""
+    """Return the id and relevance of the most similar centroid; None if below `floor_ppm`; ties by id."""
     scores = [(vector_relevance_ppm(vector, centroid), key) for key, centroid in known]
     best = min(scores, key=lambda it: (-it[0], it[1]), default=None)
     return (best[1], best[0]) if best is not None and best[0] >= floor_ppm else None
@@ -128,7 +128,7 @@ def nearest_known(
 def assign_members(
     space: MemberVectors, known: Iterable[KnownGroup], floor_ppm: int
 ) -> list[tuple[KnownGroup, list[int]]]:
-    """Return the known groups with the places of the members near to them; ties by id."""
+    """Return the known groups that have near members, with the places of these; ties by id."""
     groups = sorted((it for it in known if len(it.centroid) == space.dims), key=lambda it: it.id)
     found: dict[int, list[int]] = {}
     for place, (ppm, at) in enumerate(space.nearest([it.centroid for it in groups]) if groups else ()):
@@ -138,12 +138,12 @@ def assign_members(
 
 
 def form_groups(near: Mapping[int, Sequence[int]], size_min: int) -> Iterator[Sequence[int]]:
-    """Yield the free member with most free neighbours, together with these, until the groups get too small.
+    """Yield groups: each time the free member with the most free neighbours, together with these.
 
-    Ties by id.
+    Stop when the next group would have fewer than `size_min` members. Ties by id.
     """
     for _ in range(SUBCATEGORY_COUNT_MAX):
-        # `max` takes the first of equals, and places are in the order of ids.
+        # `max` returns the first maximum, and places are in order of id.
         group = max((near[place] for place in near), key=len, default=())
         if len(group) < size_min:
             return
@@ -160,9 +160,9 @@ def form_groups(near: Mapping[int, Sequence[int]], size_min: int) -> Iterator[Se
 
 
 def merge_groups(drafts: list[GroupDraft], space: MemberVectors, floor_ppm: int) -> list[GroupDraft]:
-    """Merge the nearest two groups, under the better rank, while any two are near; ties by rank.
+    """Merge the two nearest groups into the one of better rank, while any two are near; ties by rank.
 
-    Settled groups are compared with the others alone; at least one is not settled.
+    Two settled groups are not compared again; at least one group is not settled.
     """
     while True:
         changed = [it for it in drafts if not it.is_settled]
@@ -177,7 +177,7 @@ def merge_groups(drafts: list[GroupDraft], space: MemberVectors, floor_ppm: int)
 
 
 def settle_group(draft: GroupDraft, space: MemberVectors, floor_ppm: int) -> GroupDraft:
-    """Return the group without its least near member, or settled if that is near enough; ties by id."""
+    """Return the group as settled if its farthest member is near enough, else without it; ties by id."""
     scores = space.relevances_ppm(draft.places, draft.centroid)
     worst_ppm = min(scores)
     if worst_ppm >= floor_ppm:
@@ -188,7 +188,7 @@ def settle_group(draft: GroupDraft, space: MemberVectors, floor_ppm: int) -> Gro
 
 
 def inherit_groups(found: Sequence[Cluster], known: Sequence[KnownGroup]) -> list[Cluster]:
-    """Let each known group continue where most of its members are, once; of equals the older one."""
+    """Let each known group continue as the one new group with most of its members; ties go to the older."""
     pairs = [
         (-len(shared), group.age, cluster.member_ids)
         for cluster in found
@@ -203,13 +203,13 @@ def inherit_groups(found: Sequence[Cluster], known: Sequence[KnownGroup]) -> lis
     return [structs.replace(it, known=heirs.get(it.member_ids)) for it in found]
 
 
-# Decay: which members of a category are in use, and with them which of its groups.
+# Decay: which members of a category are in use.
 
 
 def in_use(
     members: Iterable[Membership], records: Mapping[str, AccessRecord], unused_ms: int
 ) -> tuple[Membership, ...]:
-    """Return the members used after `unused_ms`, and all members of a group with such a member."""
+    """Return the members used after the time `unused_ms`, and all members of groups with such a member."""
     every = tuple(members)
     used = [it for it in every if last_use_ms(it, records) > unused_ms]
     ids, groups = {it.id for it in used}, {it.subcategory_id for it in used if it.subcategory_id}
@@ -217,6 +217,6 @@ def in_use(
 
 
 def last_use_ms(member: Membership, records: Mapping[str, AccessRecord]) -> int:
-    """Return the time of the last use; becoming a member is one."""
+    """Return the time of the last use; becoming a member counts as a use."""
     record = records.get(member.entity_id)
     return max(member.created_ms, record.last_ms if record is not None else 0)

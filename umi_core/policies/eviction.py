@@ -1,8 +1,8 @@
-"""Eviction: which promoted entries leave a core tier that lacks room.
+"""Eviction: which promoted entries leave a core tier that exceeds a limit.
 
-Law 1. Pure arithmetic: no state, no clock, no effects. Numbers in, ids out.
-Law 2. Same entries, same answer, in any order of arrival; ties go to the smaller id.
-Law 3. A self entry never leaves. Law 4. Each victim is needed; nothing short, no victims.
+Law 1. Eviction is pure arithmetic on numbers: no state, no clock, no effects.
+Law 2. The result does not depend on the order of entries; of equal scores the smaller id leaves first.
+Law 3. A self entry never leaves. Law 4. Each victim is needed, so without a shortage there are no victims.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from umi_core.policies.routing import SELF_BLOCK
 
 
 class EvictionCandidate(Data):
-    """A promoted entry as this policy sees it: where it lies, what it takes, what it is worth."""
+    """The properties of a promoted entry that this policy needs."""
 
     entity_id: str
     score_ppm: int
@@ -21,7 +21,7 @@ class EvictionCandidate(Data):
 
 
 class Shortage(Data):
-    """How much is lacking of each limit; a number of at most zero is room to spare."""
+    """The amount by which each limit is exceeded; zero or less means that the limit holds."""
 
     core_bytes: int = 0
     entry_count: int = 0
@@ -33,21 +33,22 @@ class Shortage(Data):
         return max(lacking) <= 0
 
     def after(self, entry: EvictionCandidate, count: int = 1) -> "Shortage":
-        """Return the shortage when the entry has left, or with count -1 when it has come back."""
-        # 300 bytes leave a shortage of 900: 600; they come back (count -1): 900 again.
+        """Return the shortage after the entry has left; with count -1, after it has come back."""
+        # If 300 bytes leave, a shortage of 900 becomes 600; if they come back (count -1), 900 again.
         freed = count * entry.size_bytes
         blocks = ((block, lack - freed if block == entry.block else lack) for block, lack in self.block_bytes)
         return Shortage(self.core_bytes - freed, self.entry_count - count, tuple(blocks))
 
 
 def victims(entries: Iterable[EvictionCandidate], shortage: Shortage) -> tuple[str, ...] | None:
-    """Return the ids that leave, by (score, id); None if all that may leave would not be enough.
+    """Return the ids that leave, by (score, id); None if evicting all candidates would not be enough.
 
-    Why two passes: the first, from the weakest up, marks small ones before the one that alone is enough, and
-    ones that help no limit still short. The second, from the best down, unmarks all that are not needed.
+    The first pass marks entries from the weakest up until the limits hold. It may mark too many: small
+    entries before one that alone is enough, or entries that do not help the limit still exceeded. The second
+    pass therefore unmarks, from the best down, every entry that is not needed.
 
         lacking 900   a 300 bytes, 610_000   b 1_200, 640_000   c 200, 655_000
-        mark          a (600 lacking)        b (600 to spare)   not asked
+        mark          a (600 lacking)        b (600 to spare)   not reached
         unmark        not needed             needed
     """
     marked: list[EvictionCandidate] = []
@@ -59,7 +60,7 @@ def victims(entries: Iterable[EvictionCandidate], shortage: Shortage) -> tuple[s
 
 
 def unmark(marked: list[EvictionCandidate], shortage: Shortage) -> tuple[str, ...]:
-    """Return the ids of the marked entries that are needed, looking at the best ones first."""
+    """Return the ids of the marked entries that are needed, checking the best ones first."""
     needed: list[str] = []
     for entry in reversed(marked):
         if (without := shortage.after(entry, -1)).is_met:

@@ -1,8 +1,9 @@
-"""Promotion: how much an entity deserves its place in core.
+"""Promotion: the score by which entities compete for a place in core.
 
-Law 1. Pure arithmetic over an access record and the time; whole numbers only, each part in 0..1_000_000.
-Law 2. Recency never rises with age, frequency never falls with count; no jump in the first millisecond.
-Law 3. More importance, more accesses or a later one never lower the score.
+Law 1. The score is pure arithmetic in whole numbers on an access record and the time; each part of it is in
+0..1_000_000. Law 2. Recency never rises with age, frequency never falls with the number of accesses, and
+neither jumps in the first millisecond. Law 3. More importance, more accesses or a later last access never
+lower the score.
 """
 
 from itertools import accumulate, repeat
@@ -29,17 +30,17 @@ assert tuple(TYPE_PPM) == ENTITY_TYPES
 
 
 def score_ppm(record: AccessRecord, now_ms: int) -> int:
-    """Return the score of an entity at `now_ms`, one for promotion, eviction and displacement."""
+    """Return the score of an entity at `now_ms`, which promotion, eviction and displacement share."""
     recency = recency_ppm(now_ms - record.last_ms)
     frequency = frequency_ppm(record.count, record.first_ms, now_ms)
     assert 0 <= record.importance_ppm <= PPM
     of_entity = 400_000 * record.importance_ppm + 100_000 * TYPE_PPM[record.type]
-    # A person of importance 500,000, accessed once, just now: 200,000 + 70,000 + 300,000 + 20,000 = 590,000.
+    # A person of importance 500,000, accessed once, now: 200,000 + 70,000 + 300,000 + 20,000 = 590,000.
     return (of_entity + 300_000 * recency + 200_000 * frequency) // PPM
 
 
-# Why no libm: recency is 2^-(age / half-life), and must be the same on every machine. Whole half-lives are a
-# shift; the fraction is read as 20 binary digits, digit k of them is the factor ROOTS[k - 1] = 2^(62 - 2^-k).
+# Recency is 2^-(age / half-life), without libm, because it must be equal on every machine. Whole half-lives
+# are a shift; of the fraction, read as 20 binary digits, digit k is the factor ROOTS[k - 1] = 2^(62 - 2^-k).
 STEPS: Final = 20
 ROOTS: Final = tuple(
     accumulate(repeat(None, STEPS - 1), lambda root, _: isqrt(root << 62), initial=isqrt(1 << 123))
@@ -49,7 +50,7 @@ assert len(ROOTS) == STEPS
 
 def recency_ppm(age_ms: int) -> int:
     """Return PPM at age 0 (or below), and half of it after each half-life."""
-    # 10.5 days are a half-life of 7 and half another one: PPM * 2^-1.5 = 353,553.
+    # With a half-life of 7 days, 10.5 days are one and a half of them: PPM * 2^-1.5 = 353,553.
     halvings, rest_ms = divmod(max(age_ms, 0), HALF_LIFE_MS)
     fraction = (rest_ms << STEPS) // HALF_LIFE_MS
     x = 1 << 62
@@ -63,5 +64,5 @@ def recency_ppm(age_ms: int) -> int:
 def frequency_ppm(count: int, first_ms: int, now_ms: int) -> int:
     """Return a tenth of PPM per access and day, over at least one day, up to PPM."""
     assert count >= 0
-    # Six accesses in three days are two a day: 200,000. Ten a day and more are PPM.
+    # Six accesses in three days are two a day: 200,000. Ten or more a day give PPM.
     return min(PPM, count * 100_000 * DAY_MS // max(now_ms - first_ms, DAY_MS))

@@ -1,11 +1,11 @@
-"""Ranking: lists of hits become one, in whole numbers; and whether what levels of the archive give is enough.
+"""Ranking: merges lists of hits into one, in whole numbers, and decides whether the hits of levels suffice.
 
-Law 1. Order is by score, then by id. Law 2. A single list keeps its scores. Law 3. How many lists there are
-is what was asked for, not what was found: an empty list counts. Law 4. If two lists have a row in two
-versions the newer one counts, however much better the older one would have been. Law 5. A row that vector and
-words have found is more relevant than either says, and never less. Law 6. Each row of a level counts once, at
-its best. Law 7. Only what a vector has found well enough counts toward enough: words alone never do.
-Law 8. More hits, or higher scores, never make enough too little.
+Law 1. Hits are ordered by score, then by id. Law 2. A single list keeps its scores. Law 3. Empty lists count:
+scores depend on the number of lists asked for. Law 4. If two lists have different versions of a row, only the
+newer one counts, even if the older one scores better. Law 5. A row found by both vector and words is at least
+as relevant as by either. Law 6. Each row of a level counts once, with its best score. Law 7. Only hits by
+vector decide whether hits suffice; hits by words alone never count. Law 8. If hits suffice, then so do more
+hits or higher scores.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ OTHERS_SHARE_PPM = 800_000
 
 
 class Ranked(Data):
-    """A row, its score among the others, and the best relevance that any list gave it."""
+    """A row, its score in the merged list, and its best relevance in any list."""
 
     row: Row
     score_ppm: int
@@ -29,17 +29,17 @@ class Ranked(Data):
 
 
 def current(lists: Iterable[Iterable[Row]]) -> list[tuple[Row, ...]]:
-    """Return the same lists, read one after the other, without what a later one has in a newer version."""
+    """Return the lists without rows of which another list has a newer version."""
     whole = [tuple(rows) for rows in lists]
     newest: dict[str, int] = {}
     for row in (row for rows in whole for row in rows):
-        # Two lists are read one after the other: between them another commit may have written the row.
+        # Lists are read one after the other, and another commit may write the row in between.
         newest[row.address.id] = max(row.version, newest.get(row.address.id, 0))
     return [tuple(row for row in rows if row.version == newest[row.address.id]) for rows in whole]
 
 
 def unite_lists(by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -> tuple[Row, ...]:
-    """Return one list of one query variant: each row once, with its relevance as score; at most `limit`."""
+    """Unite two lists of one query variant: each row once, with its relevance as score; at most `limit`."""
     vectors, words = best_of(by_vector), best_of(by_words)
     rows = [
         structs.replace(row, score_ppm=united_ppm(relevance(vectors.get(key)), relevance(words.get(key))))
@@ -49,16 +49,16 @@ def unite_lists(by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -
 
 
 def join_lists(lists: Iterable[Iterable[Row] | None], least_ppm: int) -> tuple[Row, ...]:
-    """Return the lists by words of one query as one: of the query as it is, and then of it with its dates.
+    """Join the lists by words of one query: that of the query itself, then those with its dates added.
 
-    The best score with a date counts. A row that only the first list has is relevant by its other words, so
-    it stays, with the least score that is asked for. None stands for a list that failed.
+    A row gets its best score in the lists with dates. A row that only the first list has matches by other
+    words, so it stays, with the score `least_ppm`. None stands for a list that failed.
     """
     known = current(it for it in lists if it is not None)
     if len(known) < 2:
         return known[0] if known else ()
-    # "Ann, last Friday (2026-11-20)" asks for three terms more, so rows without the date score less: they
-    # come behind those that have it, but a question never finds less because it says when.
+    # "Ann, last Friday (2026-11-20)" has three terms more, so rows without the date score lower. They are
+    # ordered after rows with the date, but are still found: a date in a question never loses hits.
     plain, *dated = known
     best = best_of(row for rows in dated for row in rows)
     others = (row for row in plain if row.address.id not in best)
@@ -66,7 +66,7 @@ def join_lists(lists: Iterable[Iterable[Row] | None], least_ppm: int) -> tuple[R
 
 
 def best_of(rows: Iterable[Row]) -> dict[str, Row]:
-    """Return the rows by id, each at its best."""
+    """Return the rows by id, each with its best relevance."""
     best: dict[str, Row] = {}
     for row in rows:
         if row.address.id not in best or relevance(row) > relevance(best[row.address.id]):
@@ -75,22 +75,22 @@ def best_of(rows: Iterable[Row]) -> dict[str, Row]:
 
 
 def united_ppm(vector_ppm: int, words_ppm: int) -> int:
-    """Return the relevance of a row with these scores by vector and by words; 0 for not found.
+    """Return the relevance of a row with these scores by vector and by words; a score is 0 if not found.
 
-    r**3 = 1 - (1 - v**3) * (1 - w): vector and words are taken for independent reasons to believe that a row
-    is relevant. A vector counts by its cube, since texts that have nothing in common often have a cosine of
-    0.3. Alone it keeps its score.
+    r**3 = 1 - (1 - v**3) * (1 - w): vector and words count as independent evidence that a row is relevant.
+    The vector score is cubed because unrelated texts often have a cosine of 0.3. A row found by vector alone
+    keeps its score.
     """
     doubt = (PPM**3 - vector_ppm**3) * (PPM - words_ppm)
-    # Doubt is rounded up, so that relevance is never rounded up. By words alone, 577,350 becomes 832,683.
+    # Doubt is rounded up, so that relevance is never rounded up. By words alone, 577,350 gives 832,683.
     return cube_root(PPM**3 - -(-doubt // PPM))
 
 
 def cube_root(number: int) -> int:
     """Return the cube root, floored."""
-    root = 1 << -(-number.bit_length() // 3)  # not less than it
+    root = 1 << -(-number.bit_length() // 3)  # an upper bound of the root
     while root**3 > number:
-        # Newton's step: from above it falls, and never below the floored root.
+        # Newton's step decreases from above, and never below the floored root.
         root = (2 * root + number // root**2) // 3
     return root
 
@@ -104,7 +104,7 @@ def order(score_ppm: int, row: Row) -> tuple[int, str]:
 
 
 def fuse_lists(lists: Sequence[tuple[Row, ...]], limit: int) -> tuple[Ranked, ...]:
-    """Return the best of all lists: relevance and reciprocal rank fusion, 7 to 3. One list is only cut."""
+    """Merge the lists by relevance and reciprocal rank fusion, weighted 7 to 3; a single list is only cut."""
     if len(lists) == 1:
         return tuple(Ranked(row, relevance(row), relevance(row)) for row in lists[0][:limit])
     best: dict[str, Row] = {}
@@ -112,7 +112,7 @@ def fuse_lists(lists: Sequence[tuple[Row, ...]], limit: int) -> tuple[Ranked, ..
     for rows in lists:
         for rank, row in enumerate(rows):
             key = row.address.id
-            # First in two lists and absent from a third: two thirds of the most that is possible.
+            # A row that is first in two of three lists gets two thirds of the maximum.
             sums[key] = sums.get(key, 0) + RRF_SCALE // (RRF_K + rank)
             if key not in best or relevance(row) > relevance(best[key]):
                 best[key] = row
@@ -125,10 +125,10 @@ def fuse_lists(lists: Sequence[tuple[Row, ...]], limit: int) -> tuple[Ranked, ..
 def lower_others(
     hits: Iterable[Ranked], is_of_others: Callable[[Row], bool], limit: int
 ) -> tuple[Ranked, ...]:
-    """Return the best hits once those that are of others have four fifths of their score.
+    """Multiply the scores of facts about other people by OTHERS_SHARE_PPM; return the best hits.
 
-    For `Where do I live?` the facts `I live in Rome.` and `Bob lives in Oslo.` have the same words, and score
-    0.80 and 0.81: the shorter one comes first, whomever it is about.
+    For `Where do I live?`, the facts `I live in Rome.` and `Bob lives in Oslo.` match the same words and
+    score 0.80 and 0.81, so without this the fact about Bob would come first.
     """
     lowered = [
         structs.replace(it, score_ppm=it.score_ppm * OTHERS_SHARE_PPM // PPM) if is_of_others(it.row) else it
@@ -141,14 +141,14 @@ def fusion(relevance_ppm: int, rrf_ppm: int) -> int:
     return (RELEVANCE_SHARE_PPM * relevance_ppm + (PPM - RELEVANCE_SHARE_PPM) * rrf_ppm) // PPM
 
 
-# Sufficiency: what a level gives for a query, and whether the levels so far are enough.
+# Sufficiency: the hits of a level, and whether the hits of all levels so far suffice.
 
 
-LIST_FACTOR = 2  # a list is asked for more than is wanted, since two lists are united
+LIST_FACTOR = 2  # each list is asked for more rows than wanted, since two lists are united
 
 
 class ScoredRow(Data):
-    """A row that a level gives, its score, and the one by vector alone; None if only words have found it."""
+    """A hit of a level, its score, and its score by vector alone; None if only words found it."""
 
     level: str
     row: Row
@@ -157,22 +157,22 @@ class ScoredRow(Data):
 
 
 def union(level: str, by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -> tuple[ScoredRow, ...]:
-    """Return two lists as one, the best first, with the better one of a text and its own part."""
+    """Unite two lists, the best first; of a text and its own part only the better one stays."""
     by_vector, by_words = current((by_vector, by_words))
     vectors = {key: relevance(row) for key, row in best_of(by_vector).items()}
-    # A whole text and its segments are rows of one kind: a reader gets what fits better, and not both.
+    # A text and its segments are rows of one kind; the result has whichever fits better, not both.
     rows = without_wholes(unite_lists(by_vector, by_words, len(by_vector) + len(by_words)))
     return tuple(ScoredRow(level, row, relevance(row), vectors.get(row.address.id)) for row in rows[:limit])
 
 
 def without_wholes(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows but for a text of which a part is as good, and the parts of a text that is better."""
+    """Drop each text of which a part scores at least as high, and the parts of a text that scores higher."""
     scores = {row.address.id: relevance(row) for row in rows}
     best_part: dict[str, int] = {}
     for row in rows:
         if (parent := parent_of(row)) is not None:
             best_part[parent] = max(relevance(row), best_part.get(parent, 0))
-    # A whole text that is better than each of its parts stays, without them.
+    # A text that scores higher than each of its parts stays, without these.
     better = [parent for parent, part_ppm in best_part.items() if scores.get(parent, 0) > part_ppm]
     return [
         row
@@ -186,7 +186,7 @@ def parent_of(row: Row) -> str | None:
 
 
 def is_enough(found: Iterable[ScoredRow], wanted: int, average_min_ppm: int) -> bool:
-    """Check whether `wanted` rows count, and the best of them reach this average."""
-    # Rows found by words alone have no relevance by vector, so they cannot make it enough.
+    """Check whether `wanted` rows have a vector score, and the best of these reach this average."""
+    # Rows found by words alone have no vector score and do not count (law 7).
     counted = sorted((it.vector_ppm for it in found if it.vector_ppm is not None), reverse=True)[:wanted]
     return len(counted) == wanted and sum(counted) >= wanted * average_min_ppm

@@ -1,4 +1,4 @@
-"""Routing: which core block an entity belongs to.
+"""Routing: the core block to which an entity belongs.
 
 Law 1. The table is total: every type has exactly one block.
 Law 2. Nothing is routed to system. Law 3. Self entities go to persona, and no others do.
@@ -29,7 +29,7 @@ assert [kind for kind, block in BLOCK_OF_TYPE.items() if block == SELF_BLOCK] ==
 
 
 def table_decision(entity: Entity, cause: str | None = None) -> RoutingDecision:
-    """Return the decision of the table; `cause`: why no model decided. Only self enters core at once."""
+    """Return the decision of the table; `cause`: why no model decided. Only self is promoted immediately."""
     return RoutingDecision(
         entity_id=entity.id,
         block=BLOCK_OF_TYPE[entity.type],

@@ -1,9 +1,9 @@
-"""Similarity: how well a row answers a query by vector, and which of many rows answer it best.
+"""Similarity: the vector relevance of a row for a query, and the best of many rows.
 
-Law 1. Exact integers: no rounding but the stated floor, so every machine agrees. Law 2. Every score is in
-0..1_000_000. Law 3. A vector that is malformed or all zero counts as missing: it scores 0 and is no failure.
-Law 4. Over a matrix numpy narrows down and whole numbers decide. It is imported when first needed.
-Scores by words are those of umi_core/policies/term_scores.py.
+Law 1. Scores are exact integers, floored and not rounded otherwise, so that all machines agree. Law 2. Every
+score is in 0..1_000_000. Law 3. A vector that is malformed or all zero counts as missing: it scores 0 and is
+no failure. Law 4. For many rows numpy preselects candidates and exact integers decide; numpy is imported when
+first needed. Scores by words come from umi_core/policies/term_scores.py.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def vector_relevance_ppm(query: Sequence[int], row: Sequence[int]) -> int:
-    """Return the cosine of two whole-number vectors, floored; 0 unless they point the same way."""
+    """Return the floored cosine of two whole-number vectors in ppm; 0 if it is not positive."""
     dot = inner(query, row) if len(query) == len(row) else 0
     return 0 if dot <= 0 else cosine_ppm(dot, inner(query, query), inner(row, row))
 
 
 def cosine_ppm(dot: int, query_square: int, row_square: int) -> int:
-    """Return the floored cosine of a positive product."""
-    # The root of the square: sqrt(a / b) of whole numbers has no exact float, isqrt(a // b) is its floor.
+    """Return the floored cosine in ppm, given a positive dot product and the squares of both lengths."""
+    # sqrt(a / b) is not exact in floats; isqrt(a // b) is its exact floor.
     score_ppm = isqrt(dot * dot * PPM * PPM // (query_square * row_square))
     assert 0 <= score_ppm <= PPM  # Cauchy-Schwarz
     return score_ppm
@@ -42,11 +42,11 @@ def inner(a: Sequence[int], b: Sequence[int]) -> int:
 
 
 class VectorRows(Data, eq=False):
-    """Sound vectors of one length, one in each row, and what a search needs of each."""
+    """Valid vectors of one length, one per row, with values precomputed for searches."""
 
     matrix: "NDArray[np.floating[Any]]"  # shape (rows, dims), of type `exact_type(dims)`
     squares: "NDArray[np.int64]"  # |r| ** 2
-    scales: "NDArray[np.float32]"  # 1 / |r|, rounded; 0 for a zero vector, and for a row to be passed over
+    scales: "NDArray[np.float32]"  # 1 / |r|, rounded; 0 for a zero vector, and for a row to skip
 
 
 def exact_type(dims: int) -> str:
@@ -76,9 +76,9 @@ def nearest(
 ) -> list[tuple[int, int]]:
     """Return the best rows as (relevance, row), by (relevance descending, id): at most `limit`, none with 0.
 
-    `query` is sound. The products are exact (`exact_type`); times the scales they are rounded, by less than
-    their 2**-22nd part, so by less than a quarter of a ppm. Two rows of equal relevance differ by less than 1
-    ppm before the floor. So a row that is 2 ppm below the k-th best cannot be among the k best.
+    `query` is valid. Dot products are exact (`exact_type`). Multiplying by scales rounds them by a relative
+    error below 2**-22, so by less than a quarter of a ppm. Two rows of equal relevance differ by less than 1
+    ppm before flooring. Therefore a row 2 ppm below the k-th best cannot be among the k best.
     """
     import numpy as np
 
@@ -104,9 +104,9 @@ def nearest(
 
 
 class Peaks(Data, eq=False):
-    """Values in columns, value n in column n % width, and the largest of each column.
+    """Values arranged in columns, value n in column n % width, and the maximum (peak) of each column.
 
-    One pass finds the peaks; then the few columns with high peaks tell where all high values are.
+    One pass over all values finds the peaks; high values are then searched only in columns with high peaks.
     """
 
     values: "NDArray[Any]"  # shape (n,), n > 0
@@ -114,11 +114,11 @@ class Peaks(Data, eq=False):
 
     @classmethod
     def of(cls, values: "NDArray[Any]", k: int) -> "Peaks":
-        """Return peaks of so many columns that the k largest values mostly lie in different ones."""
+        """Compute peaks in enough columns that the k largest values are mostly in different ones."""
         import numpy as np
 
-        # Sixteen columns for each value that is wanted: two of the k largest seldom share one, and if they do
-        # the bound is only lower, and a few more rows are computed.
+        # With 16 columns per wanted value, two of the k largest seldom share one. If they do, the bound is
+        # lower than necessary and a few more rows are computed.
         width = min(values.size, max(1_024, 16 * k))
         end = values.size // width * width
         tops = values[:end].reshape(-1, width).max(axis=0)
@@ -127,20 +127,20 @@ class Peaks(Data, eq=False):
         return cls(values, tops)
 
     def kth(self, k: int) -> Any:
-        """Return at most the k-th largest value; the least one if there are fewer."""
+        """Return the k-th largest peak (the least if there are fewer): a lower bound of the k-th value."""
         import numpy as np
 
         place = max(0, self.tops.size - k)
         return np.partition(self.tops, place)[place]
 
     def reaching(self, bound: Any) -> "NDArray[np.intp]":
-        """Return the places of the values that are at least `bound`."""
+        """Return the indices of the values that are at least `bound`."""
         import numpy as np
 
         columns = np.flatnonzero(self.tops >= bound)
         if columns.size == 0:
             return columns
-        # With so many columns one pass over all values is cheaper than to look them up one by one.
+        # With many such columns, one pass over all values is cheaper than gathering the columns.
         if columns.size * 4 > self.tops.size:
             return np.flatnonzero(self.values >= bound)
         starts = np.arange(0, self.values.size, self.tops.size)
@@ -154,11 +154,11 @@ class Peaks(Data, eq=False):
 
 
 class Posting(Data, eq=False):
-    """The rows that have a term of a query, and what the term weighs."""
+    """The rows that have a term of a query, and the weight of the term."""
 
     weight: int
     rows: "NDArray[np.integer[Any]]"  # distinct
-    counts: "NDArray[np.integer[Any]]"  # how often each of these rows has it
+    counts: "NDArray[np.integer[Any]]"  # occurrences of the term in each of these rows
 
 
 def best_by_words(
@@ -173,8 +173,8 @@ def best_by_words(
 ) -> list[tuple[int, int]]:
     """Return the best rows as (score, row), by (score descending, id): at most `limit`, none with 0.
 
-    `weight` is that of all terms of the query, `lengths` are relative ones, and `keys` have the order of
-    `ids`, as far as a number tells it: a smaller id has no larger key.
+    `weight` is the sum of all weights of the query, `lengths` are relative lengths, and `keys` are numbers in
+    the order of `ids`, though not strictly: a smaller id never has a larger key.
     """
     import numpy as np
 
@@ -191,8 +191,8 @@ def best_by_words(
         earned *= allowed
     peaks = Peaks.of(earned, limit)
     last_ppm = max(score_share(int(peaks.kth(limit)), weight), least_ppm)
-    few = peaks.reaching(-(-(last_ppm**2) // PPM) * weight)  # their score is `last_ppm` or more
-    # Exact: a root of a number below 2**50 that is no whole one is further from it than a float can hide.
+    few = peaks.reaching(-(-(last_ppm**2) // PPM) * weight)  # all rows with a score of at least `last_ppm`
+    # Flooring a float root is exact below 2**50: an irrational root is farther from an integer than rounding.
     scores = np.sqrt(earned[few] // weight * PPM).astype(np.int64)
     equal, rest = few[scores == last_ppm], limit - int(np.count_nonzero(scores > last_ppm))
     if len(equal) > rest > 0:
@@ -202,11 +202,11 @@ def best_by_words(
     return sorted(hits, key=lambda hit: (-hit[0], ids[hit[1]]))[:limit]
 
 
-# Members and centroids: which of them are near each other.
+# Relevance between members and centroids, for clustering.
 
 
 class Centroid(Data, eq=False):
-    """The sum of some vectors, made smaller until its components are those of a vector, cut towards zero."""
+    """The sum of some vectors, scaled down to the range of components and truncated towards zero."""
 
     line: "NDArray[np.floating[Any]]"  # shape (dims,), of type `exact_type(dims)`
 
@@ -216,7 +216,7 @@ class Centroid(Data, eq=False):
 
 
 class MemberVectors(Data, eq=False):
-    """Sound vectors of one length, by their places."""
+    """Valid vectors of one length, addressed by index (place)."""
 
     matrix: "NDArray[np.floating[Any]]"  # shape (members, dims), of type `exact_type(dims)`
 
@@ -239,13 +239,13 @@ class MemberVectors(Data, eq=False):
 
         sums = self.matrix[places].sum(axis=0, dtype=np.float64).astype(np.int64)
         peak = int(np.abs(sums).max())
-        # A direction is all that counts, so the sum is scaled down until its largest component is 127.
+        # Only the direction matters, so the sum is scaled down until its largest component is 127.
         if peak > COMPONENT_MAX:
             sums = np.sign(sums) * (np.abs(sums) * COMPONENT_MAX // peak)
         return Centroid(sums.astype(self.matrix.dtype))
 
     def neighbours(self, places: Sequence[int], floor_ppm: int) -> dict[int, list[int]]:
-        """Return for each place those of `places`, itself included, whose relevance reaches `floor_ppm`."""
+        """Return for each place all `places`, itself included, with a relevance of at least `floor_ppm`."""
         import numpy as np
 
         some = self.matrix[places]
@@ -261,7 +261,7 @@ class MemberVectors(Data, eq=False):
         return table[0]
 
     def nearest(self, centroids: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-        """Return for each member the relevance and index of the nearest centroid, the first of equals."""
+        """Return for each member the relevance and index of its nearest centroid; the first one wins ties."""
         table = relevance_table(self.matrix, MemberVectors.of(centroids).matrix)
         best = table.argmax(axis=1)
         return [(int(row[at]), int(at)) for row, at in zip(table, best, strict=True)]
@@ -273,7 +273,7 @@ def nearest_pairs(some: Sequence[Centroid], all_of: Sequence[Centroid]) -> tuple
 
     table = relevance_table(*(np.stack([it.line for it in each]) for each in (some, all_of)))
     for at, one in enumerate(some):
-        # A centroid is nearest to itself, which is no pair.
+        # Exclude the pair of a centroid with itself.
         table[at] *= [one is not other for other in all_of]
     best = int(table.max())
     return best, [(int(at), int(to)) for at, to in np.argwhere(table == best)]
@@ -282,12 +282,11 @@ def nearest_pairs(some: Sequence[Centroid], all_of: Sequence[Centroid]) -> tuple
 def relevance_table(
     rows: "NDArray[np.floating[Any]]", columns: "NDArray[np.floating[Any]]"
 ) -> "NDArray[np.int64]":
-    """Return the relevance of each row of one matrix to each of the other: `vector_relevance_ppm` of all
-    pairs.
+    """Return `vector_relevance_ppm` of each row of one matrix with each row of the other.
 
-    Products of `exact_type` are exact, and so are products of their squares, which 53 bits hold. The quotient
-    is wrong by less than 10**-9 ppm. Where it is so near a whole number that this could count, whole numbers
-    decide; not for vectors that point the same way, of which the root is exact.
+    Products of `exact_type` are exact, and so are products of their squares, which fit into 53 bits. The
+    error of the quotient is below 10**-9 ppm. Where it is so near an integer that this error could matter, it
+    is computed again in integers, except for parallel vectors, whose root is exact.
     """
     import numpy as np
 
@@ -296,18 +295,18 @@ def relevance_table(
     squares = np.outer(*lengths)
     scores = np.divide(PPM * dots, np.sqrt(squares), out=np.zeros_like(dots), where=dots > 0)
     table: NDArray[np.int64] = np.floor(scores).astype(np.int64)
-    # 699,999.999_999_9 may be 700,000 in exact numbers, and a floor of 700,000 would let it in.
+    # For example 699,999.999_999_9 may be exactly 700,000, which a threshold of 700,000 would accept.
     doubtful = (np.abs(scores - np.rint(scores)) * PPM < 1) & (dots > 0) & (dots * dots != squares)
     for at, to in np.argwhere(doubtful).tolist():
         table[at, to] = cosine_ppm(int(dots[at, to]), int(lengths[0][at]), int(lengths[1][to]))
     return table
 
 
-# Vectors as an embedder answers them.
+# Checks of vectors from an embedder.
 
 
 def sound_vectors(vectors: object, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...] | None:
-    """Return the vectors, None for each that counts as missing; None if their number is wrong."""
+    """Return the vectors, with None for each invalid one; None if their number is wrong."""
     if not isinstance(vectors, tuple | list) or len(vectors) != count:
         return None
     return tuple(tuple(vector) if vector_fault(vector, dims) is None else None for vector in vectors)
@@ -323,7 +322,7 @@ def vector_fault(vector: object, dims: int) -> str | None:
     """Return why a vector counts as missing: wrong_length, not_whole, out_of_range, zero; None if sound."""
     if not isinstance(vector, tuple | list) or len(vector) != dims:
         return "wrong_length"
-    if {*map(type, vector)} != {int}:  # a bool is no number
+    if {*map(type, vector)} != {int}:  # also excludes bool
         return "not_whole"
     if not -COMPONENT_MAX <= min(vector) <= max(vector) <= COMPONENT_MAX:
         return "out_of_range"

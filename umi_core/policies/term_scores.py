@@ -1,19 +1,18 @@
-"""Term scores: how well a row answers a query by its words, among the rows of one scope and kind (BM25).
+"""Term scores: the word relevance of a row for a query, among the rows of one scope and kind (BM25).
 
-A term counts more the fewer rows have it, a second occurrence counts less than the first, and a long row
-has to say more than a short one. With N rows, of which n have the term, and x the length of a row over the
-mean length:
+A term weighs more the fewer rows have it, further occurrences count less than the first, and longer rows
+score lower. With N rows, of which n have the term, and x the length of a row divided by the mean length:
 
     weight      log2((2N + 2) / (2n + 1))             in 64ths, each logarithm floored
     part        c / (c + 1/4 + x/4)                   c occurrences: k1 = 1/2 and b = 1/2
-    share       sum(weight * part) / sum(weight)      over the terms of the query; 1 is out of reach
+    share       sum(weight * part) / sum(weight)      over the terms of the query; always below 1
     score       the square root of the share
 
-The root keeps scores where thresholds expect them: a row of mean length that has all terms of a query once
-scores 816_496, one that has half of their weight 577_350.
+The root brings scores into the range of the thresholds: a row of mean length that has each term of a query
+once scores 816_496, and one that has terms of half their weight scores 577_350.
 
-Law 1. Exact integers. Law 2. Every score is in 0..1_000_000. Law 3. It depends on rows of this scope and
-kind alone, and on all of them, whatever a search filters.
+Law 1. Scores are exact integers. Law 2. Every score is in 0..1_000_000. Law 3. A score depends on all rows of
+its scope and kind, and on no others, whatever a search filters.
 """
 
 from collections import Counter
@@ -27,14 +26,14 @@ from umi_core.limits import PPM
 
 LOG_UNIT: Final = 64
 LENGTH_UNIT: Final = 64  # the mean length
-OCCURRENCE_COUNT_MAX: Final = 4  # more occurrences of a term count as so many
+OCCURRENCE_COUNT_MAX: Final = 4  # further occurrences of a term do not count
 
 
 class TermStatistics(Owner):
     """Statistics of all rows of one scope and kind, on which the score of each row depends.
 
-    `row_count`, `term_count`: how many rows there are, and how many terms they have together. `holding`: by
-    term how many rows have it.
+    `row_count`: the number of rows. `term_count`: the number of terms in all rows together. `holding`: for
+    each term the number of rows that have it.
     """
 
     row_count: int = 0
@@ -42,7 +41,7 @@ class TermStatistics(Owner):
     holding: dict[str, int] = {}
 
     def add(self, counts: Mapping[str, int]) -> None:
-        """Count one more row, which has these terms so often."""
+        """Add a row, given the number of occurrences of each of its terms."""
         self.row_count += 1
         self.term_count += sum(counts.values())
         for term in counts:
@@ -62,22 +61,22 @@ class TermStatistics(Owner):
         return {term: weigh_term(self.row_count, self.holding.get(term, 0)) for term in split_query(query)}
 
     def score_row(self, weights: Mapping[str, int], counts: Mapping[str, int]) -> int:
-        """Return the score of a row, one of those that were counted, for a query of these weights."""
+        """Return the score of a row that has been added, for a query with these weights."""
         length = relative_length(sum(counts.values()), self.row_count, self.term_count)
         parts = (weight * part_ppm(counts.get(term, 0), length) for term, weight in weights.items())
         return score_share(sum(parts), sum(weights.values()))
 
 
 def count_terms(name: str, text: str) -> dict[str, int]:
-    """Return how often each term stands in a row: in its name or its text, whichever has it more often.
+    """Count each term of a row, in its name or in its text, whichever has it more often.
 
-    A name is often the beginning of the text, which must not count twice.
+    Counts are not added up, because a name is often the beginning of the text.
     """
     return dict(Counter(split_terms(text)) | Counter(split_terms(name)))
 
 
 def score_rows(query: str, rows: Iterable[tuple[str, str]]) -> list[int]:
-    """Return the score of each row, given the name and the text of all rows of a scope and kind."""
+    """Return the score of each row, given the (name, text) of all rows of a scope and kind."""
     counted = [count_terms(*row) for row in rows]
     statistics = TermStatistics()
     for counts in counted:
@@ -89,9 +88,9 @@ def score_rows(query: str, rows: Iterable[tuple[str, str]]) -> list[int]:
 def score_others(
     queries: Iterable[tuple[int, str]], rows: Iterable[tuple[str, str]], least_ppm: int
 ) -> Iterator[dict[int, int]]:
-    """Yield for each row that is given by its place, with its query, the scores of the other rows by theirs.
+    """Yield for each (index of a row, query) the scores of the other rows, by their indices.
 
-    They are those of `score_rows` without this row, but for scores of 0 or less than `least_ppm`.
+    They equal those of `score_rows` without this row; scores of 0 and below `least_ppm` are left out.
     """
     counted, statistics = [count_terms(*row) for row in rows], TermStatistics()
     holding = dict[str, list[int]]()
@@ -104,7 +103,8 @@ def score_others(
         statistics.remove(counted[own])
         weights, earned = statistics.weigh_query(query), dict[int, int]()
         left = total = sum(weights.values())
-        # The rarest terms first: most rows have only common ones, by which alone no row scores enough.
+        # The rarest terms first. Once the remaining terms cannot reach `least_ppm` by themselves, only rows
+        # already found are scored further, so most rows, which have only common terms, are never visited.
         for term in sorted(weights, key=lambda it: -weights[it]):
             may_open = score_share(left * PPM, total) >= least_ppm
             for at in holding.get(term, ()) if may_open else earned:
@@ -118,19 +118,19 @@ def score_others(
 
 
 def score_alone(query: str, name: str, text: str) -> int:
-    """Return the score that a row has where there is no other: every term weighs the same."""
+    """Return the score of a row as if it were the only one, so that all terms weigh the same."""
     [score_ppm] = score_rows(query, [(name, text)])
     return score_ppm
 
 
 def weigh_term(row_count: int, holding_count: int) -> int:
-    """Return how much a term counts that so many rows have; one that no row has counts as if one had it."""
+    """Return the weight of a term that `holding_count` rows have; no row counts as one."""
     return max(1, floor_log(2 * row_count + 2) - floor_log(2 * max(1, holding_count) + 1))
 
 
 def floor_log(number: int) -> int:
-    """Return the logarithm to base 2 in 64ths, floored: the number of bits of the 64th power says it."""
-    # 1,000**64 has 638 bits: log2(1,000) = 9.966 is 637 64ths, floored.
+    """Return the logarithm to base 2 in 64ths, floored, as the bit length of the 64th power minus 1."""
+    # 1,000**64 has 638 bits, so log2(1,000) = 9.966 is 637 64ths, floored.
     return int(number**LOG_UNIT).bit_length() - 1
 
 
@@ -140,13 +140,13 @@ def relative_length(length: int, row_count: int, term_count: int) -> int:
 
 
 def part_ppm(count: int, length: int) -> int:
-    """Return which part of its weight a term earns that stands in a row of this relative length so often."""
+    """Return the ppm of its weight that a term with `count` occurrences earns in a row of this length."""
     occurrences = 4 * LENGTH_UNIT * min(count, OCCURRENCE_COUNT_MAX)
-    # Numerator and denominator of c / (c + 1/4 + x/4), times 4 * 64: one occurrence in a row of mean length
-    # earns 256 / 384 of the weight of its term.
+    # Numerator and denominator of c / (c + 1/4 + x/4) are multiplied by 4 * 64: one occurrence in a row of
+    # mean length earns 256 / 384 of the weight of its term.
     return PPM * occurrences // (occurrences + LENGTH_UNIT + length)
 
 
 def score_share(earned: int, weight: int) -> int:
-    """Return the score of a row that earns so many ppm of the weight of a query; 0 for an empty query."""
+    """Return the score of a row that earns `earned` (ppm times weight) of `weight`; 0 for an empty query."""
     return isqrt(earned // weight * PPM) if weight else 0
