@@ -1,13 +1,13 @@
-"""delete_agent and open_agent: the agent's row says whether it is open; and purge, which removes what it had.
+"""delete_agent and open_agent, which close and open an agent; purge, which removes the rows of a closed one.
 
-    DeleteAgent     the row says closed, under the next version: no commit of before lands any more, and no
+    DeleteAgent     marks the epoch row as closed, under its next version: no earlier commit can land, and no
                     other agent may read the archive
-    purge           one page of rows in one commit, until there is none
-    OpenAgent       the row says open again; its logs go on with their next numbers
+    purge           deletes one page of rows per commit, until no row is left
+    OpenAgent       marks the epoch row as open; its logs continue with their next numbers
 
-Law 1. Both run alone, and the memory begins anew behind them (memory.py). Law 2. A life that begins leaves
-the agent open or closed as it was. Law 3. What is left is what names things that are gone: the next numbers
-of logs, and receipts, of which storage disposes.
+Law 1. Each runs alone, and the memory restarts its state afterwards (memory.py). Law 2. A new incarnation
+leaves the agent open or closed as it was. Law 3. Only rows that refer to deleted things remain: the logs with
+their next numbers, and receipts, which storage expires.
 """
 
 from typing import Final
@@ -53,9 +53,9 @@ from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 
 SWITCH: Final = Fact("request", DeleteAgent | OpenAgent)
 ROWS: Final = Fact("rows", tuple[Row, ...])
-# The rows that say that the agent is closed, which numbers were given, and what was replied.
+# Rows that stay: the closed state of the agent, the numbers given by its logs, and receipts of replies.
 KEPT: Final = ("epoch", "log", "receipt")
-# Rows of a move go too, in whatever phase it is; sessions are their user's.
+# Rows of a migration are purged too, in any phase; sessions belong to the user and stay.
 PURGED: Final = tuple(sorted(kind for kind in BODIES if kind not in (*KEPT, "session")))
 
 
@@ -65,7 +65,7 @@ def ask_agent(facts: Facts, view: View) -> Read:
 
 
 def take_switch(facts: Facts, answer: None, view: View) -> Taken:
-    """Plan to close or open the agent; nothing is written if it is open already."""
+    """Plan to close or open the agent; write nothing if it is open already."""
     rows = {row.address: row.body for row in facts[ROWS]}
     now, is_deleted = rows.get(address(view.scope, "epoch")), isinstance(facts[SWITCH], DeleteAgent)
     is_closed = isinstance(now, Epoch) and now.is_closed
@@ -73,14 +73,14 @@ def take_switch(facts: Facts, answer: None, view: View) -> Taken:
         return Rejection(NotFound("agent", view.scope.agent))
     if not is_closed and not is_deleted:
         return Learned(PLAN(Plan(view.now_ms, value=AgentSwitched("unchanged", view.now_ms))))
-    # The claim stays as it was. `held_by` is this incarnation, by which its own recovery knows the row again.
+    # `claimed_ms` stays unchanged. `held_by` names this incarnation, so that its recovery recognises the row.
     claimed_ms = now.claimed_ms if isinstance(now, Epoch) else view.now_ms
-    # The row gets its next version: a batch that was sent before expects the old one, and conflicts.
+    # The row gets its next version, so a batch that was sent before expects the old one and conflicts.
     after = Write(address(view.scope, "epoch"), Epoch(claimed_ms, is_deleted, view.epoch))
-    # Numbers up to 7 were given: the log starts at 8, so an id never names two messages.
+    # If numbers up to 7 were given, the log starts at 8, so that no id ever names two messages.
     anew = () if is_deleted else bodies_of(facts[ROWS], Log)
     logs = (put(view.scope, "log", it.name, structs.replace(it, first_seq=it.next_seq)) for it in anew)
-    # In the same batch, as the other rows go page by page: no other agent reads what is left of them.
+    # Grants are deleted in this batch, so that no other agent reads rows that the purge has not reached yet.
     grants = (Write(row.address, None) for row in facts[ROWS] if isinstance(row.body, Grant))
     value = AgentSwitched("closed" if is_deleted else "opened", view.now_ms)
     return Learned(PLAN(Plan(view.now_ms, (after, *grants, *logs), value=value)))
@@ -114,7 +114,7 @@ def ask_page(facts: Facts, view: View) -> Read:
 
 
 def take_page(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    """Take a page of rows, damaged ones too; an empty page means that all is done."""
+    """Plan to delete a page of rows, including damaged ones; an empty page means that the purge is done."""
     if not answer.rows and answer.cursor is None:
         view.tiers.upkeep = schedule.without(view.tiers.upkeep, schedule.PURGE)
     writes = tuple(Write(row.address, None) for row in answer.rows)
@@ -122,7 +122,7 @@ def take_page(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def take_purged(facts: Facts, answer: Committed | None, view: View) -> Taken:
-    """Make the next page due at once: there may be one."""
+    """Make the next page due now, since there may be more rows."""
     taken = take_commit(facts, answer, view)
     if answer is not None:
         view.tiers.upkeep = {schedule.PURGE: view.now_ms}

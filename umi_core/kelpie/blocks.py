@@ -1,8 +1,9 @@
-"""Blocks of an agent server: their text lies in core, all else of them in a sheet, and each change in a row.
+"""Blocks of an agent server: the text is in core, all other data in a sheet, and each change in a row.
 
-Law 1. A write commits once: core if the text is another, the sheet, and the change with the next version.
-Law 2. A text that came into core otherwise is a version of its own: the next write records it as imported.
-Law 3. A deleted block leaves its sheet, without text or description: a block made again goes on from there.
+Law 1. A write is one commit: core if the text changes, the sheet, and a change row with the next version.
+Law 2. A text that another request wrote to core is a version too; the next write records it as imported.
+Law 3. A deleted block leaves its sheet, without text or description; if the block is created again, its
+versions continue from there.
 """
 
 from collections.abc import Iterator, Mapping
@@ -62,15 +63,15 @@ BlockEdit = api.CreateBlock | api.UpdateBlock | api.AppendToBlock | api.ReplaceI
 EDIT: Final = Fact("request", BlockEdit)
 SHEETS: Final = Fact("sheets", tuple[Row, ...])
 PAST: Final = Fact("past", tuple[Row, ...])  # the changes of a block that is to be deleted
-MEANT: Final = Fact("meant", tuple[str, ...])  # ids of the blocks that may be meant, whatever lands meanwhile
+MEANT: Final = Fact("meant", tuple[str, ...])  # ids of all blocks that the request may name at the next read
 EARLIER: Final = Fact("earlier", Receipt | None)  # of an earlier plan, or of an equal request with its key
 
 
-# A block as it is.
+# The current state of a block.
 
 
 class BlockState(Data):
-    """A block, or the place of one: what is in core there, and what its sheet says."""
+    """A block that exists or may be created: its text in core, and its sheet."""
 
     id: str
     label: str  # as it is shown
@@ -81,17 +82,17 @@ class BlockState(Data):
 
     @property
     def is_foreign(self) -> bool:
-        """Return True if its text was set or removed in core by other requests than those of this API."""
+        """Return True if its text in core was set or removed by a request outside this API."""
         return hash_of(self.text) != (self.sheet.text_hash if self.sheet else "")
 
     @property
     def version(self) -> int:
-        # One version for all foreign texts since the last of this API: only the present one can be imported.
+        # All foreign texts since the last write of this API are one version: only the current one is known.
         return (self.sheet.version if self.sheet else 0) + self.is_foreign
 
     @property
     def kept(self) -> Sheet | None:
-        """Its sheet, unless that is all that is left of a deleted block."""
+        """Return its sheet, unless that is only the tombstone of a deleted block."""
         return self.sheet if self.text is not None else None
 
     @property
@@ -121,11 +122,11 @@ def by_id(rows: tuple[Row, ...]) -> dict[str, Row]:
     return {row.address.id: row for row in rows}
 
 
-# What a request makes of it.
+# Edits.
 
 
 class EditedBlock(Data):
-    """A block as it is to be; without text it is deleted."""
+    """A block after an edit; a block without text is deleted."""
 
     change: str
     text: str | None
@@ -143,7 +144,7 @@ def find_meant(request: BlockEdit, facts: Facts, view: View) -> BlockState | Err
     if there is not None:
         it = state_of_block(*there, sheets, view.scope)
         return api_errors.LabelTaken(it.label, it.id) if isinstance(request, api.CreateBlock) else it
-    # Appending to a block that is not there creates it, if the name can be a label and is no id.
+    # Appending to an absent block creates it, if the name is a valid label and not an id.
     if not isinstance(request, api.CreateBlock | api.AppendToBlock) or bad_api_label("block", wanted):
         return api_errors.NotFound("block", wanted)
     kind, label = slot_of(tidy(wanted), request.kind if isinstance(request, api.CreateBlock) else None)
@@ -153,7 +154,7 @@ def find_meant(request: BlockEdit, facts: Facts, view: View) -> BlockState | Err
 def edit_block(request: BlockEdit, now: BlockState) -> EditedBlock | Error:
     """Return the block after the request, or the error that forbids it."""
     same = EditedBlock("unchanged", now.text, now.description, now.limit_bytes, now.read_only)
-    # First of all: a request that may not write is refused as such, whatever else is wrong with it.
+    # Permission is checked first, so a request that may not write is refused whatever its other errors.
     if (error := check_access(request, now)) is not None:
         return error
     match request:
@@ -173,13 +174,13 @@ def edit_block(request: BlockEdit, now: BlockState) -> EditedBlock | Error:
 
 
 def check_access(request: BlockEdit, now: BlockState) -> Error | None:
-    """Return the error if the author may not do this, or expects another version of the block; else None."""
+    """Return an error if the author may not do this, or if the request expects another version; else None."""
     expected = getattr(request, "expected_version", None)
     if expected is not None and expected != now.version:
         return api_errors.VersionConflict(expected, now.version)
     if error := check_author(now.kind, now.own_label, request.author):
         return structs.replace(error, label=now.label)
-    # The user may change a read-only block in all but its text: open it, describe it, delete it.
+    # The user may change everything of a read-only block except its text, and may delete it.
     writes_text = isinstance(request, api.AppendToBlock | api.ReplaceInBlock) or (
         isinstance(request, api.UpdateBlock) and request.value is not None
     )
@@ -188,7 +189,7 @@ def check_access(request: BlockEdit, now: BlockState) -> Error | None:
 
 
 def update_block(request: api.UpdateBlock, same: EditedBlock) -> EditedBlock:
-    """Return the block with the given fields replaced; a field of None stays."""
+    """Return the block with the given fields replaced; None leaves a field unchanged."""
     new = structs.replace(
         same,
         text=same.text if request.value is None else line_ends(request.value),
@@ -202,7 +203,7 @@ def update_block(request: api.UpdateBlock, same: EditedBlock) -> EditedBlock:
 
 
 def append_text(same: EditedBlock, text: str) -> EditedBlock:
-    """Append the text behind a newline, unless one of the two is empty."""
+    """Append the text after a newline; without a newline if one of the two texts is empty."""
     if same.text is None:
         return structs.replace(same, change="created", text=text)
     joined = "\n".join(part for part in (same.text, text) if part)
@@ -212,7 +213,7 @@ def append_text(same: EditedBlock, text: str) -> EditedBlock:
 def replace_text(request: api.ReplaceInBlock, same: EditedBlock, label: str) -> EditedBlock | Error:
     assert same.text is not None
     old, new = line_ends(request.old), line_ends(request.new)
-    # An empty text occurs between any two characters, and is never what a caller meant.
+    # An empty text occurs between any two characters, so it counts as not found.
     count = same.text.count(old) if old else 0
     if count == 0:
         return api_errors.TextNotFound(label)
@@ -224,18 +225,18 @@ def replace_text(request: api.ReplaceInBlock, same: EditedBlock, label: str) -> 
 
 
 def too_large(edit: EditedBlock, now: BlockState) -> Error | None:
-    """Return the error of a text above the limit; one that was too large before may still be made smaller."""
+    """Return an error if the text is above its limit and not shorter than it was before."""
     if edit.text is None or edit.text == now.text:
         return None
     size_bytes, block_bytes = size(edit.text), size(now.own_label) + size(edit.text)
-    # A block that set_block made larger than its limit can be shortened in several edits.
+    # A block that `set_block` made larger than its limit can be shortened in several edits.
     if size_bytes > edit.limit_bytes and (now.text is None or size_bytes >= size(now.text)):
         return api_errors.AboveLimit(size_bytes, edit.limit_bytes)
     return BlockTooLarge(block_bytes, BLOCK_BYTES_MAX) if block_bytes > BLOCK_BYTES_MAX else None
 
 
-# edit: which blocks may be meant; then core, their sheets and what has been done already, all as they are at
-# one instant; the past of the one that is meant, plan and commit.
+# edit_block: find the ids that the request may name; then read core, their sheets and a receipt in one read,
+# so that all are of one instant; read the changes of a block to delete; plan and commit.
 
 
 def key_of_block(request: BlockEdit | api.FindBlock, core: CoreTier, scope: Scope) -> str:
@@ -255,10 +256,10 @@ def take_meant(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def ids_of(request: BlockEdit, core: CoreTier, scope: Scope) -> Iterator[str]:
-    """Yield the ids of the block that the request names now, and of those that may get this label."""
+    """Yield the id of the block that the request names now, and of all blocks that may get this label."""
     yield key_of_block(request, core, scope)
     label = tidy(request.label if isinstance(request, api.CreateBlock) else request.block)
-    # A block of this label may be created under any kind between the two reads; its sheet is read with core.
+    # Between the two reads, a block with this label may be created under any kind; its sheet is needed then.
     yield from (block_id(scope, *slot_of(label, kind)) for kind in BLOCK_KINDS)
 
 
@@ -283,8 +284,8 @@ def ask_past(facts: Facts, view: View) -> Read | None:
 
 def take_plan(facts: Facts, answer: None, view: View) -> Taken:
     request, receipt = facts[EDIT], facts[EARLIER]
-    # The commit has the same key, so storage answers it with this receipt instead of writing.
-    if receipt is not None:  # the commit is told of it
+    # The commit has the same key, so storage answers it with this receipt instead of writing again.
+    if receipt is not None:
         return Learned(PLAN(Plan(view.now_ms, value=receipt.value)))
     now = find_meant(request, facts, view)
     if isinstance(now, Error):
@@ -305,7 +306,7 @@ def build_plan(edit: EditedBlock, now: BlockState, facts: Facts, view: View) -> 
     if isinstance(after, Error):
         return Rejection(after)
     core, left_ids = after
-    # The text goes, and the row stays: the history of a deleted block says when it changed, and by whom.
+    # Change rows stay, without texts, so the history of a deleted block shows times and authors of changes.
     erased = (structs.replace(it, text="", is_erased=True) for it in bodies_of(facts[PAST], BlockChange))
     changes = (*erased, *changes_of(edit, now, facts[EDIT].author, view))
     sheet = address(view.scope, "sheet", now.id)
@@ -326,8 +327,8 @@ def build_plan(edit: EditedBlock, now: BlockState, facts: Facts, view: View) -> 
 def core_after(
     edit: EditedBlock, now: BlockState, core: CoreTier, author: str, view: View
 ) -> tuple[CoreTier | None, tuple[str, ...]] | Error:
-    """Return core after the edit, or None if the text stays, and the ids that left; or an error."""
-    # Core is not written, so the version that a prompt shows stays the same.
+    """Return core after the edit (None if the text stays) and the ids that left; or an error."""
+    # Core is not written if the text stays, so that its version, which a prompt shows, stays too.
     if edit.text == now.text:
         return None, ()
     scores = scores_of(core, view.tiers.access, view.now_ms)
@@ -339,9 +340,9 @@ def core_after(
 
 
 def changes_of(edit: EditedBlock, now: BlockState, author: str, view: View) -> list[BlockChange]:
-    """Return the next version, and before it one for a text that came into core by another request."""
+    """Return the change row of this edit, and before it one that imports a foreign text."""
     rows = [change_of(now.version + 1, edit.change, author, edit.text, now, view)]
-    # The history lacks a text that set_block wrote, so it is imported before this edit:
+    # The history lacks a text that `set_block` wrote, so it is imported before this edit:
     #
     #     version 3   append_to_block      in the history
     #     version 4   set_block            imported now
@@ -361,7 +362,7 @@ def change_of(
 
 
 def sheet_of(edit: EditedBlock, now: BlockState, view: View) -> Sheet:
-    # A block that is made again under an old id is a new one, though its versions go on.
+    # A block created again under an old id has a new creation time, though its versions continue.
     created_ms = now.kept.created_ms if now.kept else view.now_ms
     return Sheet(
         now.id, now.kind, now.own_label, now.version + 1, hash_of(edit.text), edit.description,
@@ -376,7 +377,7 @@ EDIT_BLOCK: Final = Workflow(
         SEEN,
         Step("load", requires=(EDIT,), produces=(MEANT,), claims=claim_core,
              **asks(Read, ask_load, take_meant, retry(3))),
-        # Sheets of several blocks are read, and one is written: that one alone is expected as it was read.
+        # Sheets of several blocks are read, but the commit expects only the one that it writes.
         Step("sheet", requires=(EDIT, REQUEST_KEY, MEANT), produces=(CORE, SHEETS, EARLIER), loose=("sheet",),
              **asks(Read, ask_block, take_block, retry(3))),
         Step("past", requires=(EDIT, CORE), produces=(PAST,),
@@ -390,10 +391,10 @@ EDIT_BLOCK: Final = Workflow(
 )  # fmt: skip
 
 
-# How blocks are read: one or all of them, and what was done to one.
+# Reads: one block or all blocks, and the history of one.
 #
-# The step `load` reads which blocks there are. Then core is read once more, with their sheets, so
-# that both are of one instant: a block made since then is left out, a deleted one is not there.
+# The step `load` finds which blocks there are. Then core is read again in one read with their sheets, so that
+# both are of one instant. A block created between the two reads is left out, and a deleted one is absent.
 
 
 SHOW: Final = Fact("request", api.ListBlocks | api.FindBlock)
@@ -436,7 +437,7 @@ def take_shown(facts: Facts, answer: ReadDone, view: View) -> Taken:
 
 def ask_history(facts: Facts, view: View) -> Read:
     request = facts[HISTORY]
-    # The cursor of storage is kind/id, and ids of changes end in twelve digits, so they sort by version.
+    # A cursor of storage is kind/id; ids of changes end in twelve digits, so they sort by version.
     cursor = None if request.after is None else f"change/{request.block_id}@{request.after:012}"
     where = (Condition("block_id", "eq", request.block_id),)
     return Read(ByFilter(view.scope, ("change",), where, request.limit or PAGE_ROWS_DEFAULT, cursor))
@@ -445,10 +446,10 @@ def ask_history(facts: Facts, view: View) -> Read:
 def take_history(facts: Facts, answer: ReadDone, view: View) -> Taken:
     request = facts[HISTORY]
     changes = tuple(bodies_of(answer.rows, BlockChange))
-    # No change at all: this API never wrote a block of this id. A page behind the last change is just empty.
+    # Without any change, this API never wrote this block. A page after the last change is just empty.
     if not changes and request.after is None and answer.cursor is None:
         return Rejection(api_errors.NotFound("block", request.block_id))
-    # A caller would ask for the page behind it for ever.
+    # With an empty page and a cursor, a caller could ask for the next page for ever.
     if answer.cursor is not None and not changes:
         return Unusable("an empty page that goes on")
     after = changes[-1].version if answer.cursor is not None else None

@@ -1,11 +1,12 @@
-"""The memory of an agent server as an object with the method names that such servers have.
+"""The memory of an agent as an object with the usual method names of agent servers.
 
-    agent = Delegate(drive)                       drive(request) -> outcome: a host's, a test's, a world's
+    agent = Delegate(drive)                       drive(request) -> outcome is given by a host or a test
     agent = Delegate(drive, author="user")        may change the system block, too
     agent.add_message("user", "hello")
     agent.build_system_prompt("You are Umi.")
 
-Law 1. A call is one request, and gives back what its reply tells; nothing is kept here, retried or decided.
+Law 1. Each call is one request and returns the value of its reply. The object keeps no state, retries nothing
+and decides nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ from umi_core.values import MODEL
 
 Drive = Callable[[Request], Outcome]
 Reply = TypeVar("Reply")
-OP: Final = "delegate"  # the label of its requests; a driver that has several in flight gives them its own
+OP: Final = "delegate"  # the label of all requests; a driver with several in flight replaces it
 
 
 class DelegateError(Exception):
@@ -34,9 +35,9 @@ class DelegateError(Exception):
 
 
 class Delegate:
-    """One agent's blocks, messages and records, through a function that drives its memory.
+    """The blocks, messages and records of one agent, through a function that drives its memory.
 
-    `author`: on whose authority blocks are written; "user" only for calls that no model can make.
+    `author`: the author of block writes; use "user" only for calls that no model can make.
     """
 
     def __init__(self, drive: Drive, author: str = MODEL) -> None:
@@ -73,7 +74,7 @@ class Delegate:
         expected_version: int | None = None,
         key: str | None = None,
     ) -> results.BlockWritten:
-        """Change the given parts of a block; None leaves a part as it is."""
+        """Change the given parts of a block; None leaves a part unchanged."""
         request = api.UpdateBlock(
             OP, block, value, description, limit_bytes, None, expected_version, self.author, key
         )
@@ -100,8 +101,7 @@ class Delegate:
         self, messages: Sequence[Mapping[str, str]], *, key: str | None = None
     ) -> results.Appended:
         """Add all of the messages or none."""
-        # In the order of the mapping: role and content must come first (`is_message`), or the memory refuses
-        # them.
+        # Fields keep the mapping's order; the memory refuses a message unless role and content come first.
         parts = tuple(tuple(message.items()) for message in messages)
         return self.ask(api.AddMessages(OP, parts, key), results.Appended)
 
@@ -136,9 +136,9 @@ class Delegate:
         speaker: str | None = None,
         key: str | None = None,
     ) -> results.Appended:
-        """Add a record; with `extract` its statements become facts, too, and the reply lists them."""
+        """Add a record; with `extract` its statements also become facts, which the reply lists."""
         pairs = tuple((metadata or {}).items())
-        # With `extract` the reply is a RecordAdded, which is an Appended with facts.
+        # With `extract` the reply is a RecordAdded, a subclass of Appended.
         request = api.AddArchival(OP, content, tuple(tags), pairs, key, extract, speaker)
         return self.ask(request, results.Appended)
 
@@ -163,7 +163,7 @@ class Delegate:
         return self.ask(api.DeleteAgent(OP, key), results.AgentSwitched)
 
     def open_agent(self, *, key: str | None = None) -> results.AgentSwitched:
-        """Open the agent; one that was deleted begins again, with nothing."""
+        """Open the agent; a deleted agent starts again, empty."""
         return self.ask(api.OpenAgent(OP, key), results.AgentSwitched)
 
     # Facts that remember and memorize have stored.
@@ -171,7 +171,7 @@ class Delegate:
     def recent_entities(
         self, types: Sequence[str] | None = None, limit: int | None = None, *, skip: int = 0
     ) -> tuple[ListedRow, ...]:
-        """Return the entities that changed last, newest first."""
+        """Return the entities that changed most recently, newest first."""
         kinds = None if types is None else tuple(types)
         return self.ask(RecentEntities(OP, kinds, limit, skip), Listed).rows
 

@@ -11,17 +11,17 @@ from umi_core.text import is_text, show_value, size, tidy
 from umi_core.values import AUTHORS, BLOCK_KINDS, Pairs
 
 ID_PREFIX: Final = "blk_"
-SEQ_DIGITS: Final = 12  # as ids.py writes them
+SEQ_DIGITS: Final = 12  # the number of digits that ids.py writes
 PROMPT_FORMS: Final = ("xml", "markdown", "tagged")
 CHANGES: Final = ("created", "set", "appended", "replaced", "described", "imported", "deleted", "unchanged")
 LOGS: Final = ("message", "archival")
 ROLES: Final = ("user", "assistant", "system", "tool")
 DETAILS: Final = ("tool_call_id", "tool_name", "arguments", "tool_return", "status")
-FIELDS: Final = ("role", "content", *DETAILS)  # of a message, of which the first two must be there
+FIELDS: Final = ("role", "content", *DETAILS)  # of a message; role and content are required
 
 
 def bad_api_label(name: str, value: object) -> Error | None:
-    """Check a label: a name for people, never empty, and never to be taken for an id or a path."""
+    """Check a label: not empty, and not to be confused with an id or a path."""
     if (error := bad_block_label(name, value)) is not None:
         return error
     label = tidy(str(value))
@@ -30,8 +30,8 @@ def bad_api_label(name: str, value: object) -> Error | None:
 
 
 def bad_record_cursor(name: str, value: object) -> Error | None:
-    """Check a place in the list of records: the id of one, which may be deleted."""
-    # A text without the prefix stays whole here, so the value is compared as a whole below.
+    """Check a cursor in the list of records: a well-formed record id; the record may be deleted."""
+    # `removeprefix` returns a text without the prefix unchanged, so the whole value is compared below.
     digits = value.removeprefix("arc_") if is_text(value) else ""
     good = value == f"arc_{digits}" and len(digits) == SEQ_DIGITS and digits.isascii() and digits.isdigit()
     return None if good else BadCursor(show_value(value))
@@ -44,7 +44,7 @@ bad_skip: Final = from_to(0, limits.SEARCH_DEPTH_MAX, f"0 to {limits.SEARCH_DEPT
 def bad_messages(name: str, value: object) -> Error | None:
     count_max, bytes_max = limits.MESSAGE_COUNT_MAX, limits.MESSAGE_BYTES_MAX
     if type(value) is tuple and len(value) <= count_max:
-        # Told with their positions, before the form is judged: that is what a client can mend.
+        # Messages without text are reported first, with positions, so that a client can repair them.
         mute = tuple(at for at, message in enumerate(value) if not has_text(message))
         if mute:
             return errors.UnreadableMessages(len(mute), len(value), list_positions(mute))
@@ -55,7 +55,7 @@ def bad_messages(name: str, value: object) -> Error | None:
 
 
 def has_text(value: object) -> bool:
-    """Check whether a message has a role and says something, or tells of the call of a tool."""
+    """Check for a role, a content, and a text that is not blank in the content or in the other fields."""
     if type(value) is not tuple or not all(type(part) is tuple and len(part) == 2 for part in value):
         return False
     parts = {name: text for name, text in value if type(name) is str}
@@ -65,11 +65,11 @@ def has_text(value: object) -> bool:
 
 
 def is_message(value: object) -> bool:
-    """Check a message: role and content, then the parts of the call of a tool; in this order, each once."""
+    """Check a message: role and content, then details of a tool call, in the order of FIELDS, each once."""
     if type(value) is not tuple or not all(map(is_part, value)):
         return False
     names = [name for name, _ in value]
-    # One order, so that equal messages have equal digests, and a repeated request is known again.
+    # A fixed order gives equal messages equal digests, so that a repeated request is recognised.
     in_order = names == [name for name in FIELDS if name in names] and names[:2] == ["role", "content"]
     return in_order and value[0][1] in ROLES
 
@@ -79,7 +79,7 @@ def is_part(value: object) -> bool:
     return is_pair and type(value) is tuple and size(value[1]) <= limits.MESSAGE_BYTES_MAX
 
 
-# The parts of a stored message beside role and content are what a message may have behind these two.
+# The details of a stored message are the fields that a message may have after role and content.
 bad_details: Final = unless(
     lambda it: type(it) is tuple and is_message((("role", "user"), ("content", ""), *it)),
     "parts of a message",

@@ -1,4 +1,4 @@
-"""Errors of the API of an agent server: what is wrong with blocks, messages and records that are named."""
+"""Errors of the API of an agent server, about blocks, messages and records."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from umi_core.errors import BadOption, Error
 
 
 class NotFound(Error):
-    """There is none, it is deleted, or it is another agent's: one answer for all three."""
+    """The named thing does not exist, is deleted, or belongs to another agent; one error covers all three."""
 
     tag = 580
     sentence: ClassVar[str] = "{kind} not found: {id}"
@@ -24,7 +24,7 @@ class LabelTaken(Error):
 
 
 class BadLabel(Error):
-    """A label that could be taken for an id or for a path, or is no label at all."""
+    """The label is invalid, or could be confused with an id or a path."""
 
     tag = 582
     sentence: ClassVar[str] = "not a label: {label}, expected 1 to 64 bytes without / that do not begin blk_"
@@ -41,7 +41,7 @@ class VersionConflict(Error):
 
 
 class ReadOnly(Error):
-    """The block is closed to this author."""
+    """This author may not change the block."""
 
     tag = 584
     sentence: ClassVar[str] = (
@@ -70,7 +70,7 @@ class TextNotFound(Error):
 
 
 class TextAmbiguous(Error):
-    """The text to replace occurs more than once, and one occurrence was meant."""
+    """The text to replace occurs more than once, but the request allows only one occurrence."""
 
     tag = 587
     sentence: ClassVar[str] = "text occurs {count} times in block {label}, expected once"
@@ -79,7 +79,7 @@ class TextAmbiguous(Error):
 
 
 class BadCursor(Error):
-    """No place in this list."""
+    """The cursor is not a position in this list."""
 
     tag = 588
     sentence: ClassVar[str] = "not a place in this list: {cursor}"
@@ -87,6 +87,6 @@ class BadCursor(Error):
 
 
 class BadMessages(BadOption):
-    """Something that is no list of messages."""
+    """The value is not a list of messages."""
 
     tag = 589

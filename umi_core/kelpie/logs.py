@@ -1,7 +1,7 @@
-"""Messages and archival records of an agent server: logs, to which rows are added under the next number.
+"""Messages and archival records of an agent server: logs, to which rows are added under the next numbers.
 
-Law 1. A request adds all its rows in one commit, with the number after them: numbers are dense, in the order
-of the commits, whatever the clock shows. Law 2. A number is never given again, also when its row is gone.
+Law 1. A request adds all its rows and the new next number in one commit. Numbers are therefore dense and in
+commit order, whatever the clock shows. Law 2. A number is never reused, even after its row was deleted.
 """
 
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ LOG: Final = Fact("log", Log)
 RECORDS: Final = Fact("records", tuple[Archival, ...])
 
 
-# append: the log, the rows under its next numbers, the commit.
+# append: read the log, plan rows under its next numbers, commit.
 
 
 def ask_log(facts: Facts, view: View) -> Read:
@@ -76,7 +76,7 @@ def take_log(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def find_log(answer: ReadDone, name: str) -> Log:
-    """Return a log; one that is absent has given no number yet."""
+    """Return the log of the answer; an absent log starts at number 1."""
     return next(iter(bodies_of(answer.rows, Log)), Log(name, 1))
 
 
@@ -109,7 +109,7 @@ APPEND_ROWS: Final = Workflow(
     steps=(
         SEEN,
         Step("load", requires=(APPEND,), produces=(LOG,),
-             # Appends wait for each other, since two at once would plan the same numbers.
+             # Appends wait for each other, since concurrent ones would plan the same numbers.
              claims=lambda facts, view: ("log message",), **asks(Read, ask_log, take_log, retry(3))),
         Step("plan", requires=(APPEND, LOG), produces=(PLAN,), take=take_append),
         commit_row(replan="load"),
@@ -119,16 +119,16 @@ APPEND_ROWS: Final = Workflow(
 )  # fmt: skip
 
 
-# Messages are read by number: they are dense, so a page is known before it is asked for.
+# Messages are read by number: numbers are dense, so the ids of a page are known before it is read.
 
 
 def span_of(request: api.ListMessages, log: Log) -> range:
     """Return the numbers of the rows on the page."""
     limit = request.limit or PAGE_ROWS_DEFAULT
-    # A page never goes behind the end, though another append may have landed since the log was read.
+    # A page ends at the end of the log that was read, even if another append has landed since.
     end = log.next_seq if request.before is None else min(request.before, log.next_seq)
     if request.after is None:
-        # Next number 11, limit 4, no bounds: 7 to 10. A log that was begun anew at 9: 9 and 10.
+        # With next number 11, limit 4 and no bounds: 7 to 10. If the log was restarted at 9: 9 and 10.
         return range(max(log.first_seq, end - limit), max(log.first_seq, end))
     first = max(request.after + 1, log.first_seq)
     return range(first, max(first, min(first + limit, end)))
@@ -143,11 +143,11 @@ def ask_page(facts: Facts, view: View) -> Read | None:
 def take_page(facts: Facts, answer: ReadDone, view: View) -> Taken:
     log, messages = facts[LOG], tuple(bodies_of(answer.rows, Message))
     span = span_of(facts[PAGE], log)
-    # Numbers are dense, so a gap is a lost or damaged row, and the read is tried again.
+    # Numbers are dense, so a gap means a lost or damaged row.
     if len(messages) < len(span):
         return Unusable("messages are missing")
     total = log.next_seq - log.first_seq
-    # With `after` beyond an empty log the page begins above the first number, and still nothing is older.
+    # If `after` is beyond an empty log, the page begins above the first number, but nothing is older.
     has_older, has_newer = span.start > log.first_seq and total > 0, span.stop < log.next_seq
     return Learned(OUTCOME(Done(MessagesShown(messages, total, has_older, has_newer))))
 
@@ -162,12 +162,12 @@ LIST_MESSAGES: Final = Workflow(
 )  # fmt: skip
 
 
-# A search of messages is a filter over the log.
+# Search of messages: a filter over the log.
 
 
 def ask_search_messages(facts: Facts, view: View) -> Read:
     request = facts[SEARCH_OF_LOG]
-    # The end is left out: a range of days ends at the midnight behind its last day.
+    # `until_ms` is exclusive: a range of days ends at the midnight after its last day.
     bounds = (
         ("at_ms", "gte", request.from_ms),
         ("at_ms", "lt", request.until_ms),
@@ -180,7 +180,7 @@ def ask_search_messages(facts: Facts, view: View) -> Read:
 def take_search_messages(facts: Facts, answer: ReadDone, view: View) -> Learned:
     request = facts[SEARCH_OF_LOG]
     wanted, limit = set(words(request.query or "")), request.limit or PAGE_ROWS_DEFAULT
-    # Storage filters by time and number only; words are compared here, and pages cut behind that.
+    # Storage filters only by time and number; words are compared here, and pages are cut afterwards.
     found = [it for it in bodies_of(answer.rows, Message) if wanted.issubset(words(it.content))]
     end = request.skip + limit
     page = sorted(found, key=lambda it: -it.seq)[request.skip : end]
@@ -233,22 +233,22 @@ def take_search(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def ask_record_facts(facts: Facts, view: View) -> Read | None:
-    """Read the facts that texts and records told; nothing, if there is no record."""
+    """Read the facts that have sources; ask nothing if there is no record."""
     where = (Condition("sources", "ne", ()),)
     return Read(ByFilter(view.scope, ("entity",), where)) if facts[RECORDS] else None
 
 
 def take_record_facts(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    """Score each record by its text or by a fact that it told, under its name, whichever fits best."""
+    """Score each record by its text, and by name and content of each of its facts; the best score counts."""
     request = facts[SEARCH]
     texts = list_dated(request.query, facts[ASKED_ON], QUERY_BYTES_MAX)
     fits = {it.id: score_best(texts, "", it.content) for it in facts[RECORDS]}
     for it in bodies_of(answer.rows, Entity):
         ppm = score_best(texts, it.name, it.content)
-        # A record about "he" is found by the name, if a fact of it says whose it is.
+        # A record that only says "he" is found by a name if one of its facts has that name.
         fits |= {key: max(fits[key], ppm) for key in it.sources if key in fits}
     scored = [(fits[it.id], it) for it in facts[RECORDS]]
-    # Ids of records sort by their numbers, so equal ones come in the order in which they were added.
+    # Record ids sort by number, so records with equal scores come in the order in which they were added.
     hits = sorted((hit for hit in scored if hit[0] > 0), key=lambda hit: (-hit[0], hit[1].id))
     hits = hits[request.skip : request.skip + (request.limit or PAGE_ROWS_DEFAULT)]
     best = RecordsShown(tuple(it for _, it in hits), scores_ppm=tuple(score for score, _ in hits))
@@ -275,18 +275,18 @@ SEARCH_ARCHIVAL: Final = Workflow(
 )  # fmt: skip
 
 
-# add_archival, delete_archival: records that own what they tell of people and things.
+# add_archival and delete_archival: records are the sources of the facts extracted from them.
 #
 #     remember         seen  extract  lookup  candidates ... route  plan  commit  settle  reply
 #     add_archival        .     *        *         .      ...   .     *      .       .       .
 #     forget_resource        load  facts  touching  ends  plan  commit  settle  reply
 #     delete_archival  seen   *      .       .       .     *      .       .       *
 #
-# A dot is the row of the other table, a star another one in its place.
+# A dot is the step of the table above, a star is another step in its place.
 #
-# Law 1. A record is its text, whatever a model makes of it. If it is not to be read for facts, no
-# model is asked. Law 2. The record, its facts and their sources are written in one commit. Law 3. A
-# deleted record takes with it what only it told.
+# Law 1. A record is stored as its text, whatever facts a model finds in it; without `extract` no model is
+# asked. Law 2. The record, its facts and their sources are written in one commit. Law 3. Deleting a record
+# also deletes the facts that have no other source.
 
 
 ADD: Final = Fact("request", api.AddArchival)
@@ -294,10 +294,10 @@ DELETE: Final = Fact("request", api.DeleteArchival)
 
 
 def replace_steps(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *steps: Step) -> Workflow:
-    """Return the table under another name, with these steps in place of those of the same id."""
+    """Return a copy of the table under another name, with steps of equal id replaced by these."""
     by_name = {step.id: step for step in steps}
     strange = by_name.keys() - {step.id for step in workflow.steps}
-    # A step that is replaced under a wrong id would be left out without a word.
+    # Without this check, a replacement under a wrong id would be ignored silently.
     assert not strange, f"{name}: {workflow.name} has no row {', '.join(sorted(strange))}"
     rows = tuple(by_name.get(step.id, step) for step in workflow.steps)
     return structs.replace(workflow, name=name, given=given, steps=rows)
@@ -313,7 +313,7 @@ def take_facts(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
 
 
 def claim_turn(facts: Facts, view: View) -> tuple[str, ...]:
-    """Claim the log as well: in one turn with the facts, as nothing else may follow those (EN4.14)."""
+    """Claim the log in the same turn as the facts, since nothing may be claimed after these (EN4.14)."""
     return ("log archival", *claim_entities(facts, view))
 
 
@@ -326,7 +326,7 @@ def ask_known(facts: Facts, view: View) -> Read:
 def take_known(facts: Facts, answer: ReadDone, view: View) -> Learned:
     learned = LOG(find_log(answer, "archival"))
     if not facts[MENTIONS]:
-        # Without facts nothing of core changes, so it need not be read.
+        # Without facts core does not change, so it is not read.
         return Learned(learned | DRAFTS(()) | CORE(view.tiers.core))
     return Learned({**remember.take_lookup(facts, answer, view).facts, **learned})
 
@@ -340,7 +340,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def with_facts(alone: Plan, key: str, facts: Facts, view: View) -> Plan:
-    """Return the plan for the record and its facts; its id is new, so none of them has it as a source yet."""
+    """Return the plan for the record and its facts, to each of which the new record is added as a source."""
     drafts = tuple(add_source(key, draft, view.now_ms) for draft in remember.place_drafts(facts))
     plan = plan_of(chain_drafts(drafts, facts[STATED], None), facts, view)
     assert isinstance(plan.value, Remembered)
@@ -369,8 +369,8 @@ def ask_deleted(facts: Facts, view: View) -> Read:
 
 
 def take_record(facts: Facts, answer: ReadDone, view: View) -> Taken:
-    """Take the record; an earlier plan, or an equal request with its key, may have deleted it already."""
-    # Neither the record nor a receipt under this key: nothing has deleted it for this caller.
+    """Take the record, or None if an earlier plan or an equal request with this key has deleted it."""
+    # With neither the record nor a receipt under this key, the record never existed for this request.
     if not answer.rows:
         return Rejection(NotFound("archival", facts[DELETE].record_id))
     record = address(view.scope, "archival", facts[DELETE].record_id)
@@ -385,7 +385,7 @@ def take_delete(facts: Facts, answer: None, view: View) -> Learned:
     return Learned(PLAN(structs.replace(plan_without(row, facts, view), value=value)))
 
 
-# With a first step that answers a repeated request key; no other step runs then.
+# forget_resource with a first step that answers a repeated request key and then skips the others.
 FORGOTTEN: Final = forget.FORGET_RESOURCE
 DELETE_ARCHIVAL: Final = replace_steps(
     structs.replace(FORGOTTEN, steps=(SEEN, *FORGOTTEN.steps), laws=(*FORGOTTEN.laws, KNOWN_ANSWER)),

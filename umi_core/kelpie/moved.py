@@ -1,13 +1,13 @@
-"""Rows that an old server had, as the memory's own: blocks, messages, and records with their notes.
+"""Conversion of an old server's rows into the memory's own: blocks, messages, and records with their notes.
 
     blocks      the id is the label, the content is the text
-    messages    the content is JSON as the wire has messages, or else what the user said
-    archival    the content is JSON as the wire has records, or else the text of one
+    messages    the content is a message as JSON in the wire format, or else the text of a user's message
+    archival    the content is a record as JSON in the wire format, or else the text of a record
 
-Law 1. Each message and each record becomes a row. JSON with any other field than the wire has, or `at`, is
-       text like any other, and kept byte for byte.
-Law 2. A block that has no place in core is named, and then nothing is planned.
-Law 3. The order is that of the times that rows tell, then of ids. A row that tells none is of now.
+Law 1. Each message and each record becomes a row. JSON with a field that is neither in the wire format nor
+       `at` is treated as plain text and kept byte for byte.
+Law 2. Blocks that do not fit into core are named, and then nothing is planned.
+Law 3. Rows are ordered by the times in them, then by id. A row without a time gets the current time.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ Rows = dict[Address, Row]
 
 
 def list_own(kind: str, texts: Pairs, scope: Scope) -> tuple[Address, ...]:
-    """List the rows of the memory that decide what becomes of these: pairs of id and content."""
+    """List the addresses of the memory's rows that the conversion of these (id, content) pairs depends on."""
     guard = address(scope, "log", LOG_OF[kind]) if kind in LOG_OF else address(scope, "core")
     records = [text for _, text in texts] if kind == "archival" else []
     notes = (note for text in records for note in notes_of_text(read_record(text, 0).content))
@@ -49,14 +49,14 @@ def list_own(kind: str, texts: Pairs, scope: Scope) -> tuple[Address, ...]:
 
 
 def place_row(kind: str, own_id: str, text: str) -> tuple[int, str]:
-    """Return the key that rows of a kind are ordered by; a row that tells no time is behind all others."""
+    """Return the sort key of a row; a row without a time comes after all others."""
     return READ[kind](text, NOW_MS_MAX).at_ms if kind in READ else 0, own_id
 
 
 def plan_arrival(kind: str, texts: Pairs, own: tuple[Row, ...], view: View) -> Plan | str:
-    """Return the plan that makes these rows the memory's own, or what is missing for it.
+    """Return the plan that converts these rows into the memory's own, or a text saying what prevents it.
 
-    `own`: those of `list_own` that are there.
+    `own`: the existing rows among those of `list_own`.
     """
     before = {row.address: row for row in own}
     epoch = body_as(before.get(address(view.scope, "epoch")), Epoch)
@@ -75,14 +75,14 @@ def plan_arrival(kind: str, texts: Pairs, own: tuple[Row, ...], view: View) -> P
 
 
 def put_row(rows: Rows, where: Address, body: Body) -> None:
-    rows[where] = Row(where, 0, body)  # storage counts the version
+    rows[where] = Row(where, 0, body)  # storage assigns the version
 
 
 # Blocks.
 
 
 def add_blocks(texts: Pairs, rows: Rows, view: View) -> str:
-    """Add blocks to core; return what is missing for those that have no place there."""
+    """Add blocks to core; return a text that names the blocks that do not fit, empty if all fit."""
     core, unfit = core_of(rows, view.scope), list[str]()
     for label, text in texts:
         done = add_block(core, label, text, view)
@@ -97,7 +97,7 @@ def add_blocks(texts: Pairs, rows: Rows, view: View) -> str:
 
 
 def add_block(core: CoreTier, label: str, text: str, view: View) -> CoreWrite | Error:
-    """Add a block without a sheet, as `set_block` does: its first edit records the text as imported."""
+    """Add a block without a sheet, as `set_block` does; its first edit will record the text as imported."""
     if (error := bad_api_label("label", label)) is not None:
         return error
     if (found := find_authored(core, label, view.scope)) is not None:
@@ -111,7 +111,7 @@ def add_block(core: CoreTier, label: str, text: str, view: View) -> CoreWrite | 
 
 
 def add_to_log(kind: str, texts: Pairs, rows: Rows, view: View) -> None:
-    """Add rows under the next numbers of their log; and what a record tells, as notes."""
+    """Add rows under the next numbers of their log; add the sentences of records as notes."""
     where = address(view.scope, "log", LOG_OF[kind])
     log = body_as(rows.get(where), Log) or Log(LOG_OF[kind], 1)
     for seq, (_, text) in enumerate(texts, log.next_seq):
@@ -123,13 +123,13 @@ def add_to_log(kind: str, texts: Pairs, rows: Rows, view: View) -> None:
 
 
 def add_notes(record: Archival, rows: Rows, view: View) -> None:
-    """Add each sentence of a record as a fact that leaves with it, as where no model can be asked."""
+    """Add each sentence of a record as a fact with the record as its source, as done without a model."""
     options = SharedOptions(record.at_ms if record.at_ms < view.now_ms else None)
     known = (look_up_fact(note, options, rows, view) for note in notes_of_text(record.content))
     notes = [add_source(record.id, draft, view.now_ms) for draft in known]
     for draft in chain_drafts(notes, record.content, None):
         fact = draft.entity
-        if draft.is_changed:  # a scan of the memory adds its vector
+        if draft.is_changed:  # a later scan of the memory adds its vector
             fact = structs.replace(fact, block=table_decision(fact).block, vector_missing=True)
         put_row(rows, address(view.scope, "entity", fact.id), fact)
         rows.pop(address(view.scope, "ended", fact.id), None)
@@ -156,7 +156,10 @@ def read_record(text: str, now_ms: int, seq: int = 1) -> Archival:
 
 
 def read_fields(text: str, names: tuple[str, ...], now_ms: int) -> tuple[dict[str, Any], int]:
-    """Return the fields of a JSON object that has none but these and `at`, and its time or else now."""
+    """Return the fields of a JSON object and its time (now if it has none).
+
+    Return no fields if the text is no object, has a field other than `names` and `at`, or an invalid time.
+    """
     found = whole_json(text)
     if not isinstance(found, dict) or not found.keys() <= {*names, "at"}:
         return {}, now_ms

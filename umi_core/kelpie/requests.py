@@ -1,6 +1,6 @@
 """Requests of an agent server to the memory of one agent: blocks, messages, archival records, the prompt.
 
-Their request keys are a space of their own: a key may name one request here and another remember or forget.
+Their request keys have a space of their own, so the same key may also be used for a remember or a forget.
 """
 
 from typing import ClassVar
@@ -34,7 +34,7 @@ class CreateBlock(ApiRequest):
 
 
 class UpdateBlock(ApiRequest):
-    """A change of a block: None leaves a part as it is, an empty description removes it."""
+    """Change a block: None leaves a part unchanged, an empty description removes the description."""
 
     tag = 131
     workflow = "edit_block"
@@ -50,7 +50,7 @@ class UpdateBlock(ApiRequest):
 
 
 class AppendToBlock(ApiRequest):
-    """A newline stands between the two texts if both say something. Makes the block if there is none."""
+    """Append a text to a block, after a newline if neither is empty; create the block if it is absent."""
 
     tag = 132
     workflow = "edit_block"
@@ -62,7 +62,7 @@ class AppendToBlock(ApiRequest):
 
 
 class ReplaceInBlock(ApiRequest):
-    """`every`: each occurrence from left to right; else there must be exactly one."""
+    """Replace a text in a block: with `every` all occurrences, else the only one; several are an error."""
 
     tag = 133
     workflow = "edit_block"
@@ -98,7 +98,7 @@ class FindBlock(ApiRequest):
 
 
 class BlockHistory(ApiRequest):
-    """The changes of a block, deleted or not, oldest first, behind the version `after`."""
+    """List the changes of a block, deleted or not, oldest first, after the version `after`."""
 
     tag = 137
     workflow = "block_history"
@@ -112,7 +112,7 @@ class BlockHistory(ApiRequest):
 
 
 class AddMessages(ApiRequest):
-    """One turn of the conversation: all of them land, or none."""
+    """Add the messages of one turn: all of them or none."""
 
     tag = 138
     workflow = "append"
@@ -122,7 +122,7 @@ class AddMessages(ApiRequest):
 
 
 class ListMessages(ApiRequest):
-    """Without `after` the newest below `before`, or of all; with `after` the oldest above it."""
+    """List the newest messages, below the number `before` if given; with `after` the oldest above it."""
 
     tag = 139
     workflow = "list_messages"
@@ -133,8 +133,8 @@ class ListMessages(ApiRequest):
 
 
 class SearchMessages(ApiRequest):
-    """All messages with every word of the query that are not older than `from_ms` and older than `until_ms`,
-    newest first; those below the number `before`. `skip`: so many of them are passed over first."""
+    """Find the messages that have every word of the query, from `from_ms` until before `until_ms`, newest
+    first. `before`: only messages below this number. `skip`: the number of hits to skip."""
 
     tag = 146
     workflow = "search_messages"
@@ -147,7 +147,7 @@ class SearchMessages(ApiRequest):
     skip: api_domains.Skip = 0
 
     def contradiction(self) -> Error | None:
-        """Refuse a search without words or dates: that is a list."""
+        """Refuse a search without a query or times; `ListMessages` serves that."""
         if self.query is None and self.from_ms is None and self.until_ms is None:
             return BadOption("query", "None", "a query, from_ms or until_ms")
         return None
@@ -157,7 +157,7 @@ class SearchMessages(ApiRequest):
 
 
 class AddArchival(ApiRequest):
-    """A new record; with `extract` its statements become facts, too, with this record as their source.
+    """Add a record; with `extract` its statements also become facts, with this record as their source.
 
     `speaker`: the person who says "I" in it.
     """
@@ -187,7 +187,7 @@ class GetArchival(ApiRequest):
 
 
 class ListArchival(ApiRequest):
-    """Oldest first, behind the record `cursor`; with `tags` those that have all of them."""
+    """List records, oldest first, after the record `cursor`; with `tags` only records with all of these."""
 
     tag = 142
     workflow = "list_archival"
@@ -198,8 +198,8 @@ class ListArchival(ApiRequest):
 
 
 class SearchArchival(ApiRequest):
-    """The records that have words of the query, best first; equal ones by age, oldest first. `skip`: so many
-    of them are passed over first."""
+    """Find records that match words of the query, the best first, and of equal ones the oldest first.
+    `skip`: the number of hits to skip."""
 
     tag = 143
     workflow = "search_archival"
@@ -211,7 +211,7 @@ class SearchArchival(ApiRequest):
 
 
 class DeleteArchival(ApiRequest):
-    """Delete a record, and the facts that only it states."""
+    """Delete a record, and the facts that have no other source."""
 
     tag = 144
     workflow = "delete_archival"
@@ -223,20 +223,20 @@ class DeleteArchival(ApiRequest):
 
 
 class AgentRequest(ApiRequest):
-    """It runs alone: what was asked before has ended, and what is asked later waits for its end."""
+    """A request that runs alone: it waits for all earlier operations, and later requests wait for its end."""
 
     request_key: domains.RequestKey | None = None
 
 
 class DeleteAgent(AgentRequest):
-    """The agent is closed; all that it has is removed in the background."""
+    """Close the agent; its rows are removed in the background."""
 
     tag = 621
     workflow = "delete_agent"
 
 
 class OpenAgent(AgentRequest):
-    """An agent that was deleted begins again with nothing. It waits until all of it is removed."""
+    """Open a deleted agent again, empty. The request waits until all old rows are removed."""
 
     tag = 622
     workflow = "open_agent"
@@ -246,9 +246,9 @@ class OpenAgent(AgentRequest):
 
 
 class RecentEntities(WorkflowRequest):
-    """The entities that changed last, newest first, those of one instant by id; no access is counted.
+    """List the entities that changed most recently, newest first, at equal times by id; count no access.
 
-    `skip`: so many of them are passed over first.
+    `skip`: the number of entities to skip.
     """
 
     tag = 210
@@ -260,7 +260,7 @@ class RecentEntities(WorkflowRequest):
     skip: api_domains.Skip = 0
 
 
-# The prompt: answered at once, from core as it is.
+# The prompt: answered immediately, from the current core.
 
 
 class BuildSystemPrompt(CoreRead):

@@ -12,7 +12,7 @@ AgentChange = Annotated[str, Domain("agent_change", one_of("closed", "opened", "
 
 
 class BlockWritten(Data):
-    """`change` is what was done; `version` the block's version after it. `count`: occurrences replaced."""
+    """The result of a block write. `version`: of the block after it. `count`: the occurrences replaced."""
 
     tag = 150
     id: str
@@ -26,7 +26,7 @@ class BlockWritten(Data):
 
 
 class ApiBlock(Data):
-    """A block as the API shows it. The dates are 0 if only the core tier knows it."""
+    """A block as the API shows it. Its times are 0 if it has no sheet, so that only core knows it."""
 
     tag = 151
     id: str
@@ -47,7 +47,7 @@ class BlocksShown(Data):
 
 
 class ChangesShown(Data):
-    """`next`: the version to go on behind; None behind the last."""
+    """A page of the history of a block. `next`: `after` for the next page; None after the last one."""
 
     tag = 153
     changes: tuple[BlockChange, ...]
@@ -70,7 +70,7 @@ class Appended(Data):
 
 
 class MessagesShown(Data):
-    """Oldest first. `total`: all there are. `has_older`, `has_newer`: there are others beside them."""
+    """A page, oldest first. `total`: of the log. `has_older`, `has_newer`: the log has more on that side."""
 
     tag = 155
     messages: tuple[Message, ...]
@@ -80,7 +80,7 @@ class MessagesShown(Data):
 
 
 class MessagesFound(Data):
-    """Newest first. `next`: the number to go on below; None behind the last one."""
+    """A page of found messages, newest first. `next`: `before` for the next page; None after the last one."""
 
     tag = 147
     messages: tuple[Message, ...]
@@ -88,7 +88,7 @@ class MessagesFound(Data):
 
 
 class RecordsShown(Data):
-    """`next`: the cursor of the next page; None behind the last one."""
+    """A page of records. `next`: the cursor of the next page; None after the last one."""
 
     tag = 156
     records: tuple[Archival, ...]
@@ -103,7 +103,7 @@ class RecordDeleted(Data):
 
 
 class Prompt(Data):
-    """`version`: of the core tier that it shows."""
+    """A system prompt. `version`: of the core tier in it."""
 
     tag = 158
     text: str
@@ -112,9 +112,9 @@ class Prompt(Data):
 
 
 class AgentSwitched(Data):
-    """The state of the agent after a request: `change` is closed, opened, or unchanged.
+    """The state of the agent after a request: `change` is `closed`, `opened` or `unchanged`.
 
-    `purged` is told of the rows of a closed agent, whose removal no caller asked for.
+    The background operation that removes the rows of a closed agent has the result `purged`.
     """
 
     tag = 623

@@ -1,6 +1,6 @@
 """Rows of the API of an agent server: sheets and changes of blocks, messages, archival records, their logs.
 
-The text of a block stays in core. Law 1. The id of a row of this file never names anything else later.
+The text of a block stays in core. Law 1. The id of a row in this file is never reused for anything else.
 """
 
 from umi_core import domains
@@ -9,10 +9,10 @@ from umi_core.kelpie import domains as api_domains
 
 
 class Sheet(Body):
-    """The data of a block beside its text.
+    """The data of a block other than its text.
 
-    `text_hash` is that of the text at this version, empty once the block is deleted: then the sheet is its
-    tombstone.
+    `text_hash`: the hash of the text at this version; empty once the block is deleted, and then the sheet is
+    its tombstone.
     """
 
     tag = 120
@@ -21,7 +21,7 @@ class Sheet(Body):
     kind: domains.BlockKind
     label: domains.BlockLabel
     version: domains.VersionNumber
-    # By which a text that set_block wrote is recognised: it has another hash than the sheet says.
+    # A text that `set_block` wrote is recognised by its hash, which differs from this one.
     text_hash: domains.Word
     description: api_domains.Description
     limit_bytes: domains.Count
@@ -31,7 +31,7 @@ class Sheet(Body):
 
 
 class BlockChange(Body):
-    """One version of a block: the change, its author, the text after it. `is_erased`: the block is gone."""
+    """One version of a block: change, author, and the text after it. `is_erased`: the block was deleted."""
 
     tag = 121
     row_kind = "change"
@@ -45,12 +45,12 @@ class BlockChange(Body):
     is_erased: domains.Flag = False
 
     def own_id(self) -> str:
-        # Padded, so that the changes of a block lie in the order of their versions.
+        # Padded with zeros, so that the changes of a block sort by version.
         return f"{self.block_id}@{self.version:012}"
 
 
 class Message(Body):
-    """One message of the conversation; `details` are the parts of a call of a tool."""
+    """One message of the conversation; `details` are the fields of a tool call or its result."""
 
     tag = 122
     row_kind = "message"
@@ -63,7 +63,7 @@ class Message(Body):
 
 
 class Archival(Body):
-    """A text that was put into the archive as it is."""
+    """An archival record: a text stored unchanged."""
 
     tag = 123
     row_kind = "archival"
@@ -76,9 +76,9 @@ class Archival(Body):
 
 
 class Log(Body):
-    """The number that the next message or record gets. It allocates, and counts nothing.
+    """The allocator of numbers for messages or records; `next_seq` is not a count of rows.
 
-    `first_seq`: all below went with the agent when it was deleted.
+    `first_seq`: rows with smaller numbers were removed when the agent was deleted.
     """
 
     tag = 124

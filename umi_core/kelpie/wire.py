@@ -1,11 +1,11 @@
-"""The wire of an agent server: a request over HTTP as a request to the memory, and its reply as a response.
+"""The wire format of an agent server: HTTP requests become requests to the memory, replies become responses.
 
     PATCH /v1/agents/a1/blocks/human {"value": "likes tea"}     UpdateBlock(op_id, "human", "likes tea")
 
-Law 1. Pure and total: any method, path, headers and body give a request, or `Malformed` with what is wrong.
-Law 2. Nothing is decided here: what a block or a message may be, the memory says. Law 3. The agent comes from
-the path and the author from the server, neither ever from a body. Law 4. A field has a meaning only if its
-row of `ROUTES` names it, so a description that is made of the table is complete.
+Law 1. Parsing is pure and total: any method, path, headers and body give a request, or `Malformed` with a
+reason. Law 2. This file validates no blocks or messages; the memory does. Law 3. The agent comes from the
+path and the author from the server, never from a body. Law 4. A field has a meaning only if its route in
+`ROUTES` names it, so a description generated from the table is complete.
 """
 
 import json
@@ -29,22 +29,22 @@ from umi_core.values import MODEL
 
 ROOT: Final = ("v1", "agents")
 PAGE_MAX: Final = 100
-DIGITS_MAX: Final = 19  # of the largest number that a memory knows
-LEVELS_MAX: Final = 8  # of a body; messages have three
+DIGITS_MAX: Final = 19  # of the largest integer that a memory accepts
+LEVELS_MAX: Final = 8  # nesting of a body; messages need three levels
 Json = dict[str, Any]
 Made = Callable[[OpId, "HttpRequest"], Request]
 
 
 class Malformed(Data):
-    """A request that cannot be read as one of the API; `status` is that of HTTP."""
+    """An HTTP request that is not a valid request of the API; `status` is the HTTP status."""
 
     reason: str
     status: int = 400
-    allowed: tuple[str, ...] = ()  # the methods of a path, if it has others than the one that was used
+    allowed: tuple[str, ...] = ()  # the methods that the path supports, if the one used is not among them
 
 
 class AgentCall(Data):
-    """A request to the memory of one agent, and the fields of its body that were not understood."""
+    """A request to the memory of one agent, and the unknown fields of the body."""
 
     agent: str
     request: Request
@@ -58,7 +58,7 @@ class Response(Data):
 
 
 class HttpRequest(Data):
-    """One request over HTTP: the rest of its path, its query, its body, its key, and its author."""
+    """The parts of an HTTP request: the rest of the path, query, body, idempotency key, and author."""
 
     name: str
     query: Mapping[str, str]
@@ -67,15 +67,15 @@ class HttpRequest(Data):
     author: str
 
     def pick_fields(self, *names: str) -> Json:
-        """Return those of these fields of the body that are there and not null."""
+        """Return those of the named fields that are in the body and not null."""
         return {name: frozen(self.body[name]) for name in names if self.body.get(name) is not None}
 
 
 class Route(Data):
-    """A request at a path. `query`, `needed`, `body`: all fields that have a meaning there.
+    """A method of a path. `query`: its fields in the query. `needed`, `body`: required and optional fields.
 
-    `tells`: a line for people. `requests`: what `make` returns. `reply`: the value of the reply. `older`:
-    former names of fields.
+    `tells`: a description for people. `requests`: the classes that `make` returns. `reply`: the class of the
+    reply's value. `older`: former names of fields.
     """
 
     tells: str
@@ -88,7 +88,7 @@ class Route(Data):
     older: Mapping[str, str]
 
     def pick_known(self, given: Mapping[str, Any], *known: Mapping[str, str]) -> Json:
-        """Return what was given of these fields; an older name counts if the new one is absent."""
+        """Return the given fields that are known; one under its older name counts if the new is absent."""
         renamed = {self.older.get(name, name): value for name, value in given.items() if name in self.older}
         return {
             name: value for name, value in (renamed | dict(given)).items() if any(name in it for it in known)
@@ -99,7 +99,7 @@ class Route(Data):
 
 
 def read_names(text: str) -> Mapping[str, str]:
-    """Return names of the wire with those of the fields of the request: `limit=limit_bytes label`."""
+    """Parse `limit=limit_bytes label`: names on the wire, each with the name of the request's field."""
     return {wire: field or wire for wire, _, field in (name.partition("=") for name in text.split())}
 
 
@@ -107,7 +107,7 @@ def route(
     tells: str, make: Made, requests: tuple[type[Request], ...], reply: Any,
     query: str = "", needed: str = "", body: str = "", older: str = "",
 ) -> Route:  # fmt: skip
-    """Return a route whose fields are written as texts: `limit=limit_bytes label`."""
+    """Return a route, with its fields written as for `read_names`."""
     return Route(tells, make, requests, reply, *map(read_names, (query, needed, body, older)))
 
 
@@ -115,7 +115,7 @@ Table = Mapping[tuple[str, str, bool], Route]
 
 
 def frozen(value: Any) -> Any:
-    """Return lists as tuples and objects as pairs, as requests hold them."""
+    """Convert lists to tuples and objects to tuples of pairs, as requests hold them."""
     if isinstance(value, list):
         return tuple(map(frozen, value))
     return tuple((name, frozen(part)) for name, part in value.items()) if isinstance(value, dict) else value
@@ -133,10 +133,10 @@ def parse(
     author: str = MODEL,
     routes: Table | None = None,
 ) -> AgentCall | Malformed:
-    """Return the request, or why it is malformed. Header names may be in any case; an empty body is none.
+    """Return the request, or why it is malformed. Header names are case-insensitive; a body may be empty.
 
-    `author`: the authenticated author, `user` or `model`; nothing in the request can say it. Tools are a
-    model's. `routes`: a table that has more than `ROUTES`.
+    `author`: the authenticated author, `user` or `model`; the request itself cannot set it, and tools always
+    act as a model. `routes`: an extended table instead of `ROUTES`.
     """
     where, _, query = path.partition("?")
     found = locate(where)
@@ -167,13 +167,13 @@ def parse(
 
 
 def locate(path: str) -> tuple[str, str, str] | None:
-    """Return agent, route, and the name behind it, of a path without its query; None if it has none."""
-    # Split first, then decoded: a label with %2F in it is one part of the path.
+    """Return agent, route, and the name after it, of a path without query; None if it is no API path."""
+    # The path is split before decoding, so that a label with %2F in it stays one part.
     parts = tuple(unquote(part) for part in path.strip("/").split("/"))
     if parts[:2] != ROOT or len(parts) < 3:
         return None
     agent, route, name = parts[2], "".join(parts[3:4]), "/".join(parts[4:])
-    # The path of older clients: /v1/agents/a1/core-memory/blocks/human.
+    # Older clients use /v1/agents/a1/core-memory/blocks/human.
     if (route, parts[4:5]) == ("core-memory", ("blocks",)):
         route, name = "blocks", "/".join(parts[5:])
     return agent, f"{route}/{name}" if route == "tools" else route, name
@@ -183,32 +183,32 @@ KEY_HEADERS: Final = ("idempotency-key", "x-idempotency-key")
 
 
 def json_object(body: str, levels: int = LEVELS_MAX) -> Json | None:
-    """Return the object of a body, an empty one of an empty body; None if it is none of so many levels."""
+    """Parse a body as an object, an empty body as an empty one; None if invalid or nested too deeply."""
     if not body.strip():
         return {}
     try:
         value = json.loads(body, parse_constant=no_json, object_pairs_hook=read_object)
     except (ValueError, RecursionError):
         return None
-    # Bounded here, since everything that reads the body later recurses.
+    # The depth is bounded here because all later functions recurse over the body.
     return value if isinstance(value, dict) and is_flat(value, levels) else None
 
 
 def is_flat(value: Any, levels: int) -> bool:
-    """Check whether the value is nested in at most so many levels."""
+    """Check whether the value is nested in at most `levels` levels."""
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return levels > 0 and all(is_flat(part, levels - 1) for part in parts)
 
 
 def read_object(pairs: list[tuple[str, Any]]) -> Json:
-    """Return an object, each of whose names stands once. Raises ValueError."""
-    if len(found := dict(pairs)) < len(pairs):  # readers would take different ones for what was meant
+    """Return an object; a repeated name raises ValueError."""
+    if len(found := dict(pairs)) < len(pairs):  # JSON readers disagree about which value counts
         raise ValueError("a name twice")
     return found
 
 
 def no_json(word: str) -> None:
-    """Refuse Infinity and its like. Raises ValueError."""
+    """Refuse Infinity and NaN. Raises ValueError."""
     raise ValueError(word)
 
 
@@ -217,14 +217,14 @@ def number(asked: HttpRequest, name: str) -> int | None:
     text = asked.query.get(name)
     if text is None:
         return None
-    # `int` would take "٣", " 3" and "1_000", and ten thousand digits.
+    # `int` alone would accept "٣", " 3" and "1_000", and ten thousand digits.
     if not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX):
         raise ValueError(name)
     return int(text)
 
 
 def instant(text: str | None, name: str, *, is_end: bool = False) -> int | None:
-    """Return the time of RFC 3339, or of a date, in milliseconds. Raises ValueError."""
+    """Return the milliseconds of an RFC 3339 time or a date. Raises ValueError."""
     at_ms = times.instant(text, is_end=is_end) if isinstance(text, str) else None
     if at_ms is None and text is not None:
         raise ValueError(name)
@@ -232,14 +232,14 @@ def instant(text: str | None, name: str, *, is_end: bool = False) -> int | None:
 
 
 def page(asked: HttpRequest) -> int | None:
-    """Return the size of the page; one above the most is cut."""
+    """Return the size of the page, at most PAGE_MAX."""
     limit = number(asked, "limit")
-    # Cut, not refused: clients ask for a thousand and page on with what they get.
+    # A larger size is reduced, not refused: clients ask for a thousand and continue with what they get.
     return None if limit is None else min(limit, PAGE_MAX)
 
 
 def seq(asked: HttpRequest, name: str) -> int | None:
-    """Return the number, given as such or as the id of a message."""
+    """Return the number of a message, given as a number or as the message's id."""
     numbers = {key: text.removeprefix("msg_") for key, text in asked.query.items()}
     return number(structs.replace(asked, query=numbers), name)
 
@@ -259,10 +259,10 @@ def create(op_id: OpId, it: HttpRequest) -> Request:
 
 
 def update(op_id: OpId, it: HttpRequest) -> Request:
-    # Null leaves a part as it is, but for a description, where null means none.
+    # Null leaves a part unchanged, except the description, which it removes.
     options = it.pick_fields("value", "read_only", "expected_version")
     if "description" in it.body:
-        options["description"] = it.body["description"] or ""  # null takes it away
+        options["description"] = it.body["description"] or ""
     limit_bytes = it.body.get("limit")
     return api.UpdateBlock(
         op_id, it.name, limit_bytes=limit_bytes, author=it.author, request_key=it.key, **options
@@ -279,14 +279,14 @@ def add_archival(op_id: OpId, it: HttpRequest) -> Request:
 
 
 def find_archival(op_id: OpId, it: HttpRequest) -> Request:
-    """Return a list request without a question, and a search with one."""
+    """Return a search if the query has a `q`, else a list request."""
     if question := it.query.get("q"):
         return api.SearchArchival(op_id, question, page(it), skip=number(it, "skip") or 0)
     return api.ListArchival(op_id, page(it), it.query.get("cursor"))
 
 
 def find_messages(op_id: OpId, it: HttpRequest) -> Request:
-    """Return a list request without a question, and a search with one."""
+    """Return a search if the query has a `q` or a time, else a list request."""
     from_ms = instant(it.query.get("from"), "from")
     until_ms = instant(it.query.get("until"), "until", is_end=True)
     question = it.query.get("q") or None
@@ -298,13 +298,13 @@ def find_messages(op_id: OpId, it: HttpRequest) -> Request:
 
 def add_messages(op_id: OpId, it: HttpRequest) -> Request:
     messages = it.body["messages"]
-    # JSON has no order of names, and a request has one (`is_message`).
+    # Names in JSON have no order, but a request needs one (`is_message`).
     parts = [order_fields(each) for each in messages] if isinstance(messages, list) else messages
     return api.AddMessages(op_id, frozen(parts), it.key)
 
 
 def order_fields(message: Any) -> Any:
-    """Return the message with role and content first, as the memory stores them; the rest as it came."""
+    """Return the message with its fields in the order of FIELDS, and unknown fields after them."""
     if not isinstance(message, dict):
         return message
     return {name: message[name] for name in sorted(message, key=lambda it: PLACES.get(it, len(PLACES)))}
@@ -319,16 +319,16 @@ def tool_replace(op_id: OpId, it: HttpRequest) -> Request:
 
 
 def tool_search_dates(op_id: OpId, it: HttpRequest) -> Request:
-    """Return a search in a range of days, the last one with all its hours."""
+    """Return a search in a range of days that includes the whole last day."""
     from_ms = instant(it.body["start_date"], "start_date")
     until_ms = instant(it.body["end_date"], "end_date", is_end=True)
     return api.SearchMessages(op_id, None, from_ms, until_ms, limit=PAGE_OF_TOOLS, skip=count_skipped(it))
 
 
 def count_skipped(asked: HttpRequest) -> Any:
-    """Return how many rows are on the pages before; a tool counts pages from 0. Raises ValueError."""
+    """Return the number of rows on earlier pages; a tool counts pages from 0. Raises ValueError."""
     page_number = asked.body.get("page", 0)
-    # No isinstance: a bool is an int to Python, and `true` is no page.
+    # `isinstance` would accept `true`, since a bool is an int in Python.
     if type(page_number) is not int:
         raise ValueError("page")
     return PAGE_OF_TOOLS * page_number
@@ -435,7 +435,7 @@ ROUTES: Final[Table] = {
         needed="start_date=from_ms end_date=until_ms", body="page=skip",
     ),
 }  # fmt: skip
-"""By method, route, and whether a name follows."""
+"""Routes by (method, route, whether a name follows)."""
 
 
 # To HTTP.
@@ -449,11 +449,11 @@ STATUS: Final[Mapping[type, int]] = {
         422,
     ),
 }  # fmt: skip
-"""Status by error of the caller; 400 for all others."""
+"""HTTP status by class of a caller's error; 400 for all others."""
 
 
 def respond(outcome: Outcome, show: Callable[[Any], object] | None = None) -> Response:
-    """Return the response for this outcome. `show`: writes the value if it is none of this API."""
+    """Return the response for this outcome. `show`: converts the value instead of `as_json`."""
     if isinstance(outcome, Done):
         repeated = getattr(outcome.value, "repeated", False)
         headers = (JSON_TYPE, ("x-idempotency-replayed", "true")) if repeated else (JSON_TYPE,)
@@ -482,7 +482,7 @@ def malformed(found: Malformed) -> Response:
 
 
 def as_json(value: object) -> object:
-    """Return the value of a reply in the words of the wire."""
+    """Return the value of a reply in the wire format."""
     match value:
         case results.BlocksShown(blocks):
             return [as_json(block) for block in blocks]
@@ -511,7 +511,7 @@ def show_appended(value: results.Appended) -> Json:
 
 
 def row_json(row: Any) -> Json:
-    """Return a message or a record, with pairs as objects; other fields of a message stand beside them."""
+    """Return a message or a record; metadata becomes an object, details become fields of the message."""
     told_parts = fields(row)
     if "metadata" in told_parts:
         return {**told_parts, "metadata": dict(row.metadata)}
@@ -519,7 +519,7 @@ def row_json(row: Any) -> Json:
 
 
 def fields(value: Any) -> Json:
-    """Return the fields under the names of the wire; times are RFC 3339."""
+    """Return the fields under their wire names, with times as RFC 3339."""
     parts = ((name, getattr(value, name)) for name in value.__struct_fields__)
     return {
         WIRE_NAMES.get(name, name): times.format_time(part) if name.endswith("_ms") else part
