@@ -1,4 +1,4 @@
-"""The machine of a migration as a value: phases, what it asks and hears, and the words of its steps."""
+"""The machine of a migration as a value: its state, questions and their results, and helpers for steps."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -11,42 +11,42 @@ from umi_core.migration.requests import MigrationRequest, RowsListed, StoresComp
 from umi_core.values import Pairs
 
 Store = Literal["main", "legacy"]
-Value = str | RowsListed | StoresCompared  # what a reply tells
+Value = str | RowsListed | StoresCompared  # the value of a reply
 Ended = Literal["done", "failed", "unknown", "not_ready", "reused"]
 Key = tuple[str, str]  # a table of main (row, begun, key, outbox, phase) and an id
-# Ids that a log gives; the old server's own ids may be any text, and count for nothing in `next_id`.
+# Ids that a log assigns; ids of the old server may be any text, and `next_id` ignores those.
 NUMBER: Final = re.compile("[0-9]{12}")
 PHASE: Final[Key] = ("phase", "phase")
-OF_LEGACY: Final = ("legacy", "dual_write")  # in which legacy has the truth
+OF_LEGACY: Final = ("legacy", "dual_write")  # phases in which legacy leads
 WITH_OUTBOX: Final = ("dual_read", "umi_primary", "rolling_back")
 MIRRORED: Final = ("dual_read", "rolling_back")
 COMPARED: Final = ("dual_write", *WITH_OUTBOX)
-HANDED_OVER: Final = ("handing_over", "done")  # in which the memory has the rows, or is about to
+HANDED_OVER: Final = ("handing_over", "done")  # in which the memory takes over the rows, or has them
 SWITCHES: Final = {
     "legacy": ("dual_write", ""), "dual_write": ("dual_read", "legacy"),
     "dual_read": ("umi_primary", "rolling_back"), "umi_primary": ("cleanup", "rolling_back"),
     "rolling_back": ("dual_read", "legacy"),
     "cleanup": ("done", ""), "handing_over": ("done", ""), "done": ("", ""),
 }  # fmt: skip
-"""The next phase, and the one back; empty if there is none."""
+"""By phase, the next one and the previous one; empty if there is none."""
 
 
 class Once(Data):
-    """A write under a request key: the row `id` becomes `content`, and was `before`."""
+    """A write under a request key: it changes the row `id` from `before` to `content`."""
 
     id: str
     before: str | None
     content: str | None
 
     def is_in(self, rows: "Told") -> bool:
-        """Check whether the write is done, by the rows of the leading store before the next write of it."""
+        """Check whether the write was done, given the rows of the leading store before any later write."""
         return row(rows, ("row", self.id)).value == self.content
 
 
 class Held(Data):
-    """A row of main; without a value it is a tombstone. Versions grow, and 0 is absent.
+    """A row as read from a store; in main, one without a value is a tombstone. Version 0 means absent.
 
-    `once`: of a row of the tables `begun` and `key`.
+    `once`: the write that a row of the tables `begun` and `key` describes.
     """
 
     version: int
@@ -54,23 +54,22 @@ class Held(Data):
     once: Once | None = None
 
 
-Told = tuple[tuple[Key, Held], ...]  # rows, as a store tells them
+Told = tuple[tuple[Key, Held], ...]  # rows as read from a store
 Write = tuple[Key, str | Once | None]
 NONE: Final = Held(0, None)
 
 
-# What goes out, and what comes back.
+# Questions to the stores, their results, and the state in between.
 
 
 class Ask(Data):
-    """Without writes: read all rows of a store, or `only` this one; the table `key` only `with_keys`.
+    """A question to a store. Without writes it reads the row `only`, or all rows.
 
-    With writes: one batch to main, or one row to legacy.
+    All rows include the table `key` only `with_keys`. With writes it is one batch to main, or one row to
+    legacy. A write without a value deletes; in the table `row` of main it leaves a tombstone.
 
-    A write without a value deletes; in the table `row` of main it leaves a tombstone.
-
-    `given`: ids and contents of rows. Without writes: ask what the memory makes of them. With writes: they
-    become its rows in the same batch, as the last answer had it, and nothing leaves a tombstone.
+    `given`: (id, content) pairs of rows. Without writes it asks how the memory would store them. With writes
+    the same batch stores them in the memory, as planned by the last such question, and leaves no tombstones.
     """
 
     store: Store
@@ -82,9 +81,9 @@ class Ask(Data):
 
 
 class StoreResult(Data):
-    """The result of a store. `failed`: nothing has happened; `unknown`: it may have. `rows`: if it is ok.
+    """The result of a question. `failed`: nothing has happened; `unknown`: it may have. `rows`: if it is ok.
 
-    `missing`: what the memory lacks for the rows that are given to it.
+    `missing`: what prevents the memory from storing the given rows.
     """
 
     kind: Literal["ok", "failed", "unknown"]
@@ -93,10 +92,10 @@ class StoreResult(Data):
 
 
 class MigrationReply(Data):
-    """Answer a request; if unknown, it may have happened. `degraded`: one store does not know of it yet.
+    """The reply to a request; if unknown, it may have happened. `degraded`: one store lacks the write yet.
 
-    `value`: of a read what it found, of an add the id, of a switch the phase, of a comparison its report; of
-    what is not ready what is missing.
+    `value`: what a read found, the id of an added row, the phase after a switch, the report of a comparison,
+    or for `not_ready` what is missing.
     """
 
     kind: Ended
@@ -114,11 +113,11 @@ class Job(Data):
 
 
 class Migration(Data):
-    """The machine, all of it a value; a crash leaves `Migration()`.
+    """The whole state of the machine, as a value; after a crash it starts as `Migration()`.
 
-    `phase` empty: it is not known, and is looked up before anything else. `fence`: the version of the phase
-    row. `pending`: ids that legacy may not know. `doubt`: ids of which a write to main may still land.
-    `begun`: ids of rows that a request with a key may have changed, of which main does not say yet.
+    `phase`: empty if not known, and then read before anything else. `fence`: the version of the phase row.
+    `pending`: ids of rows that may differ in legacy. `doubt`: ids of rows to which a write to main may still
+    land. `begun`: ids of rows that a begun write with a request key may have changed.
     """
 
     phase: str = ""
@@ -132,17 +131,17 @@ class Migration(Data):
 Stepped = tuple[Migration, Ask | MigrationReply]
 First = Callable[[Migration], Stepped]
 Step = Callable[[Migration, Job, StoreResult], Stepped]
-Firsts = Mapping[type, First]  # by kind of request, how it begins
-Steps = Mapping[str, Step]  # by its name, what follows the answer
+Firsts = Mapping[type, First]  # by class of request, the function that begins it
+Steps = Mapping[str, Step]  # by name of a step, the function that takes its answer
 
 
-# The words that steps are written with.
+# Helpers for steps.
 
 
 def ask(
     it: Migration, question: Ask, step: str, *, main: Told | None = None, legacy: Told | None = None
 ) -> Stepped:
-    """Return the next question; `main` and `legacy` are what was read, if a later step needs it."""
+    """Return the next question, and keep the rows `main` and `legacy` that were read for later steps."""
     assert it.job is not None
     seen = (it.job.main if main is None else main, it.job.legacy if legacy is None else legacy)
     return structs.replace(it, job=Job(it.job.request, step, *seen)), question
@@ -153,10 +152,10 @@ def end(it: Migration, kind: Ended, value: Value | None = None, degraded: str = 
 
 
 def update_doubt(it: Migration, own: str, answer: StoreResult) -> Migration:
-    """Return the migration after a write to main: it may still land, or no earlier write can any more."""
+    """Return the machine after a write to main: if unknown it is in doubt, if ok no earlier one is."""
     if answer.kind == "unknown":
         return structs.replace(it, doubt=it.doubt | {own})
-    # Another commit of this row has raised its version, so one that is still on its way conflicts.
+    # This commit has raised the version of the row, so an earlier one still in flight conflicts.
     return structs.replace(it, doubt=it.doubt - {own}) if answer.kind == "ok" else it
 
 
@@ -165,8 +164,8 @@ def row(rows: Told, key: Key) -> Held:
 
 
 def next_id(rows: Told) -> str:
-    """Return the id after the last one of a log. A row with another kind of id is not a row of the log."""
-    # Twelve digits with leading zeros: the order of the texts is that of the numbers.
+    """Return the id after the last one of a log; ids that are not numbers are ignored."""
+    # Twelve digits with leading zeros sort as texts in the order of the numbers.
     numbers = (key[1] for key, _ in rows if key[0] == "row" and NUMBER.fullmatch(key[1]))
     return f"{int(max(numbers, default='0')) + 1:012}"
 
@@ -176,11 +175,11 @@ def add_fence(it: Migration, *expects: tuple[Key, int]) -> tuple[tuple[Key, int]
 
 
 def versions(rows: Told, writes: tuple[Write, ...]) -> tuple[tuple[Key, int], ...]:
-    """Return the versions of the rows to be written, as they were read."""
+    """Return the versions that were read of the rows to be written."""
     held = dict(rows)
     return tuple((key, held.get(key, NONE).version) for key, _ in writes)
 
 
 def waiting(rows: Told) -> list[str]:
-    """Return the ids in the outbox."""
+    """Return the ids of the rows in the outbox."""
     return sorted(key for (table, key), _ in rows if table == "outbox")

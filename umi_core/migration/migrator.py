@@ -1,13 +1,13 @@
-"""Migrator: the move of rows between two stores, behind an entry point like that of a memory.
+"""Migrator: the move of rows between two stores, with an entry point like that of a memory.
 
-It serves the requests of requests.py, and asks what the machine wants to know: reads and commits of the
-stores `main` and `legacy`. A crash loses nothing that it needs: a new one starts from the stores.
+It serves the requests of requests.py, and sends the questions of the machine as reads and commits to the
+stores `main` and `legacy`. A crash loses nothing that is needed: a new migrator starts from the stores.
 
-Law 1. Each kind of rows has a machine and a phase of its own, which does one request at a time.
+Law 1. Each kind of rows has a machine and a phase of its own, and serves one request at a time.
 Law 2. An answer that is malformed or too late is a failure; a write then has an unknown outcome.
-Law 3. A store is read in pages, so not at one instant: a batch in doubt may land between two of them. A
-       commit expects each row of main that it relies on, or is made behind a new fence.
-Law 4. In main a batch has an idempotency key that no other one has. Legacy knows neither keys nor versions.
+Law 3. A store is read page by page, and a batch in doubt may land between two pages. Therefore a commit
+       expects each row of main that it relies on, or is made under a new fence.
+Law 4. In main each batch has a unique idempotency key. Legacy has neither keys nor versions.
 """
 
 from collections import deque
@@ -64,9 +64,9 @@ KINDS: Final = {**TABLES, "key": "moved_key"}
 
 
 class Sent(Owner):
-    """A question on its way: what the machine wants to know, as what it is asked, and as what it was sent.
+    """A question in flight: as the machine's `ask`, as the question `asked`, and as the `effect` sent.
 
-    `rows`: those of earlier pages of a read, `page_count` in number. `failure`: how it fails, if it does.
+    `rows`: the rows of the `page_count` earlier pages of a read. `failure`: the kind of failure to report.
     """
 
     ask: Ask
@@ -80,9 +80,9 @@ class Sent(Owner):
 
 
 class Track(Owner):
-    """One kind of rows: its machine, the request that is done now, and those that wait.
+    """One kind of rows: its machine, the request in progress, and the waiting ones.
 
-    `arrival`: what the memory makes of the rows that it was last asked about.
+    `arrival`: the plan by which the memory stores the rows last given, or a text on what prevents it.
     """
 
     kind: str
@@ -96,8 +96,8 @@ class Track(Owner):
 class Migrator:
     """One incarnation of the migration.
 
-    `life`: a number that no other incarnation of this scope has, for the keys of its batches. `config`: that
-    of the memory.
+    `life`: a number unique among all incarnations of this scope, for the keys of batches. `config`: the
+    settings of the memory.
     """
 
     def __init__(
@@ -109,25 +109,25 @@ class Migrator:
         self.seen_ms = 0
 
     def step(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
-        """Apply a request, an answer, or the time alone. What is due is handled first."""
+        """Apply a request, an answer, or just the time. Time-outs that are due are handled first."""
         self.seen_ms = max(self.seen_ms, now_ms)
         effects: list[Effect] = []
         for track in self.tracks.values():
             if track.sent is not None and track.sent.due_ms <= self.seen_ms:
-                # A question that was not answered in time: a write may have happened all the same.
+                # The question was not answered in time; a write may nevertheless have happened.
                 is_write = bool(track.sent.ask.writes)
                 effects += self.hear(track, machine.StoreResult("unknown" if is_write else "failed"))
         if isinstance(value, MigrationRequest):
             effects += self.admit(value)
         elif isinstance(value, ReadDone | Committed | EffectFailed):
             for track in self.tracks.values():
-                # Anything else is a late answer: `sent` is replaced by the next question.
+                # An answer with any other id is late.
                 if track.sent is not None and track.sent.effect.request_id == value.request_id:
                     effects += self.take_answer(track, track.sent, value)
         return tuple(effects)
 
     def deadline_ms(self) -> int | None:
-        """Return when it wants to be stepped if nothing happens before; None if never."""
+        """Return when it must be stepped if nothing happens before; None if never."""
         return min((it.sent.due_ms for it in self.tracks.values() if it.sent is not None), default=None)
 
     def busy_count(self) -> int:
@@ -148,13 +148,13 @@ class Migrator:
         yield from self.go_on(track)
 
     def go_on(self, track: Track) -> Iterator[Effect]:
-        """Begin what waits, one after the other, until there is something to ask."""
+        """Begin waiting requests, one after the other, until one asks a question."""
         while track.request is None and track.waiting:
             track.request = track.waiting.popleft()
             yield self.take_output(track, steps.begin(track.machine, track.request))
 
     def take_answer(self, track: Track, sent: Sent, answer: Answer) -> Iterator[Effect]:
-        """Give the result of a question to the machine, or ask for the next page."""
+        """Pass the result of a question to the machine, or ask for the next page."""
         result = read_answer(sent, answer)
         if isinstance(result, Read):
             sent.asked = result
@@ -212,10 +212,10 @@ class Migrator:
         return Commit(writes, expects, store=ask.store)
 
     def key_of(self, number: int, writes: tuple[Write, ...], expects: tuple[Expect, ...]) -> str:
-        """Return the key of this batch alone, with a digest of its content.
+        """Return a key unique to this batch, which includes a digest of its content.
 
-        Without the digest, an incarnation whose number was used before by mistake would be told that its
-        batches are done, because others under these keys were.
+        Without the digest, if an incarnation got a used number by mistake, storage would answer its batches
+        with the outcomes of earlier ones under the same keys.
         """
         digest = blake2b(encode((writes, expects)), digest_size=8).hexdigest()
         return commit_key(self.scope, self.life, number, digest)
@@ -246,10 +246,10 @@ def body_of(kind: str, key: Key, address: Address, value: str | Once | None) -> 
 
 
 def read_answer(sent: Sent, answer: Answer) -> machine.StoreResult | Read:
-    """Return the answer as a result of a store, or the question for the next page of a read.
+    """Return the answer as a result of the question, or the question for the next page of a read.
 
-    A page with a strange row is a failure, and so are one without a new row and one beyond
-    READ_PAGE_COUNT_MAX: a store that repeats itself could keep a read going for ever.
+    A page with a damaged or foreign row is a failure. So is a page without a new row or beyond
+    READ_PAGE_COUNT_MAX, because a store that repeats pages could keep a read going for ever.
     """
     answer = check_answer(sent.asked, answer)
     if isinstance(answer, Committed):
@@ -276,7 +276,7 @@ def read_answer(sent: Sent, answer: Answer) -> machine.StoreResult | Read:
 
 
 def convert_row(row: Row) -> tuple[Key, Held]:
-    """Return the key and value of a row as the machine has them."""
+    """Convert a row of a store to the key and value that the machine uses."""
     match row.body:
         case MigrationPhase(phase=phase):
             return machine.PHASE, Held(row.version, phase)
@@ -302,6 +302,6 @@ def outcome_of(reply: machine.MigrationReply, track: Track) -> Outcome:
     if reply.kind == "reused":
         return Refused(KeyReused(str(reply.value)))
     if reply.kind == "failed":
-        assert track.sent is not None  # only a question fails
+        assert track.sent is not None  # a request fails only by a question
         return Failed(StorageFailed(track.sent.step, track.sent.failure, 1))
     return Refused(NotReady(track.kind, track.machine.phase, str(reply.value or "another phase")))

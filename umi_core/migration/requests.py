@@ -1,6 +1,6 @@
 """Requests to a migration of rows from an old server's store to the memory's own (umi_core/migration).
 
-A `Memory` does not serve these: a host that has an old store gives them to a `Migrator`.
+A `Memory` does not serve these; a host with an old store sends them to a `Migrator`.
 """
 
 from typing import ClassVar
@@ -14,15 +14,15 @@ from umi_core.values import Pairs
 
 
 class MigrationRequest(Request):
-    """`kind`: blocks, messages or archival; each has a phase of its own."""
+    """A request about one kind of rows (blocks, messages or archival); each kind has a phase of its own."""
 
     is_common = False
     served_by = "migrator"
     kind: MovedKind
 
 
-# Writes. One that comes again with its `request_key` is not done again, in whatever phase: its reply is that
-# of the first. Keys of one kind of rows are a space.
+# Writes. A write repeated with the same `request_key` is not done again, in any phase, and gets the reply of
+# the first one. Each kind of rows has its own space of keys.
 
 
 class PutRow(MigrationRequest):
@@ -73,38 +73,38 @@ class ReadRow(MigrationRequest):
 
 
 class AdvanceMigration(MigrationRequest):
-    """Go on to the next phase, or to the phase `to`; refused while one of its conditions does not hold."""
+    """Go to the next phase, or to the phase `to`; refused while a condition of the switch does not hold."""
 
     tag = 173
     to: Phase | None = None
 
 
 class RollBack(MigrationRequest):
-    """Go back one phase, towards the old store."""
+    """Go back towards the old store: from dual_read or umi_primary to rolling_back, else to legacy."""
 
     tag = 174
 
 
 class Reconcile(MigrationRequest):
-    """Make main equal to the old store, in dual_write."""
+    """Make main equal to the old store; only in dual_write."""
 
     tag = 175
 
 
 class Mirror(MigrationRequest):
-    """Copy the first row of the outbox to the old store."""
+    """Copy the first row of the outbox to the old store; only in dual_read and rolling_back."""
 
     tag = 176
 
 
 class Purge(MigrationRequest):
-    """Remove one row of the old store, in cleanup."""
+    """Remove one row of the old store; only in cleanup."""
 
     tag = 177
 
 
 class CompareStores(MigrationRequest):
-    """Ask for the differences between the two stores."""
+    """Return the differences between the two stores."""
 
     tag = 178
 
@@ -113,7 +113,7 @@ class CompareStores(MigrationRequest):
 
 
 class NotReady(Error):
-    """Nothing of the kind can be done in this phase of a migration, or not yet."""
+    """The request is not possible in this phase of the migration, or a condition does not hold yet."""
 
     tag = 590
     sentence: ClassVar[str] = "not ready: {kind} are in {phase}, missing is {missing}"
@@ -123,14 +123,14 @@ class NotReady(Error):
 
 
 class RowsListed(Data):
-    """Ids and contents, in the order of the ids."""
+    """The (id, content) pairs of all rows, in order of id."""
 
     tag = 148
     rows: Pairs
 
 
 class StoresCompared(Data):
-    """The differences between the two stores, by ids. `unsettled`: rows still on their way to one of them."""
+    """The differences between the two stores, by id. `unsettled`: rows still on their way to one of them."""
 
     tag = 159
     phase: str
@@ -143,5 +143,5 @@ class StoresCompared(Data):
 
     @property
     def is_clean(self) -> bool:
-        """Return True if nothing differs, and nothing is on its way."""
+        """Return True if no row differs and none is on its way."""
         return not (self.missing_in_main or self.missing_in_legacy or self.different or self.unsettled)

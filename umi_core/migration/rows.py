@@ -1,4 +1,4 @@
-"""Rows of a migration: rows as the old server has them, whatever they say, and how far the move is."""
+"""Rows of a migration: rows of the old server, with any content, and the progress of the move."""
 
 from typing import Annotated, Final
 
@@ -12,7 +12,7 @@ MOVED_TABLES: Final = ("blocks", "archival")
 MOVED_LOGS: Final = ("messages",)
 MOVED_KINDS: Final = (*MOVED_TABLES, *MOVED_LOGS)
 PHASES: Final = ("legacy", "dual_write", "dual_read", "umi_primary", "cleanup", "done", "rolling_back")
-STORED_PHASES: Final = (*PHASES, "handing_over")  # which no request asks for: a hand-over that has not ended
+STORED_PHASES: Final = (*PHASES, "handing_over")  # handing_over: in progress, and never requested
 
 
 def bad_moved_id(name: str, value: object) -> Error | None:
@@ -31,14 +31,14 @@ StoredPhase = Annotated[str, Domain("stored_phase", one_of(*STORED_PHASES))]
 
 
 class RowOfMove(Body):
-    """A row that is there until its kind has moved."""
+    """A row that exists until its kind has moved."""
 
     id: Word
     kind: MovedKind
 
 
 class Moved(RowOfMove):
-    """A row of the old server. In main one without a content is a tombstone."""
+    """A row of the old server. In main, a row without content is a tombstone."""
 
     tag = 125
     row_kind = "moved"
@@ -46,14 +46,14 @@ class Moved(RowOfMove):
 
 
 class Outbox(RowOfMove):
-    """The old store may not know the row of this id as it is now."""
+    """A mark that the row with this id may differ in the old store, and must be copied there."""
 
     tag = 126
     row_kind = "outbox"
 
 
 class MovedKey(RowOfMove):
-    """A write that was done under a request key: the row `row_id` became `content`; None deleted it."""
+    """A write that was done under a request key: it set the row `row_id` to `content`; None deleted it."""
 
     tag = 128
     row_kind = "moved_key"
@@ -62,9 +62,9 @@ class MovedKey(RowOfMove):
 
 
 class MovedBegun(RowOfMove):
-    """A write that may have been done under a request key: only the leading store shows whether it was.
+    """A write begun under a request key; only the leading store shows whether it was done.
 
-    `before`: the content of the row before it.
+    `before`: the content of the row before the write.
     """
 
     tag = 129
@@ -75,7 +75,7 @@ class MovedBegun(RowOfMove):
 
 
 class MigrationPhase(Body):
-    """How far a kind of rows has moved. The version of this row is the fence."""
+    """The phase of a kind of rows. The version of this row is the fence."""
 
     tag = 127
     row_kind = "phase"

@@ -1,6 +1,6 @@
-"""The steps of all requests, by name: `begin` a request, then give each answer to `handle_answer`.
+"""The steps of all requests, by name: `begin` a request, then pass each answer to `handle_answer`.
 
-Starts come first, then writes and reads of a row, the switch of a phase, and what makes both stores equal.
+In order: starts, writes and reads of a row, switches of the phase, and steps that make both stores equal.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -76,7 +76,7 @@ def begin(it: Migration, request: MigrationRequest) -> Stepped:
 
 
 def handle_answer(it: Migration, answer: StoreResult) -> Stepped:
-    """Return the next question, or the end, after an answer."""
+    """Return the next question after an answer, or the reply."""
     assert it.job is not None
     if answer.kind != "ok" and it.job.step not in SEE_FAILURES:
         return end(it, "failed")
@@ -88,16 +88,16 @@ def finish(it: Migration, job: Job, answer: StoreResult) -> Stepped:
 
 
 def read_main(step: str, question: Ask = MAIN) -> Step:
-    """Return the step that keeps what legacy has told and reads main for the given step."""
+    """Return a step that keeps the rows read from legacy, and reads main for the given next step."""
     return lambda it, job, answer: ask(it, question, step, legacy=answer.rows)
 
 
-# A start: the phase, then a new fence, then what is in the outbox.
+# A start: read the phase, set a new fence, read the outbox.
 
 
 def find(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     phase = row(answer.rows, PHASE)
-    # Writing the phase again raises its version, the fence: what an earlier life has sent conflicts now.
+    # Writing the phase again raises its version, the fence, so commits of earlier incarnations conflict.
     write = (PHASE, phase.value or "legacy")
     return ask(it, Ask("main", (write,), ((PHASE, phase.version),)), "raise", main=answer.rows)
 
@@ -109,18 +109,17 @@ def read_outbox(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return begin(known, job.request)
 
 
-# What a write is about, and its request key: one that comes again is not done again, in whatever
-# phase.
+# Writes with a request key: a repeated write is not done again, in any phase.
 #
-# Law 1. While main leads, the key stands in the commit of the write. Law 2. While legacy leads, the
-# key is begun in main before legacy is written, and done after it. Law 3. No other write of a row is
-# made between the two, so the leading store shows whether this one was.
+# Law 1. While main leads, the key is part of the commit of the write. Law 2. While legacy leads, the key is
+# stored in main as `begun` before legacy is written, and as `key` afterwards. Law 3. Between these two no
+# other write of the row is made, so the leading store shows whether this one was done.
 
 
 def write_of(job: Job) -> tuple[Key, str | None]:
-    """Return the row that a write is about, and its new content; None deletes it.
+    """Return the row that a write changes, and its new content; None deletes the row.
 
-    An added row comes behind all rows of the leading store, which were read before.
+    An added row gets the id after the last row of the leading store, which was read before.
     """
     match job.request:
         case AddRow(content=content):
@@ -132,7 +131,7 @@ def write_of(job: Job) -> tuple[Key, str | None]:
 
 
 def finish_write(it: Migration, job: Job, degraded: str = "") -> Stepped:
-    """End a write that is done; the id of an added row is in the reply."""
+    """Reply to a write that is done; the reply has the id of an added row."""
     return end(it, "done", write_of(job)[0][1] if isinstance(job.request, AddRow) else None, degraded)
 
 
@@ -142,8 +141,8 @@ def key_of(job: Job) -> str | None:
 
 
 def is_held_up(it: Migration, job: Job) -> bool:
-    """Check whether another write of this row, or of any row of a log, must be settled in main first."""
-    # An added row gets the next number, so any begun write of the log may be the one that has it.
+    """Check whether a begun write of this row, or for an add of any row of the log, must be settled first."""
+    # An added row gets the next number, and any begun write of the log may have taken that.
     return bool(it.begun) if isinstance(job.request, AddRow) else write_of(job)[0][1] in it.begun
 
 
@@ -153,7 +152,7 @@ def once_of(job: Job, truth: Told) -> Once:
 
 
 def list_begun(main: Told) -> dict[str, Once]:
-    """Return the writes that may have been done, by their request keys."""
+    """Return the begun writes by their request keys."""
     return {key[1]: held.once for key, held in main if key[0] == "begun" and held.once is not None}
 
 
@@ -162,7 +161,7 @@ def begun_ids(main: Told) -> frozenset[str]:
 
 
 def done_before(job: Job, main: Told, truth: Told) -> Once | None:
-    """Return the write that was begun under this key, if the leading store shows that it is done."""
+    """Return the write begun under this key, if the leading store shows that it was done."""
     once = list_begun(main).get(key_of(job) or "")
     return once if once is not None and once.is_in(truth) else None
 
@@ -172,7 +171,7 @@ def as_done(key: str, once: Once) -> tuple[Write, ...]:
 
 
 def settle_keys(main: Told, truth: Told) -> dict[Key, str | Once | None]:
-    """Return the marks of each key that was begun: it is done, or it was never used."""
+    """Return writes that settle each begun key: it becomes a done key, or is removed as never used."""
     marks: dict[Key, str | Once | None] = {}
     for key, once in list_begun(main).items():
         marks["begun", key] = None
@@ -182,10 +181,10 @@ def settle_keys(main: Told, truth: Told) -> dict[Key, str | Once | None]:
 
 
 def again(it: Migration, job: Job, once: Once) -> Stepped:
-    """Reply as to the first request with this key, unless it was another one."""
+    """Reply as to the first request with this key, or with `reused` if that was a different request."""
     (_, own_id), content = write_of(job)
     is_add = isinstance(job.request, AddRow)
-    # The id of an added row follows from the log, so a repeated add is known by its content alone.
+    # The id of an added row is derived from the log, so adds are compared by content only.
     if content != once.content or not (is_add or own_id == once.id):
         return end(it, "reused", key_of(job))
     return end(it, "done", once.id if is_add else None)
@@ -196,7 +195,7 @@ def again(it: Migration, job: Job, once: Once) -> Stepped:
 
 NO_IDS: Final[frozenset[str]] = frozenset()
 
-# What begins a write: its key is looked up.
+# The begin of a write: look up its key.
 
 
 def put(it: Migration) -> Stepped:
@@ -210,13 +209,13 @@ def key_seen(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return put_new(it, job) if once is None else again(it, job, once)
 
 
-# Writes while legacy has the truth: legacy, and in dual_write main after it.
+# Writes while legacy leads: write legacy, then in dual_write also main.
 
 
 def put_new(it: Migration, job: Job) -> Stepped:
     if it.phase not in OF_LEGACY:
         return ask(it, MAIN, "put_main")
-    # Without a key, and with nothing begun, legacy is written at once: main has nothing to say of it.
+    # Without a key and without begun writes, main need not be read before legacy is written.
     if key_of(job) is not None or is_held_up(it, job):
         return ask(it, MAIN, "key_main")
     if isinstance(job.request, AddRow):
@@ -234,13 +233,13 @@ def key_main(it: Migration, job: Job, answer: StoreResult) -> Stepped:
 
 
 def key_legacy(it: Migration, job: Job, answer: StoreResult) -> Stepped:
-    """Settle the keys that were begun and begin this one in one commit; a finished write is only noted."""
+    """Settle all begun keys and begin this one, in one commit; only note the key of a write already done."""
     if (earlier := done_before(job, job.main, answer.rows)) is not None:
         return again(it, job, earlier)
     key, read = key_of(job), structs.replace(job, legacy=answer.rows)
     marks, once, step = settle_keys(job.main, answer.rows), once_of(read, answer.rows), "key_begun"
-    # The row says already what this write wants, so a crash between the two would not show whether it was
-    # done: the key is noted as used, and legacy is not written.
+    # If the row already has the wanted content, a read after a crash could not show whether this write was
+    # done. So the key is stored as done and legacy is not written.
     if key is not None and once.is_in(answer.rows):
         marks, step = {**marks, ("key", key): once}, "key_noted"
     elif key is not None:
@@ -250,12 +249,12 @@ def key_legacy(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     writes = tuple(marks.items())
     expects = dict(versions(job.main, writes))
     if key is not None:
-        expects["key", key] = 0  # what was on its way may have landed since it was seen
+        expects["key", key] = 0  # a commit in flight may have stored the key since it was looked up
     return ask(it, Ask("main", writes, add_fence(it, *expects.items())), step, legacy=answer.rows)
 
 
 def key_noted(it: Migration, job: Job, answer: StoreResult) -> Stepped:
-    """Finish; a new start raises the fence if the outcome is unknown, so that nothing lands later."""
+    """Finish; if the outcome is unknown, forget the state: a new start raises the fence."""
     if answer.kind == "unknown":
         return end(Migration(), "unknown")
     return finish_write(structs.replace(it, begun=NO_IDS), job) if answer.kind == "ok" else end(it, "failed")
@@ -266,7 +265,7 @@ def key_begun(it: Migration, job: Job, answer: StoreResult) -> Stepped:
         return end(Migration(), "failed")
     if answer.kind == "failed":
         return end(it, "failed")
-    # The commit has settled all keys that were begun before; only this one is open now.
+    # The commit has settled all earlier keys, so only this one is still begun.
     begun = frozenset([write_of(job)[0][1]]) if key_of(job) is not None else NO_IDS
     return ask(structs.replace(it, begun=begun), Ask("legacy", (write_of(job),)), "put_legacy")
 
@@ -278,9 +277,9 @@ def put_legacy(it: Migration, job: Job, answer: StoreResult) -> Stepped:
 
 
 def put_look(it: Migration, job: Job, answer: StoreResult) -> Stepped:
-    """Look up whether an uncertain write has happened; if not, it may still be on its way."""
+    """Read whether an uncertain write has happened; if not, it may still land."""
     key, content = write_of(job)
-    # Legacy has no versions: if the row says what was written, the write counts as done, whichever it was.
+    # Legacy has no versions: if the row has the written content, the write counts as done.
     if answer.kind != "ok" or row(answer.rows, key).value != content:
         return end(it, "unknown")
     return mirror_write(it, job)
@@ -293,12 +292,12 @@ def mirror_write(it: Migration, job: Job) -> Stepped:
 
 
 def put_copy(it: Migration, job: Job, answer: StoreResult) -> Stepped:
-    """Copy the write; an added row waits for those before it: reconcile copies them all."""
+    """Copy the write to main, but not an added row if rows before it are missing; reconcile copies those."""
     if answer.kind != "ok":
         return finish_write(it, job, "mirror:later")
     key, content = write_of(job)
     copy: tuple[Write, ...] = ((key, content),) if it.phase == "dual_write" else ()
-    # Rows 1 and 2 are in main, this is row 4: row 3 is still to come, and 4 must not be seen before it.
+    # With rows 1 and 2 in main and this row 4, row 3 is still missing and must become visible before row 4.
     if isinstance(job.request, AddRow) and key[1] > next_id(answer.rows):
         copy = ()
     own = key_of(job)
@@ -316,7 +315,7 @@ def put_copied(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return finish_write(structs.replace(it, begun=it.begun - {own}), job)
 
 
-# Writes when main has the truth: one commit, with the outbox row for legacy.
+# Writes while main leads: one commit that includes the outbox row for legacy.
 
 
 def put_main(it: Migration, job: Job, answer: StoreResult) -> Stepped:
@@ -337,7 +336,7 @@ def put_done(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     if answer.kind == "failed":
         return end(it, "failed")
     own = write_of(job)[0][1]
-    # Pending even if the outcome is unknown: the outbox row may be there.
+    # The row is pending even if the outcome is unknown, because the outbox row may exist.
     updated = structs.replace(update_doubt(it, own, answer), pending=it.pending | {own})
     return finish_write(updated, job) if answer.kind == "ok" else end(updated, "unknown")
 
@@ -369,10 +368,10 @@ def get_legacy(it: Migration, job: Job, answer: StoreResult) -> Stepped:
 def get_main(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     """Read main; in dual_read ask legacy if main has no such row, or if main fails and legacy is complete."""
     if answer.kind != "ok":
-        # With an empty outbox, and no write to main in doubt, legacy has all that main has.
+        # With an empty outbox and no write to main in doubt, legacy has all rows of main.
         may_ask = it.phase == "dual_read" and not it.pending and not it.doubt
         return ask(it, Ask("legacy"), "get_instead") if may_ask else end(it, "failed")
-    # Version 0 is a row that never was in main; a deleted one has left a tombstone with a version.
+    # Version 0 means that the row was never in main; a deleted row has a tombstone with a version.
     is_missed = isinstance(job.request, ReadRow) and row(answer.rows, wanted_key(job)).version == 0
     if is_missed and it.phase == "dual_read":
         return ask(it, Ask("legacy"), "get_missed")
@@ -384,9 +383,9 @@ def get_instead(it: Migration, job: Job, answer: StoreResult) -> Stepped:
 
 
 def get_missed(it: Migration, job: Job, answer: StoreResult) -> Stepped:
-    """Copy the row from legacy, if it has one that main lacks.
+    """Copy the row from legacy to main if legacy has it.
 
-    Main leads, so it is no failure if legacy cannot be asked: there is no such row then.
+    Main leads, so if legacy cannot be read the reply is that there is no such row.
     """
     found = row(answer.rows, wanted_key(job))
     if answer.kind != "ok" or found.value is None:
@@ -399,11 +398,11 @@ def get_copied(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return end(it, "done", row(job.legacy, wanted_key(job)).value, "read:legacy")
 
 
-# A switch of the phase: a new fence, a look at both stores, and the phase in one commit.
+# A switch of the phase: set a new fence, read both stores, and write the new phase in one commit.
 
 
 def aim(it: Migration) -> str:
-    """Return the phase that is to be next; empty if there is none."""
+    """Return the phase to which the request switches; empty if there is none."""
     assert it.job is not None
     request, (forward, back) = it.job.request, SWITCHES[it.phase]
     return (request.to or forward) if isinstance(request, AdvanceMigration) else back
@@ -418,7 +417,7 @@ def advance(it: Migration) -> Stepped:
 def shut(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     if answer.kind != "ok":
         return end(Migration(), "failed")
-    # No write to main that was in doubt can land behind the new fence.
+    # Writes to main in doubt conflict with the new fence, so none is in doubt any more.
     new = structs.replace(it, fence=it.fence + 1, doubt=frozenset())
     needs_legacy = (it.phase, aim(it)) in NEEDS
     return ask(new, Ask("legacy"), "see_both") if needs_legacy else ask(new, WHOLE_MAIN, "switch")
@@ -433,7 +432,7 @@ def switch(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     known = structs.replace(it, pending=ids, begun=begun_ids(answer.rows))
     if to == "done":
         return offer(known, list_leaving(job.request.kind, answer.rows))
-    if to == "cleanup":  # of all rows a block alone may have no place in the memory
+    if to == "cleanup":  # only blocks may fail to fit into the memory
         given = texts_of(answer.rows) if job.request.kind == "blocks" else ()
         return ask(known, Ask("main", given=given), "offered", main=answer.rows)
     return set_phase(known)
@@ -462,23 +461,23 @@ NEEDS: Final[Mapping[tuple[str, str], Callable[[Told, Told], str]]] = {
 
 
 def end_switch(it: Migration, job: Job, answer: StoreResult) -> Stepped:
-    """End the switch; if its outcome is unknown the phase is read again before anything else is done."""
+    """End the switch; if it failed or is unknown, the phase is read again before anything else."""
     if answer.kind != "ok":
         return end(Migration(), answer.kind)
     new = structs.replace(it, phase=aim(it), fence=it.fence + 1)
     return end(new, "done", new.phase)
 
 
-# The hand-over: batch by batch, rows of main become rows of the memory, and all else of the move leaves.
+# The hand-over: batch by batch, rows of main become rows of the memory, and the rows of the move are deleted.
 #
 #     cleanup   [a b] [c d] [e + key]
 #               one commit each: handing_over, handing_over, done
 #
-# A crash between two leaves the phase at handing_over, in which only the next switch goes on.
+# After a crash between two batches the phase is handing_over, and only another switch request continues.
 
 
 def list_leaving(kind: str, main: Told) -> Told:
-    """List all rows but the phase in the order in which they leave: those with a text first."""
+    """List all rows except the phase in the order in which they are deleted: rows with a text first."""
     held = {key: it for key, it in main if key != PHASE}
     texts = sorted(texts_of(main), key=lambda it: place_row(kind, *it))
     ordered = dict.fromkeys((*(("row", own_id) for own_id, _ in texts), *held))
@@ -486,19 +485,19 @@ def list_leaving(kind: str, main: Told) -> Told:
 
 
 def texts_of(main: Told) -> Pairs:
-    """Return ids and texts of the rows that are there."""
+    """Return ids and texts of all rows that are not tombstones."""
     return tuple((key[1], held.value) for key, held in main if key[0] == "row" and held.value is not None)
 
 
 def offer(it: Migration, main: Told) -> Stepped:
-    """Ask what the memory makes of the next rows."""
+    """Ask how the memory would store the next batch of rows."""
     return ask(it, Ask("main", given=texts_of(main[:HAND_OVER_ROW_COUNT_MAX])), "offered", main=main)
 
 
 def see_offer(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     if answer.missing:
         return end(it, "not_ready", answer.missing)
-    if aim(it) == "cleanup":  # in which legacy is emptied, so nothing has to reach it any more
+    if aim(it) == "cleanup":  # cleanup empties legacy, so the outbox is dropped
         return set_phase(it, waiting(job.main))
     batch, rest = job.main[:HAND_OVER_ROW_COUNT_MAX], job.main[HAND_OVER_ROW_COUNT_MAX:]
     writes = ((PHASE, "handing_over" if rest else "done"), *((key, None) for key, _ in batch))
@@ -513,7 +512,7 @@ def end_batch(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return offer(new, job.main) if job.main else end(new, "done", new.phase)
 
 
-# Reconcile and mirror: what brings the store that lags up to the truth.
+# Reconcile and mirror: bring the store that follows up to date.
 
 
 def reconcile(it: Migration) -> Stepped:
@@ -530,12 +529,12 @@ def see_main(it: Migration, job: Job, answer: StoreResult) -> Stepped:
 
 
 def values(rows: Told) -> dict[Key, str]:
-    """Return the contents of the rows that a store holds; a tombstone has none, as an absent row."""
+    """Return the contents of the rows in a store; a tombstone counts as absent."""
     return {key: held.value for key, held in rows if key[0] == "row" and held.value is not None}
 
 
 def differences(main: Told, legacy: Told) -> list[Key]:
-    # A tombstone in main has no value, as an absent row of legacy: the two are equal.
+    # A tombstone in main equals an absent row in legacy.
     keys = {key: None for key, _ in (*main, *legacy) if key[0] == "row"}
     in_main, in_legacy = values(main), values(legacy)
     return [key for key in sorted(keys) if in_main.get(key) != in_legacy.get(key)]
@@ -549,15 +548,16 @@ def see_outbox(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     ids = waiting(answer.rows)
     if not ids:
         return end(structs.replace(it, pending=frozenset()), "done")
-    # The row as it is now, not as it was when it entered the outbox: later writes are included.
+    # Copy the current row, not its state when it entered the outbox, so that later writes are included.
     write = (("row", ids[0]), row(answer.rows, ("row", ids[0])).value)
     return ask(it, Ask("legacy", (write,)), "mirrored", main=answer.rows)
 
 
 def take_from_outbox(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     key = ("outbox", waiting(job.main)[0])
-    # A write meanwhile puts the outbox row again, under the next version, and so it stays there. It may also
-    # have come between two pages, which hold the row from before it and the outbox row from after it.
+    # A write in the meantime puts the outbox row again under a new version, so this commit conflicts and the
+    # row stays. Such a write may also have landed between two pages that read the old row and the new outbox
+    # row; therefore the commit expects both.
     expects = add_fence(it, *((each, row(job.main, each).version) for each in (("row", key[1]), key)))
     return ask(it, Ask("main", ((key, None),), expects), "taken")
 
@@ -566,7 +566,7 @@ def end_take(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return end(structs.replace(it, pending=frozenset(waiting(job.main)[1:])), "done")
 
 
-# Purge: legacy is emptied, row by row.
+# Purge: empty legacy, row by row.
 
 
 def purge(it: Migration) -> Stepped:
@@ -579,7 +579,7 @@ def see_rest(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return ask(it, Ask("legacy", ((answer.rows[0][0], None),)), "purged")
 
 
-# Compare: both stores, and what differs. What is on its way to one of them is not settled.
+# Compare: read both stores and report differences. Rows on their way to one of them are unsettled.
 
 
 def compare(it: Migration) -> Stepped:
@@ -591,7 +591,7 @@ def compare_main(it: Migration, job: Job, answer: StoreResult) -> Stepped:
 
 
 def report(it: Migration, main: Told, legacy: Told) -> StoresCompared:
-    # Both stores are read one after the other: rows on their way between them differ, and are no fault.
+    # The stores are read one after the other, so rows on their way between them may differ without fault.
     unsettled = {*waiting(main), *it.doubt}
     differing = [key for key in differences(main, legacy) if key[1] not in unsettled]
     in_main = {key[1] for key in values(main).keys() & differing}
@@ -635,4 +635,4 @@ SEE_FAILURES: Final = (
     "key_noted", "key_begun", "put_legacy", "put_look", "put_copy", "put_copied", "put_done",
     "get_main", "get_missed", "get_copied", "shut", "switched", "handed_over",
 )  # fmt: skip
-"""Steps that do not simply end the request as failed when their question has no good answer."""
+"""Steps that handle failures themselves; in any other step a failed question ends the request as failed."""
