@@ -1,4 +1,4 @@
-"""Contents of messages: texts, parts, images, calls of tools and their results, as lines that can be read.
+"""Contents of messages: texts, parts, images, tool calls and their results, as readable lines.
 
     {"type": "text", "text": "Hi"}                                            Hi
     {"type": "tool_use", "name": "weather", "input": {"city": "Oslo"}}        calls weather(city="Oslo")
@@ -6,9 +6,10 @@
     {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}  [image: https://example.org/a.png]
     {"type": "document", "title": "Tea", "source": {...}}                     [file: Tea], and Tea: its text
 
-Law 1. Total: any JSON value has pieces. Law 2. No part vanishes: one of an unknown form is a piece with its
-type, and one that the program itself hides is a piece without text. Law 3. What a tool, a file or a model
-wrote has a role of its own, so that it is no statement of the person in whose message it stands.
+Law 1. Reading is total: any JSON value is accepted. Law 2. No part is lost silently: a part of an unknown
+form becomes a piece with its type, and a part that the program hides becomes a piece without text. Law 3.
+Output of a tool, a file or a model has a role of its own, so that it does not count as a statement of the
+person in whose message it is.
 """
 
 import re
@@ -32,8 +33,8 @@ KIND_ROLES: Final[Mapping[str, str]] = {
     "system_prompt": "system", "retry_prompt": "tool", "execution_output": "tool", "system_error": "tool",
     "tether_browsing_display": "tool",
 }  # fmt: skip
-"""Roles of parts that no person says."""
-FILE_WORDS: Final = frozenset(("file", "document", "attachment"))  # in the type of a part that is a file
+"""Roles of parts that a program writes."""
+FILE_WORDS: Final = frozenset(("file", "document", "attachment"))  # each may be in the type of a file
 DOCUMENT_KINDS: Final = frozenset(
     "search_result search_results citation citable quote blockquote context retrieval reference webpage "
     "text_plain tether_quote".split()
@@ -62,15 +63,15 @@ DATA: Final = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=_-]{512,}+", 
 
 
 class ContentPiece(Data):
-    """One readable piece of a message; of a `hidden` one there is no text, of an `unknown` one its type."""
+    """One readable piece of a message; a `hidden` one has no text, an `unknown` one has its type as text."""
 
     text: str
     kind: Kind = "text"
-    role: str = ""  # of what no person says; empty for what the writer of the message says
+    role: str = ""  # of output of a tool, a file or a model; empty for words of the message's author
 
 
 def read_content(value: Json, names: Mapping[str, str]) -> Iterator[ContentPiece]:
-    """Yield the pieces of a content; `names`: of tools and files, by the ids of calls and of files."""
+    """Yield the pieces of a content; `names`: names of tools and files, by ids of calls and files."""
     if isinstance(value, str):
         yield ContentPiece(value)
     elif isinstance(value, list) and is_styled(value):
@@ -85,7 +86,7 @@ def read_content(value: Json, names: Mapping[str, str]) -> Iterator[ContentPiece
 
 
 def is_styled(parts: list[Json]) -> bool:
-    """Check whether parts are one text, of which some words are bold or links: Telegram writes so."""
+    """Check whether parts are one text with formatted words, such as bold or links, as in Telegram."""
     texts = [
         isinstance(it, dict) and plain_text(it) and not is_document(it, kind_of(it)) and kind_of(it)
         for it in parts
@@ -122,7 +123,7 @@ def read_part(part: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPie
 
 
 def read_text(part: JsonObject, kind: str, names: Mapping[str, str]) -> Iterator[ContentPiece]:
-    """Yield what a part says or shows; its type if nothing of it can be read."""
+    """Yield the marker and the texts of a part; its type if nothing in it can be read."""
     marker = mark_media(part, kind, names)
     if marker:
         yield ContentPiece(marker)
@@ -138,7 +139,7 @@ def read_text(part: JsonObject, kind: str, names: Mapping[str, str]) -> Iterator
 
 
 def list_texts(part: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:
-    """Yield the pieces of the first text of a part that is not blank, behind those of its source."""
+    """Yield the pieces of the source of a part, then of its first text that is not blank."""
     source = find_object(part, ("source",)) or {}
     if kind_of(source) == "text":
         yield from read_content(find_text(source, ("data",)) or None, names)
@@ -149,15 +150,15 @@ def list_texts(part: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPi
 
 
 def is_document(part: JsonObject, kind: str) -> bool:
-    """Check whether the text of a part is that of a file, a page or a quotation, by whomever it is."""
+    """Check whether the text of a part is that of a file, a page or a quotation."""
     is_file = not FILE_WORDS.isdisjoint(kind.split("_"))
     return is_file or kind in DOCUMENT_KINDS or "page_content" in part
 
 
 def says_nothing(part: JsonObject) -> bool:
-    """Check whether a text of a part is there and blank; null is only if there is nothing else in the part.
+    """Check whether a part has a blank text; null counts as blank only if the part has nothing else.
 
-    {"type": "text", "parts": [""]} says nothing, {"type": "odd", "text": null, "words": "Hi"} may.
+    {"type": "text", "parts": [""]} is such a part, {"type": "odd", "text": null, "words": "Hi"} is not.
     """
     texts = [part[key] for key in TEXT_KEYS if key in part]
     rest = (it for name, it in part.items() if name not in KIND_KEYS)
@@ -174,7 +175,7 @@ def is_blank(value: Json) -> bool:
 
 
 def kind_of(part: Mapping[str, Json]) -> str:
-    """Return the type of a part in one spelling: `tool-call` is `tool_call`."""
+    """Return the type of a part in a uniform spelling: `tool-call` becomes `tool_call`."""
     return find_text(part, KIND_KEYS).replace("-", "_").lower()
 
 
@@ -199,7 +200,7 @@ def is_result(kind: str) -> bool:
 
 
 def read_call(call: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:
-    """Yield the call of a tool, and its result if that stands with it."""
+    """Yield the call of a tool, and its result if the same object has it."""
     function = find_object(call, ("function",)) or call
     kind = kind_of(call)
     own = kind.removesuffix("_call") if kind not in ("function_call", "tool_call") else ""
@@ -219,7 +220,7 @@ def show_inputs(inputs: Json) -> str:
 
 
 def drop_data(text: str) -> str:
-    """Return a text with `[data]` for each run of base64, of an image for example."""
+    """Replace each long run of base64, such as an image, by `[data]`."""
     return DATA.sub("[data]", text)
 
 
@@ -237,7 +238,7 @@ def name_called(result: Mapping[str, Json], names: Mapping[str, str]) -> str:
 
 
 def show_output(output: Json, names: Mapping[str, str]) -> str:
-    """Return the text of a result; the JSON of what has none, and of a single value that value."""
+    """Return the text of a result; of an object with a single text that text, and else its JSON."""
     if isinstance(output, list):
         return "\n".join(filter(None, (show_output(it, names) for it in output)))
     if isinstance(output, dict):
@@ -254,7 +255,7 @@ def show_output(output: Json, names: Mapping[str, str]) -> str:
 
 
 def gather_names(value: Json) -> Iterator[tuple[str, str]]:
-    """Yield the id and the name of each call and each file, however deep it stands."""
+    """Yield the id and the name of each call and each file, at any depth."""
     if isinstance(value, list):
         for part in value:
             yield from gather_names(part)
@@ -271,7 +272,7 @@ def gather_names(value: Json) -> Iterator[tuple[str, str]]:
 
 
 def mark_media(part: JsonObject, kind: str, names: Mapping[str, str]) -> str:
-    """Return `[image: its name]` for what is no text; empty for a text."""
+    """Return a marker such as `[image: its name]` for a part that is a medium or file; empty for a text."""
     mime = next((found for it in (part, *part.values()) if isinstance(it, dict) and
                  (found := find_text(it, MIME_KEYS))), "")  # fmt: skip
     about = f"{kind} {mime}" if kind or mime else ""
@@ -284,7 +285,7 @@ def mark_media(part: JsonObject, kind: str, names: Mapping[str, str]) -> str:
 
 
 def name_file(part: JsonObject, names: Mapping[str, str]) -> str:
-    """Return the name of a file, or its address, which is no `data:` URI; empty if it has neither."""
+    """Return the name or the address of a file, but no `data:` URI; empty if it has neither."""
     for it in (part, *(inner for inner in part.values() if isinstance(inner, dict))):
         texts = [
             text for key in FILE_KEYS if (text := find_text(it, (key,))) and not text.startswith("data:")
@@ -299,7 +300,7 @@ def name_file(part: JsonObject, names: Mapping[str, str]) -> str:
 
 
 def read_attachment(value: Json, names: Mapping[str, str]) -> Iterator[ContentPiece]:
-    """Yield the name of an attached file, and its text if that stands with it."""
+    """Yield the name of an attached file, and its text if the object has it."""
     if not isinstance(value, dict):
         return
     name = name_file(value, names)
@@ -312,6 +313,6 @@ def read_attachment(value: Json, names: Mapping[str, str]) -> Iterator[ContentPi
 
 
 def find_file_text(file: JsonObject) -> str:
-    """Return the text of an attached file, which may stand deeper; empty if it is not there."""
+    """Return the text of an attached file, also from inner objects; empty if there is none."""
     inner = find_object(file, ("file", "data"))
     return find_text(file, FILE_TEXTS) or ("" if inner is None else find_file_text(inner))

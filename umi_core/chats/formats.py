@@ -1,7 +1,8 @@
-"""Formats of conversations: how a value of each is recognised, and where its messages stand.
+"""Formats of conversations: how each is recognised, and where its messages are.
 
-Law 1. A format is one function: the conversations of a JSON object, or None if the object is not of it.
-Law 2. Of a tree of messages the branch is read that its program shows; the others are counted.
+Law 1. A format is one function: it returns the conversations of a JSON object, or None if the object is not
+in this format. Law 2. Of a tree of messages, the branch shown by the program is read; other messages are
+counted.
 """
 
 import re
@@ -37,18 +38,18 @@ LEAVES: Final = ("current_node", "currentId", "current_leaf_message_uuid")
 
 
 class RawChat(Data):
-    """A conversation whose messages are not read yet, each with its number."""
+    """A conversation of numbered messages that have not been read yet."""
 
     key: str
     title: str
     items: tuple[tuple[int, Json], ...]
-    date: Json = None  # of messages without one of their own
+    date: Json = None  # for messages without a date of their own
     other_count: int = 0  # of messages in other branches
 
 
 def list_chat(value: JsonObject, messages: list[Json], lead: Json = None) -> RawChat:
-    """Return messages in a list as a conversation; `lead`: instructions that stand beside it."""
-    # Facebook, pages of OpenAI's threads and many databases have the newest message first.
+    """Return a list of messages as a conversation; `lead`: its instructions, given next to the list."""
+    # Facebook, pages of OpenAI's threads and many databases list the newest message first.
     is_reversed = is_descending([read_moment(find_time(unwrap(it) or {}))[1] for it in messages])
     flat = list(flatten_replies(messages[::-1] if is_reversed else messages))
     ordered, other_count = follow_branch(flat, find_text(value, LEAVES))
@@ -65,7 +66,7 @@ def list_chat(value: JsonObject, messages: list[Json], lead: Json = None) -> Raw
 
 
 def flatten_replies(messages: list[Json]) -> Iterator[Json]:
-    """Yield messages, each before its last reply, of those that have their replies in them."""
+    """Yield messages, each followed by its last reply if it contains its replies."""
     for message in messages:
         yield message
         if replies := replies_of(message):
@@ -77,7 +78,7 @@ def count_replies(messages: list[Json]) -> int:
 
 
 def replies_of(message: Json) -> list[Json]:
-    """Return the messages that a message has in it as its replies."""
+    """Return the replies that a message contains."""
     for key in ("children", "replies"):
         listed = message.get(key) if isinstance(message, dict) else None
         if isinstance(listed, list) and all(isinstance(it, dict) and is_message(it) for it in listed):
@@ -86,18 +87,18 @@ def replies_of(message: Json) -> list[Json]:
 
 
 def follow_branch(messages: list[Json], leaf: str) -> tuple[list[Json], int]:
-    """Return the messages from the root to the leaf, and how many others there are; of no tree all."""
+    """Return the messages from the root to the leaf and the number of others; if no tree, all messages."""
     nodes = {key: it for it in messages if isinstance(it, dict) and (key := find_text(it, NODE_IDS))}
     parents = {key: find_text(it, PARENTS) for key, it in nodes.items()}
     named = [parent for parent in parents.values() if parent in parents]
     if len(dict.fromkeys(named)) == len(named) or len(nodes) < len(messages):
-        return messages, 0  # no message has two answers, or some have no id
+        return messages, 0  # no message has two replies, or some have no id
     branch = climb_tree(parents, leaf)
     return [nodes[key] for key in branch], len(messages) - len(branch)
 
 
 def climb_tree(parents: Mapping[str, str], leaf: str) -> list[str]:
-    """Return the ids from the root to a leaf, each once: the last one without children if there is no such
+    """Return the ids from the root to `leaf`, each once; to the last id without children if there is no such
     leaf.
     """
     if leaf not in parents:
@@ -111,7 +112,7 @@ def climb_tree(parents: Mapping[str, str], leaf: str) -> list[str]:
 
 
 def list_nodes(value: JsonObject, nodes: JsonObject) -> RawChat:
-    """Return the messages of the branch that a program shows; a node has a message, or is one."""
+    """Return the branch that the program shows as a conversation; a node has a message, or is one."""
     parents = {key: find_text(it, PARENTS) if isinstance(it, dict) else "" for key, it in nodes.items()}
     messages = {key: it.get("message", it) if isinstance(it, dict) else it for key, it in nodes.items()}
     branch = climb_tree(parents, find_text(value, LEAVES)) if any(parents.values()) else [*nodes]
@@ -122,7 +123,7 @@ def list_nodes(value: JsonObject, nodes: JsonObject) -> RawChat:
 
 # Formats: the functions of the table at the end.
 
-PAIRS: Final = (  # what one row of a data set has of two messages
+PAIRS: Final = (  # names under which a row of a data set has a question and its answer
     ("prompt", "completion"), ("prompt", "response"), ("instruction", "output"), ("question", "answer"),
     ("user", "assistant"), ("human", "assistant"), ("query", "response"), ("input", "output"),
 )  # fmt: skip
@@ -142,7 +143,7 @@ def read_pairs(value: JsonObject) -> list[RawChat] | None:
         if isinstance(pair, list) and len(pair) == 2:
             before += [{"role": "user", "content": pair[0]}, {"role": "assistant", "content": pair[1]}]
     lead = value.get("system", value.get("system_prompt"))
-    # The input of an instruction is the text that it is about, by whomever it is.
+    # The input of an instruction is a text of unknown origin, so its role is `tool`.
     inputs: list[Json] = [{"role": "tool", "content": more}] * bool(more)
     question: Json = {"role": "user", "content": asked}
     return [list_chat(value, [*before, question, *inputs, {"role": "assistant", "content": answer}], lead)]
@@ -258,7 +259,7 @@ def read_list(value: JsonObject) -> Named | None:
 
 
 def read_wrapped(value: JsonObject) -> Named | None:
-    """Read an object with one of the others in it: `{"custom_id", "body": {"messages"}}`."""
+    """Read an object that wraps one of another format: `{"custom_id", "body": {"messages"}}`."""
     inner = None if "type" in value else find_object(value, WRAPPERS)
     found = None if inner is None else read_chats(inner)
     if found is None:
@@ -275,16 +276,16 @@ FORMATS: Final = (*OF_OBJECT, "anthropic", "langchain", "text")
 
 
 def is_message(value: JsonObject) -> bool:
-    """Check whether an object is a message, and no conversation."""
+    """Check whether an object is a message and not a conversation."""
     has_role = "type" in value or any(isinstance(value.get(key), str) for key in ROLE_KEYS[:-2])
     return has_role and any(key in value for key in (*CONTENT_KEYS, "data", "kwargs"))
 
 
 def read_chats(value: Json) -> Named | None:
-    """Return the conversations of an object, or of the objects in a list, and the format of the first one.
+    """Return the conversations of an object or of the objects in a list, and the format of the first one.
 
-    None of what has no conversation: of a list of messages, too. The format is empty if messages have none of
-    their own: `name_messages` names it.
+    Return None if there is no conversation, also for a bare list of messages. The format is empty if only the
+    messages can tell it (`name_messages`).
     """
     if isinstance(value, dict):
         for name, read in OF_OBJECT.items():
@@ -299,7 +300,7 @@ def read_chats(value: Json) -> Named | None:
     names = [it[0] for it in found if it is not None]
     if names:
         name, parts = names[0], zip(found, value, strict=True)
-        # What is no conversation among others is read as a message, which says why it cannot be read.
+        # A value among conversations that is none is read as a message, so that it is reported as unreadable.
         return name, [
             chat for it, part in parts for chat in (it[1] if it else [RawChat("", "", ((1, part),))])
         ]
@@ -313,7 +314,7 @@ def is_talk(value: Json) -> bool:
 
 
 def find_chats(value: Json) -> Named | None:
-    """Return the conversations of a whole file, and the name of its format; None if it is of none."""
+    """Return the conversations of a whole file, and the name of its format; None if there are none."""
     found = read_chats(value)
     if found is None:
         messages = list_messages(value)
@@ -329,7 +330,7 @@ DEPTH_MAX: Final = 8
 
 
 def search_deep(value: Json, depth: int) -> Iterator[RawChat]:
-    """Yield the lists of messages that stand under names which no format has."""
+    """Yield the lists of messages under names that no format uses, at most DEPTH_MAX levels deep."""
     if isinstance(value, list) and value and all(isinstance(it, dict) and is_said(it) for it in value):
         yield list_chat({}, value)
     elif isinstance(value, dict) and is_said(value) and replies_of(value):
@@ -340,14 +341,14 @@ def search_deep(value: Json, depth: int) -> Iterator[RawChat]:
 
 
 def is_said(value: JsonObject) -> bool:
-    """Check whether an object is a message beyond doubt: it says something, in a role of a conversation."""
+    """Check whether an object is certainly a message: it has a known role and a content."""
     message = unwrap(value) or {}
     roles = (find_text(message, ROLE_KEYS[:1]), role_kind(message))
     return any(map(is_role, roles)) and any(message.get(key) for key in CONTENT_KEYS)
 
 
 def list_messages(value: Json) -> list[Json] | None:
-    """Return the messages of a list, of one under `content`, or of a message alone; else None."""
+    """Return a list of messages, a single message as a list, or the list under `content`; else None."""
     if isinstance(value, list):
         return value
     if not isinstance(value, dict):
@@ -357,7 +358,7 @@ def list_messages(value: Json) -> list[Json] | None:
 
 
 def name_messages(messages: Iterable[Json]) -> str:
-    """Return the format of messages by the first of them that only one program writes; else openai."""
+    """Return the format of the first message that identifies its program; `openai` if none does."""
     for message in messages:
         if isinstance(message, dict):
             for name, *keys in MARKS:

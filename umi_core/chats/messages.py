@@ -1,4 +1,4 @@
-"""Messages: a role, a text and a time, in whatever words a program writes them.
+"""Messages: a role, a text and a time, read from the forms that different programs write.
 
     {"role": "user", "content": "Hi"}                      OpenAI, Anthropic
     {"role": "model", "parts": [{"text": "Hi"}]}           Gemini
@@ -6,9 +6,9 @@
     {"from": "gpt", "value": "Hi"}                         ShareGPT
     {"speaker": "Ann", "dia_id": "D1:1", "text": "Hi"}     LoCoMo
 
-Law 1. Total: any JSON value is a message, a message that is left out, or one that cannot be read.
-Law 2. A message that says something is read; one whose text stands where nothing is known of is not left out.
-Law 3. What tools and files have in a message of a person is a message of role tool beside it, in its place.
+Law 1. Reading is total: any JSON value is a message, a message that is left out, or an unreadable one.
+Law 2. A message with text is never left out; if its text is in an unknown place, it is unreadable.
+Law 3. Output of tools and files within a message of a person becomes a message of role tool, in that place.
 """
 
 import re
@@ -49,22 +49,22 @@ ROLES: Final[Mapping[str, str]] = {
     "system": "system", "developer": "system",
     "tool": "tool", "function": "tool", "observation": "tool", "function_response": "tool",
 }  # fmt: skip
-"""What programs call the parts of a conversation; any other name is that of a person."""
+"""Names of roles in different programs; any other name is that of a person."""
 MACHINES: Final = ("assistant", "system", "tool")
 FOUND_ROLES: Final = frozenset(
     "context document documents environment ipython retrieval search_result search_results tool_response "
     "tool_result tool_results".split()
 )
-"""Roles under which programs put what they have found; read as tool. In lines of text they are words."""
+"""Roles of search results and documents; read as tool. In lines `Name: text` they are ordinary words."""
 ROLE_KEYS: Final = (
     "role", "speaker", "sender", "sender_name", "from", "author", "user", "username",
 )  # fmt: skip
-TIME_KEYS: Final = (  # in small letters without underscores: `created_at` and `createdAt` are one
+TIME_KEYS: Final = (  # lower case without underscores: `created_at` and `createdAt` are equal
     "createdat", "createtime", "timestamp", "datetime", "created", "createdtime", "date", "time", "sentat",
     "ts", "insertedat", "timestampms", "datecreated", "createddate", "sentdate", "messagetime", "postedat",
 )  # fmt: skip
 TIME_HOLDERS: Final = ("metadata", "additional_kwargs", "response_metadata")
-TIME_CHARS_MAX: Final = 60  # of a time that cannot be read, as it is named
+TIME_CHARS_MAX: Final = 60  # length at which an unreadable time is cut in reports
 CONTENT_KEYS: Final = (
     "content", "parts", "text", "value", "message", "body", "contents", "blocks", "fragments", "contentParts",
     "utterance", "memory",
@@ -80,9 +80,9 @@ NO_OBJECT: Final = "no JSON object"
 def read_message(
     value: Json, number: int, names: Mapping[str, str], default: Json = None
 ) -> tuple[ChatMessage, ...] | UnreadMessage | str:
-    """Return a message, or a word of LEFT_OUT; `default`: the time of one that has none of its own.
+    """Return a message, an unreadable one, or a word of LEFT_OUT; `default`: its time if it has none.
 
-    A message of a person with results of tools or texts of files is several, each with its role.
+    A person's message with results of tools or texts of files becomes several, each with its role.
     """
     message = unwrap(value)
     if message is None:
@@ -110,11 +110,11 @@ TAG: Final = re.compile(
     r"<(?P<end>/?)(?P<name>(?:tool|function)_(?:response|result|results|output)|search_results?|documents?|context|"
     r"document_contents?|file_contents?|environment_details|system-reminder)\b[^<>]{0,200}>"
 )
-"""Tags around a document or a result that a program writes into the text of a person."""
+"""Tags around a document or a result that a program inserts into the text of a person."""
 
 
 def divide_tagged(piece: ContentPiece) -> Iterator[ContentPiece]:
-    """Yield a text of a person in parts: what stands between the tags of a document is of the tool."""
+    """Split a text of a person: text between the tags of a document gets the role tool."""
     text, begin, opened = piece.text, 0, None
     tags = list(TAG.finditer(text))
     last = {it["name"]: it.start() for it in tags if it["end"]}
@@ -130,7 +130,7 @@ def divide_tagged(piece: ContentPiece) -> Iterator[ContentPiece]:
 
 
 def divide_pieces(message: JsonObject, pieces: list[ContentPiece]) -> Iterator[tuple[str, str]]:
-    """Yield roles and texts of a message: several of one of a person, where a role of a piece differs."""
+    """Yield (role, text) of a message; split a person's message where the role of a piece differs."""
     own = clean_name(mend_bytes(role_of(message), message))
     is_person = own not in MACHINES
     shown = [part for it in pieces for part in (divide_tagged(it) if is_person and not it.role else (it,))]
@@ -143,7 +143,7 @@ def divide_pieces(message: JsonObject, pieces: list[ContentPiece]) -> Iterator[t
 
 
 def mend_bytes(text: str, message: JsonObject) -> str:
-    """Return a text of Facebook, which writes each byte of UTF-8 as a letter: `NÃ¼sse` is `Nüsse`."""
+    """Repair a text of Facebook, which writes each byte of UTF-8 as a letter: `NÃ¼sse` is `Nüsse`."""
     if "sender_name" not in message:
         return text
     try:
@@ -158,12 +158,12 @@ ATTRIBUTE: Final = re.compile(r'(\w+)="([^"]*)"')
 
 
 def clean_answer(text: str) -> str:
-    """Return an answer of a model without its reasoning and citations; a call in it is a line."""
+    """Remove reasoning and citations from a model's answer, and turn calls in it into lines."""
     return strip_reasoning(CITATION.sub("", SHOWN_CALL.sub(show_call, text))).strip()
 
 
 def show_call(shown: re.Match[str]) -> str:
-    """Return a call and its result that Open WebUI writes into the text of a message."""
+    """Return the lines of a call and its result that Open WebUI writes into the text of a message."""
     found = {name: resolve_references(it) for name, it in ATTRIBUTE.findall(shown[1])}
     call: JsonObject = {"name": found.get("name"), "args": whole_json(found.get("arguments", ""))}
     result = whole_json(found.get("result", ""))
@@ -171,12 +171,12 @@ def show_call(shown: re.Match[str]) -> str:
 
 
 def clean_name(text: str) -> str:
-    """Return a role or a time as it can stand in the line of a message, before `]: `."""
+    """Return a role or a time in one line and without brackets, so that it can stand before `]: `."""
     return cut(" ".join(whole(text).translate(BRACKETS).split()), NAME_BYTES_MAX)
 
 
 def find_omission(message: JsonObject, pieces: list[ContentPiece]) -> str:
-    """Return why a message without a text needs none; empty if its text must stand somewhere else."""
+    """Return why a message without text may be left out; empty if its text must be somewhere else."""
     if any(it.kind == "unknown" for it in pieces):
         return ""
     if pieces:
@@ -191,7 +191,7 @@ def reason_unread(pieces: list[ContentPiece]) -> str:
 
 
 def unwrap(value: Json) -> JsonObject | None:
-    """Return a message without what a program wraps around it; None if it is no object and no pair."""
+    """Unwrap a message from the objects around it; return None if it is neither an object nor a pair."""
     if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and is_role(value[0]):
         return {"role": value[0], "content": value[1]}
     if not isinstance(value, dict):
@@ -228,23 +228,23 @@ def is_role(name: str) -> bool:
 
 
 def role_kind(message: JsonObject) -> str:
-    """Return the type of a message without what LangChain adds: `human` of `HumanMessageChunk`."""
+    """Return the type of a message without LangChain's suffixes: `human` for `HumanMessageChunk`."""
     return kind_of(message).removesuffix("chunk").removesuffix("message")
 
 
 def plain_role(name: str) -> str:
-    """Return `user` for human, `assistant` for model, and so on; a name as it is."""
+    """Return `user` for human, `assistant` for model, and so on; other names stay unchanged."""
     return ROLES.get(name.lower(), name)
 
 
 def is_hidden(message: JsonObject) -> bool:
-    """Check whether a program keeps a message from its users."""
+    """Check whether the program hides a message from its users."""
     metadata = find_object(message, ("metadata",)) or {}
     return metadata.get("is_visually_hidden_from_conversation") is True or message.get("isThought") is True
 
 
 def find_time(message: JsonObject) -> Json:
-    """Return the time of a message or a conversation as it is written, also where it stands in metadata."""
+    """Return the time of a message or a conversation as written, also if it is in the metadata."""
     for holder in (message, *(message.get(name) for name in TIME_HOLDERS)):
         if isinstance(holder, dict):
             times = {plain_key(name): it for name, it in holder.items() if it is not None}
@@ -258,13 +258,13 @@ def plain_key(name: str) -> str:
 
 
 def is_no_time(value: Json) -> bool:
-    """Check whether a value only says that there is no time: null, a blank text, or 0."""
+    """Check whether a value means that there is no time: null, false, a blank text, or 0."""
     if isinstance(value, JsonNumber):
         return not value.text.strip("0.")
     return value is None or value is False or (isinstance(value, str) and not value.strip())
 
 
-# Who says it.
+# Roles.
 
 
 def role_of(message: JsonObject) -> str:
@@ -287,7 +287,7 @@ def role_of(message: JsonObject) -> str:
 
 
 def role_of_item(item: JsonObject, kind: str) -> str:
-    """Return the role of a message that has none, by its type: `file_search_call` is a call."""
+    """Derive the role of a message without one from its type: a `file_search_call` is by the assistant."""
     if is_call(kind) and not is_result(kind):
         return "assistant"
     return "tool" if is_result(kind) or is_document(item, kind) else "user"
@@ -296,7 +296,7 @@ def role_of_item(item: JsonObject, kind: str) -> str:
 PART_ROLES: Final[Mapping[str, str]] = {
     "request": "user", "user_prompt": "user", "response": "assistant", "think": "assistant",
 }  # fmt: skip
-"""Roles of messages that only their parts, or their kind, tell."""
+"""Roles that are derived from the types of parts, or from `kind`."""
 
 
 def part_kinds(message: JsonObject) -> list[str]:
@@ -306,7 +306,7 @@ def part_kinds(message: JsonObject) -> list[str]:
     return [kind_of(it) for it in listed if isinstance(it, dict)]
 
 
-# What it says.
+# Contents.
 
 
 def list_pieces(message: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:
@@ -334,7 +334,7 @@ def list_pieces(message: JsonObject, names: Mapping[str, str]) -> Iterator[Conte
 
 
 def read_own(message: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:
-    """Yield the pieces of the first content that has any; a call, a result or a thought is one itself."""
+    """Yield the pieces of the first content that has any; a call, a result or a thought is itself one."""
     kind = kind_of(message)
     is_item = is_call(kind) or is_result(kind) or kind == "reasoning"
     if is_result(kind) or (is_item and not find_text(message, ROLE_KEYS[:-2])):
@@ -353,7 +353,7 @@ def read_own(message: JsonObject, names: Mapping[str, str]) -> Iterator[ContentP
 
 
 def read_calls(message: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:
-    """Yield the calls of tools that stand beside the content."""
+    """Yield the tool calls that a message has next to its content."""
     more = find_object(message, ("additional_kwargs",)) or {}
     listed = (calls for it in (message, more) for key in CALL_KEYS if (calls := it.get(key)))
     calls = next(listed, None)

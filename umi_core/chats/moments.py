@@ -1,7 +1,7 @@
 """Dates of messages, as programs write them: numbers, ISO 8601, mail dates, `1:56 pm on 8 May, 2023`.
 
-Law 1. Pure and total: any JSON value is a date or none. Law 2. A date without a zone is taken for UTC.
-Law 3. Better no date than a wrong one: `10/03/2024` is in March or in October, and is none.
+Law 1. Reading is pure and total: any JSON value gives a date or none. Law 2. A date without a zone is UTC.
+Law 3. An ambiguous date is no date: `10/03/2024` may be in March or in October.
 """
 
 import re
@@ -24,7 +24,7 @@ WRAPPED: Final = (
     "_seconds",
     "iso",
     "value",
-)  # what objects hold a date in
+)  # names under which objects hold a date
 
 CLOCK: Final = (
     r"(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,]\d+)?)?(?:\s*(?P<half>[ap])\.?m\b\.?)?"
@@ -42,7 +42,7 @@ BARE: Final = r"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)T(?P<hour>\d\d)(?P<mi
 DAYS: Final = (
     rf"{YEAR}[-/.](?P<month>\d\d?)[-/.]{DAY}",
     rf"{YEAR}[年년]\s*(?P<month>\d\d?)[月월]\s*(?P<day>\d\d?)[日일]",
-    rf"(?P<day>\d\d?)\.(?P<month>\d\d?)\.{YEAR}",  # with points, all who write so begin with the day
+    rf"(?P<day>\d\d?)\.(?P<month>\d\d?)\.{YEAR}",  # dates with points always begin with the day
     rf"(?P<day>1[3-9]|2\d|3[01])[-/](?P<month>\d\d?)[-/]{YEAR}",
     rf"(?P<month>\d\d?)[-/](?P<day>1[3-9]|2\d|3[01])[-/]{YEAR}",
     rf"{WEEKDAY}{DAY}{GAP}{MONTH}{GAP}{YEAR}",
@@ -54,7 +54,7 @@ FORMS: Final = (
     *(rf"{day}(?:{THEN}{CLOCK}{ZONE})?" for day in DAYS),
     *(rf"{CLOCK},?\s+(?:on\s+)?{day}" for day in DAYS),
     rf"{BARE}{ZONE}",
-    rf"{WEEKDAY}{MONTH}\s+{DAY}\s+{CLOCK}\s+{YEAR}",  # of C: Sun Mar 10 12:00:00 2024
+    rf"{WEEKDAY}{MONTH}\s+{DAY}\s+{CLOCK}\s+{YEAR}",  # ctime: Sun Mar 10 12:00:00 2024
 )
 MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
@@ -74,16 +74,16 @@ OTHER_MONTHS: Final = (
 
 @cache
 def compiled_forms() -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of FORMS, compiled when a date is first read: most commands read none."""
+    """Return the patterns of FORMS, compiled at first use, because most commands read no dates."""
     return tuple(re.compile(form, re.ASCII | re.IGNORECASE) for form in FORMS)
 
 
 def read_moment(value: Json) -> tuple[str, int | None]:
-    """Return a date as it is shown, and in milliseconds; a text that is no date is shown as it is.
+    """Return a date as a text to show, and in milliseconds; a text that is no date is shown unchanged.
 
     1710000001.0                "2024-03-09T16:00Z", 1710000001000
-    "2024-03-09 17:00 +0100"    as it is,            1710000000000
-    "last spring"               as it is,            None
+    "2024-03-09 17:00 +0100"    unchanged,           1710000000000
+    "last spring"               unchanged,           None
     """
     if isinstance(value, dict):
         return next((read_moment(value[name]) for name in WRAPPED if name in value), ("", None))
@@ -99,8 +99,8 @@ def read_moment(value: Json) -> tuple[str, int | None]:
 
 
 def is_descending(times: Sequence[int | None]) -> bool:
-    """Check whether times are those of a list with the newest first: each is known, and none is later than
-    the one before it.
+    """Check whether a list has the newest first: all times are known, none is later than the one before it,
+    and the first and last differ.
     """
     known = [it for it in times if it is not None]
     if not known or len(known) < len(times) or known[0] == known[-1]:
@@ -109,7 +109,7 @@ def is_descending(times: Sequence[int | None]) -> bool:
 
 
 def count_ms(text: str) -> int | None:
-    """Return what a number of seconds, or of thousandths, millionths or billionths, is in milliseconds."""
+    """Convert seconds, milliseconds, microseconds or nanoseconds, told apart by length, to milliseconds."""
     found = NUMBER.fullmatch(text)
     if found is None:
         return None
@@ -127,7 +127,7 @@ def count_ms(text: str) -> int | None:
 
 
 def date_ms(text: str) -> int | None:
-    """Return the milliseconds of a written date; None if it is none, or before 1970."""
+    """Return the milliseconds of a written date; None if it is not a date, or before 1970."""
     found = next((match for form in compiled_forms() if (match := form.fullmatch(text))), None)
     if found is None:
         return None
@@ -141,11 +141,11 @@ def date_ms(text: str) -> int | None:
     return at_ms if at_ms is not None and at_ms >= 0 else None
 
 
-# Days of which only other dates of the file tell whether they begin with the month: 3/10/24.
+# Ambiguous dates such as 3/10/24: other dates of the file decide whether the day or the month is first.
 
 
 def find_order(times: Iterable[str]) -> str:
-    """Return `day` or `month`, what the numeric dates of a file begin with; empty if they do not tell."""
+    """Return whether numeric dates of a file begin with `day` or `month`; empty if that is ambiguous."""
     days = [found for it in times if (found := SHORT_DAY.match(it))]
     if any("." in it[0] or int(it[1]) > MONTH_COUNT for it in days):
         return "day"
@@ -153,7 +153,7 @@ def find_order(times: Iterable[str]) -> str:
 
 
 def order_day(text: str, order: str) -> str:
-    """Return a date that begins with a day or a month as one that begins with the year."""
+    """Rewrite a date that begins with a day or a month so that it begins with the year."""
     found = SHORT_DAY.match(text)
     if found is None or not order:
         return text
@@ -169,7 +169,7 @@ def zone_of(text: str) -> str:
 
 
 def month_of(name: str) -> int:
-    """Return the number of a month by its name or the beginning of that; 0 if it is none."""
+    """Return the number of a month by its name, in English also by three letters; 0 if it is no month."""
     short = "sep" if name.lower() == "sept" else name.lower()
     whole = (number for number, month in enumerate(MONTHS, 1) if short in (month, month[:3]))
     others = (
@@ -182,5 +182,5 @@ def hour_of(hour: int, half: str | None) -> int:
     """Return the hour of the day: 12 am is 0, and 1 pm is 13."""
     if half is None:
         return hour
-    # 13 pm is none, so that an odd hour stays one that no day has
+    # 13 pm is invalid, so it becomes hour 24, which is refused later
     return hour % 12 + (12 if half.lower() == "p" else 0) if hour <= 12 else 24

@@ -1,17 +1,17 @@
-"""Placeholders: what WhatsApp and others write in place of a message, in English and six other languages.
+"""Placeholders: texts of WhatsApp and others in place of a message, in English and six other languages.
 
     <Media omitted>            This message was deleted            Missed voice call
     Bild weggelassen           Ce message a été supprimé           Llamada perdida
 
-Law 1. Only a whole line is a placeholder: "My image omitted the sky." is what a person says. Law 2. The name
-of an attached file stays, in the form that files have in other conversations.
+Law 1. Only a whole line is a placeholder: "My image omitted the sky." is a person's sentence. Law 2. The name
+of an attached file is kept, in the form that files have in other conversations.
 """
 
 import re
 from functools import cache
 from typing import Final
 
-MISSING: Final = (  # what is left out of the file, and how that is said
+MISSING: Final = (  # by language, words for the missing content, and words for its absence
     (r"(?:media|image|video|video note|audio|gif|sticker|document|contact card)", "omitted"),
     (r"(?:medien|bild|video|videonachricht|audio|gif|sticker|dokument|kontaktkarte)",
      r"(?:ausgeschlossen|weggelassen|ausgelassen)"),
@@ -25,7 +25,7 @@ MISSING: Final = (  # what is left out of the file, and how that is said
      r"cartão do contato)", r"(?:ocult|omitid|ocultad)[oa]|não revelado"),
     (r"(?:media|afbeelding|video|videobericht|audio|gif|sticker|document|contactkaart)", "weggelaten"),
 )  # fmt: skip
-TAIL: Final = r"(?:\..{0,80}(?:chat|whatsapp|tap ).*)?"  # how the notice about encryption goes on
+TAIL: Final = r"(?:\..{0,80}(?:chat|whatsapp|tap ).*)?"  # the rest of the notice about encryption
 MESSAGES: Final = (
     r"this message was deleted(?: by admin [^.]{1,40})?|you deleted this message",
     r"you unsent a message|you sent an attachment|liked a message",  # Facebook and Instagram
@@ -53,7 +53,7 @@ MESSAGES: Final = (
     r"gemiste (?:groeps)?(?:spraak-?|video-?)oproep",
     rf"berichten en oproepen worden end-to-end versleuteld{TAIL}",
 )
-CHARS_MAX: Final = 300  # of a line that is one
+CHARS_MAX: Final = 300  # length of a placeholder line
 FILE: Final = r"[^<>:()\n]{1,200}\.[0-9A-Za-z]{2,5}"
 ATTACHED: Final = (
     rf"<(?:attached|anhang|pièce jointe|adjunto|allegato|anexado|bijlage)\s?: (?P<name>{FILE})>|"
@@ -76,7 +76,7 @@ def compile_forms() -> tuple[re.Pattern[str], ...]:
 
 
 def drop_placeholders(text: str) -> str:
-    """Return a text without the lines that only say what is missing; of an attached file the name stays."""
+    """Remove placeholder lines and marks of edits from a text; keep the names of attached files."""
     line_form, file_form, edit_form = compile_forms()
     lines = (
         line

@@ -1,7 +1,7 @@
-"""A text as conversations: JSON in a known format, JSON Lines of messages, or lines `Name: text`.
+"""Reads conversations from a text: JSON in a known format, JSON Lines of messages, or lines `Name: text`.
 
-Law 1. Total: any text is a file of conversations or none. Law 2. Each message of it is read, left out for a
-reason that is counted, or named with its place and what is wrong with it.
+Law 1. Reading is total: any text gives conversations or None. Law 2. Each message is read, or left out and
+counted by reason, or reported as unreadable with its number and a reason.
 """
 
 import csv
@@ -37,14 +37,14 @@ HEADING: Final = re.compile(
     r"(?:#{1,6}\s+|\*\*|__)(?P<name>[A-Za-z]{2,20})(?:\*\*|__)?:?(?:\*\*|__)?\s*(?P<text>)"
 )
 PROGRAMS: Final = {"you": "user", **dict.fromkeys(("claude", "copilot", "gemini", "grok"), "assistant")}
-WORD: Final = re.compile(r"[^\W\d_a-z][\w.'’-]*")  # begins with no small letter of English
+WORD: Final = re.compile(r"[^\W\d_a-z][\w.'’-]*")  # does not begin with a lower-case letter of English
 NAME_WORDS_MAX: Final = 3
 HEADERS: Final = frozenset("subject date from to cc bcc re note title author".split())  # of letters and notes
-MARKS: Final = str.maketrans("", "", "\u200e\u200f\u202a\u202c")  # of direction, which WhatsApp writes
+MARKS: Final = str.maketrans("", "", "\u200e\u200f\u202a\u202c")  # direction marks, which WhatsApp writes
 
 
 def read_chat_file(text: str) -> ChatFile | None:
-    """Return the conversations of a text; None if it is of no known format."""
+    """Return the conversations of a text; None if its format is unknown."""
     bare = text.removeprefix("\ufeff").strip()
     value = whole_json(bare)
     value = read_json_lines(bare) if value is None else value
@@ -65,7 +65,7 @@ def read_value(value: Json) -> ChatFile | None:
 
 
 def read_json_lines(text: str) -> Json:
-    """Return the values of lines of which the first is an object; one that is no JSON stays as it is."""
+    """Return the values of lines if the first line is an object; a line that is no JSON stays a text."""
     lines = [line for it in text.split("\n") if (line := it.strip(RECORD)).strip()]
     first = whole_json(lines[0]) if lines else None
     if not isinstance(first, dict):
@@ -73,15 +73,15 @@ def read_json_lines(text: str) -> Json:
     return [first, *(it if (it := whole_json(line)) is not None else line for line in lines[1:])]
 
 
-RECORD: Final = "\x1e"  # stands before each value of a JSON text sequence
+RECORD: Final = "\x1e"  # separator before each value of a JSON text sequence
 HEADING_CHARS_MAX: Final = 1_000
-LOOSE_CHARS_MAX: Final = 2**22  # the reader of loose JSON takes seconds for so many
-START: Final = re.compile(r"(?:[\w.$ ]{0,80}=\s*)?(?=[\[{\x1e])")  # also behind `window.YTD.messages = `
+LOOSE_CHARS_MAX: Final = 2**22  # reading loose JSON of this size takes seconds
+START: Final = re.compile(r"(?:[\w.$ ]{0,80}=\s*)?(?=[\[{\x1e])")  # also after `window.YTD.messages = `
 SEAM: Final = re.compile(r"[\s,;\x1e]*")
 
 
 def read_values(text: str) -> Json:
-    """Return the values that stand in a text one after the other, or a single one written loosely."""
+    """Return the consecutive JSON values of a text, or a single value written as loose JSON."""
     start = START.match(text)
     if start is None:
         return None
@@ -103,7 +103,7 @@ def skip_seam(text: str, at: int) -> int:
 
 
 def read_table(text: str) -> Json:
-    """Return the rows of a table with a heading for who says something, and one for what: as messages."""
+    """Return the rows of a CSV table as messages, if it has a column of speakers and one of texts."""
     line = text[:HEADING_CHARS_MAX].partition("\n")[0]
     between = max(",;\t", key=line.count)
     names = [name.strip(' "\r').lower() for name in line.split(between)]
@@ -132,7 +132,7 @@ def read_chat(raw: RawChat) -> Chat:
 
 
 def list_counts(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
-    """Return how many messages are left out, by the words of LEFT_OUT."""
+    """Return the numbers of messages left out, by the words of LEFT_OUT."""
     return tuple((word, counts[word]) for word in LEFT_OUT if counts[word])
 
 
@@ -140,11 +140,11 @@ def list_counts(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
 
 
 def read_turns(text: str) -> tuple[list[ChatMessage], Counter[str]]:
-    """Return the turns of a text that begins with one: `Ann: Hi`, `[1/2/24, 10:11] Ann: Hi`.
+    """Return the turns of a text that begins with a turn: `Ann: Hi`, `[1/2/24, 10:11] Ann: Hi`.
 
-    A line of another form continues the turn before it. Among turns with dates, a line with a date and
-    without a name is a notice of the program; the second value counts what is left out. Turns with the newest
-    first are turned round.
+    A line of another form continues the turn before it. Among turns with dates, a line with a date but no
+    name is a notice of the program. The second value counts what is left out. Turns with the newest first are
+    reversed.
     """
     turns: list[tuple[re.Match[str], list[str]]] = []
     counts = Counter[str]()
@@ -171,7 +171,7 @@ def read_turns(text: str) -> tuple[list[ChatMessage], Counter[str]]:
 
 
 def read_turn(number: int, found: re.Match[str], lines: list[str], order: str) -> ChatMessage:
-    """Return a turn as a message; `order`: what a numeric date begins with."""
+    """Return a turn as a message; `order`: whether numeric dates begin with `day` or `month`."""
     time = " ".join((found.groupdict().get("time") or "").split())
     at_ms = read_moment(order_day(time, order))[1]
     unread = write_json(time) if time and at_ms is None else ""
@@ -180,14 +180,14 @@ def read_turn(number: int, found: re.Match[str], lines: list[str], order: str) -
 
 
 def speaker_of(found: re.Match[str]) -> str:
-    """Return who speaks; of a heading, what programs call themselves and their users is a role."""
+    """Return the name of the speaker; in a heading, the name of a program or `you` becomes a role."""
     return PROGRAMS.get(found["name"].lower(), found["name"]) if found.re is HEADING else found["name"]
 
 
 def is_speaker(found: re.Match[str]) -> bool:
-    """Check whether what stands before a colon speaks: behind a date anything, else a role or a name.
+    """Check whether the text before a colon is a speaker: any text after a date, else a role or a name.
 
-    A name has at most three words with a capital.
+    A name has at most three words, each with a capital.
     """
     words = found["name"].split()
     is_name = len(words) <= NAME_WORDS_MAX and all(map(WORD.fullmatch, words))

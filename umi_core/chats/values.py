@@ -1,22 +1,21 @@
-"""What is read of a file of conversations: messages, what is left out of them, and what cannot be read."""
+"""The result of reading a file of conversations: messages, and counts and reasons of those not read."""
 
 from typing import Final
 
 from umi_core.data import Data
 
-EMPTY: Final = "empty"  # a message that says nothing, or only that something is missing
+EMPTY: Final = "empty"  # a message without text, or with only a placeholder
 HIDDEN: Final = "hidden"  # instructions and thoughts that the program never showed
-OTHER_BRANCH: Final = "in another branch"  # an answer that was made anew, or a message that was edited
+OTHER_BRANCH: Final = "in another branch"  # an answer that was regenerated, or a message that was edited
 NOTICE: Final = "notice"  # "Bob left": a line with a date and without a name, among lines with both
 LEFT_OUT: Final = (EMPTY, HIDDEN, OTHER_BRANCH, NOTICE)
 
 
 class ChatMessage(Data):
-    """A message that can be read, or what of it one role says: a result beside a text has the same number.
+    """A message, or the part of it with one role; all parts of a message have the same number.
 
-    `time` is shown as it is, and `at_ms` is None if there is none to read.
-
-    `unread_time`: a time that is there and cannot be read, as JSON.
+    `time` is the time to show; `at_ms` is None if there is none or it cannot be read. `unread_time`: a time
+    that cannot be read, as JSON.
     """
 
     number: int  # its place in its conversation, from 1
@@ -28,14 +27,14 @@ class ChatMessage(Data):
 
 
 class UnreadMessage(Data):
-    """A message that cannot be read, and why."""
+    """A message that cannot be read, with the reason."""
 
     number: int
     reason: str
 
 
 class Chat(Data):
-    """A conversation. `key` is the id that the program gave it; empty if there is none."""
+    """A conversation. `key`: its id in the program; empty if there is none."""
 
     key: str
     title: str
@@ -53,7 +52,7 @@ class Chat(Data):
 
 
 class ChatFile(Data):
-    """The conversations of a file, in order, and the name of its format, of FORMATS."""
+    """The conversations of a file, in order, and the name of its format, one of FORMATS."""
 
     format: str
     chats: tuple[Chat, ...]
