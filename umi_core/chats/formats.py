@@ -54,7 +54,7 @@ def list_chat(value: JsonObject, messages: list[Json], lead: Json = None) -> Raw
     flat = list(flatten_replies(messages[::-1] if is_reversed else messages))
     ordered, other_count = follow_branch(flat, find_text(value, LEAVES))
     other_count += count_replies(messages) - len(flat)
-    places = range(len(ordered), 0, -1) if is_reversed else range(1, len(ordered) + 1)  # in the file
+    places = range(len(ordered), 0, -1) if is_reversed else range(1, len(ordered) + 1)  # order in the file
     items = tuple(zip(places, ordered, strict=True))
     system: Json = {"role": "system", "content": lead}
     lead_items = ((0, system),) if lead else ()

@@ -14,7 +14,7 @@ from umi_core.json_text import Json, JsonNumber
 from umi_core.language.times import LAST_MS, instant, minute_of
 
 NUMBER: Final = re.compile(r"([0-9]{1,19})(?:\.([0-9]{1,18}))?(?:[eE]\+?([0-9]{1,2}))?")
-DIGITS_MIN: Final = 9  # of seconds: from 1973 on
+DIGITS_MIN: Final = 9  # seconds since 1970 have at least so many digits from 1973 on
 SCALES: Final = ((11, 1_000, 1), (14, 1, 1), (17, 1, 1_000), (19, 1, 1_000_000))  # seconds to nanoseconds
 MS_OF_NET: Final = re.compile(r"/Date\(([0-9]+)(?:[+-][0-9]{4})?\)/")
 WRAPPED: Final = (

@@ -11,7 +11,7 @@ Law 1. A row runs in this order: check required facts, `when`, ask, send, answer
        Then its facts and tiers are installed together; before that, nothing it learnt is visible.
 Law 2. Scheduled work runs in order of (time, operation). An answer at its deadline is late, and a late answer
        changes nothing.
-Law 3. The policy of a row decides whether a failure is retried, planned again, degraded or ends the run.
+Law 3. After a failure the policy of the row decides: retry, plan again, degrade, or end the operation.
 Law 4. An operation whose commit may have happened ends as Done or Unknown, whatever its last attempt met. A
        conflict proves nothing: the commit itself may have changed the rows, and storage forgets keys.
 Law 5. Reasoning is removed from a model's reply once, before any row reads the reply.
@@ -250,7 +250,7 @@ def run_row(engine: Engine, operation: Operation, row: Step) -> None:
     operation.attempt, operation.pages, operation.page_count = 0, (), 0
     if must_wait(engine, operation, row):
         engine.mark(operation, row, "queued")
-    # Hooks around a row enclose all its units, so they are called before the first, or if there is no unit.
+    # Hooks around a row enclose all its units, so they are called before the first, and even without units.
     elif operation.unit == 0 and (given := enter_row(engine, operation, row)) is not None:
         result, _ = leave_row(engine, operation, row, given)
         substitute(engine, operation, result)
@@ -382,7 +382,7 @@ def check_rows(
     return ReadDone(answer.request_id, operation.pages, answer.cursor, answer.count)
 
 
-# Expectations of a commit (optimistic concurrency control)
+# Expectations of a commit (optimistic concurrency control).
 #
 #   remember   read Alice@1 ........................ commit Alice@2, expecting Alice@1: a conflict
 #   forget         read Alice@1   commit no Alice
@@ -754,8 +754,8 @@ def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
 
 
 def must_wait(engine: Engine, operation: Operation, row: Step) -> bool:
-    """Make the claims of this row; queue the operation if an earlier turn has one of them; return whether."""
-    # Only the first plan claims. Later plans keep its turns, so operations queued behind it cannot overtake.
+    """Claim what this row will write; queue the operation, and return True, if an earlier turn claims it."""
+    # Only the first plan claims. Later plans keep its turns, so operations queued behind cannot overtake.
     # They add no claims, even if they read more facts: a new claim could close a circle of waits.
     if row.claims is not None and operation.plan_number == 1:
         held = {claim for _, claim in operation.claims}
@@ -825,7 +825,7 @@ def leave_row(
 
 
 def run_of(engine: Engine, operation: Operation, row: Step, *, is_final: bool = False) -> StepRun:
-    """Describe this run of the row to interceptors, with a copy of the facts that they cannot change."""
+    """Describe this run of the row to interceptors, with a copy of the facts, so that originals stay safe."""
     place = Place(operation.workflow, row.id, 0, "", operation.number)
     facts, never_ends = Facts(dict(operation.facts)), engine.table_of(operation).never_ends
     return StepRun(place, row, facts, never_ends, operation.attempt, is_final)

@@ -120,7 +120,8 @@ class Step(Data, dict=True):
     the results. A step whose `when` is false is skipped and leaves `left`. A damaged storage row of a kind in
     `spares` reaches `take` without a body; any other damaged row makes the read fail. The next commit expects
     the versions of all rows read, except kinds in `loose`: the plan stays right however such a row changes.
-    A later operation of this memory whose `claims` include one of this step's waits until this one has ended.
+    A later operation of this memory that `claims` something which this step has claimed waits until this
+    operation has ended.
     """
 
     id: str

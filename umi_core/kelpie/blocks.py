@@ -74,9 +74,9 @@ class BlockState(Data):
     """A block that exists or may be created: its text in core, and its sheet."""
 
     id: str
-    label: str  # as it is shown
+    label: str  # the label that the API shows
     kind: str
-    own_label: str  # in core
+    own_label: str  # the label in core; empty for a block named by its kind
     text: str | None
     sheet: Sheet | None
 

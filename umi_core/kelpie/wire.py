@@ -161,7 +161,7 @@ def parse(
     asked = route.pick_known(dict(parse_qsl(query, keep_blank_values=True)), route.query)
     try:
         request = route.make(op_id, HttpRequest(name, asked, fields, key, author))
-    except ValueError as wrong:  # it names the field
+    except ValueError as wrong:  # its argument is the name of the field
         return Malformed(f"missing, or not of its form: {wrong.args[0]}")
     return AgentCall(agent, request, route.list_ignored(given))
 

@@ -80,11 +80,11 @@ class AccessTable(Data):
 
     `cursor` is the scan position in the head row, whose version is `head_version` (0: there is no such row).
     `repair_cursor`: where the search for rows without a vector continues; empty at its start.
-    `touch_count` grows with every access, so that a scan can tell whether accesses came after it.
+    `touch_count` grows with every access or requested scan, so that a scan can tell whether one came later.
     `forgotten`: ids that were removed recently, oldest first; a recall that read such an entity before its
     removal must not create its record again.
     `versions`: the newest known row version of each id written recently, oldest first. It and `forgotten` are
-    encoded as lists, because their order must survive encoding and decoding.
+    encoded as sequences, because their order must survive encoding and decoding.
     `told_count`: the next turn of `versions`.
     """
 

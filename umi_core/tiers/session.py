@@ -30,7 +30,7 @@ VERSION: Final = 1
 
 
 class SessionInfo(Data):
-    """State of the session. These fields are not in a snapshot:
+    """State of the session. A snapshot lacks `creator`, `members` and the fields explained here.
 
     `version`: the row version that was loaded or saved last. `load_count`: how often this process installed a
     session, so that the answer to a save can be matched to the current one. `last_fact`: the last fact stored
