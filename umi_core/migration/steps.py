@@ -254,7 +254,7 @@ def key_legacy(it: Migration, job: Job, answer: StoreResult) -> Stepped:
 
 
 def key_noted(it: Migration, job: Job, answer: StoreResult) -> Stepped:
-    """Finish; if the outcome is unknown, forget the state: a new start raises the fence."""
+    """Finish; after an unknown outcome start again with a new fence, so that the commit cannot land later."""
     if answer.kind == "unknown":
         return end(Migration(), "unknown")
     return finish_write(structs.replace(it, begun=NO_IDS), job) if answer.kind == "ok" else end(it, "failed")
