@@ -154,7 +154,7 @@ def find_meant(request: BlockEdit, facts: Facts, view: View) -> BlockState | Err
 def edit_block(request: BlockEdit, now: BlockState) -> EditedBlock | Error:
     """Return the block after the request, or the error that forbids it."""
     same = EditedBlock("unchanged", now.text, now.description, now.limit_bytes, now.read_only)
-    # Permission is checked first, so a request that may not write is refused whatever its other errors.
+    # The version and the permission come first: without them the edit itself is not judged.
     if (error := check_access(request, now)) is not None:
         return error
     match request:
@@ -225,7 +225,7 @@ def replace_text(request: api.ReplaceInBlock, same: EditedBlock, label: str) -> 
 
 
 def too_large(edit: EditedBlock, now: BlockState) -> Error | None:
-    """Return an error if the text is above its limit and not shorter than it was before."""
+    """Return an error for a text above BLOCK_BYTES_MAX, or above its limit and not shorter than before."""
     if edit.text is None or edit.text == now.text:
         return None
     size_bytes, block_bytes = size(edit.text), size(now.own_label) + size(edit.text)
