@@ -143,7 +143,7 @@ def ask_page(facts: Facts, view: View) -> Read | None:
 def take_page(facts: Facts, answer: ReadDone, view: View) -> Taken:
     log, messages = facts[LOG], tuple(bodies_of(answer.rows, Message))
     span = span_of(facts[PAGE], log)
-    # Numbers are dense, so a gap means a lost or damaged row.
+    # Numbers are dense, so a gap means that storage has lost a row.
     if len(messages) < len(span):
         return Unusable("messages are missing")
     total = log.next_seq - log.first_seq
