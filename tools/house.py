@@ -142,6 +142,7 @@ SPOKEN_OF: Final = (  # words for what is asked, answered, stored and wrong
     "umi_core.kelpie.results",
     "umi_core.kelpie.rows",
     "umi_core.json_text",
+    "umi_core.language.names",  # names: data, no decisions
     "umi_core.language.replies",  # one reader of JSON: test_loose_json.py writes values and reads them back
     "umi_core.language.tables",  # words of the specification: data, no decisions
     "umi_core.language.tagged",

@@ -2,22 +2,14 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Final
 
-from tests.properties.antecedents_reference import (
-    Asked,
-    are_several,
-    is_chinese,
-    is_mentioned,
-    is_named,
-    letters,
-    may_mean,
-)
 from tests.properties.replies_reference import objects_of, payload_of
 from tests.properties.text_reference import (
     ELIDED,
     Spoken,
+    apart_in_spanish,
     bare,
     byte_count,
     fold_name,
@@ -30,12 +22,14 @@ from tests.properties.text_reference import (
 )
 from umi_core import limits
 from umi_core.data import Data
+from umi_core.language.names import FIRST_NAME_ROWS
 from umi_core.language.replies import ArrayOf, ObjectWith
 from umi_core.language.tables import (
-    ACTING,
+    ADJECTIVE_ENDINGS,
     ARTICLES,
     ASKED,
     ASKING,
+    ASKING_WHICH,
     BEFORE_CLITIC,
     BEFORE_NOUN,
     BEHIND_CLITIC,
@@ -44,8 +38,6 @@ from umi_core.language.tables import (
     CLITICS,
     DETERMINERS,
     ELLIPSIS_ROWS,
-    FIRST_NAME_ROWS,
-    GENDER_ROWS,
     GENERAL,
     HELPING,
     IDIOM_ROWS,
@@ -54,28 +46,36 @@ from umi_core.language.tables import (
     JOINING,
     LIGHT_WORDS,
     MARKS,
+    MEASURES,
     MENTIONING,
-    MIXED,
     NARROWING,
+    NO_NOUN_CHARACTERS,
     NO_POINTERS,
     NO_THIRD,
+    NOUNLESS,
+    NOUNLESS_ARTICLES,
+    NUMERALS,
     ONES,
     OPENING_VERBS,
     OTHERS,
     PERSON_ROWS,
     POINTERS,
     POINTING,
+    POINTING_CHARACTERS,
     POSSESSIVE,
     PREPOSITIONS,
     PRONOUNS,
+    QUANTIFIERS,
+    RANKED,
     REFLEXIVE,
+    REFLEXIVES,
     SAID_BY_OTHERS,
     SAME,
     STOP_WORDS,
-    SUBJECTS,
     TERM_KIND_ROWS,
     TERM_ROWS,
     THIRD_PERSON,
+    TIME_NOUNS,
     TRIGGERS,
     UNIQUE,
 )
@@ -125,6 +125,7 @@ def references(text: str, language: str | None = None, known: Collection[str] = 
     """
     spoken = spoken_words(text)
     own = language_of(text, spoken) if language is None else language
+    spoken = apart_in_spanish(spoken) if own == "es" else spoken
     names = name_places(text, spoken, own)
     found: list[Term] = []
     outside: list[int] = []
@@ -138,8 +139,8 @@ def references(text: str, language: str | None = None, known: Collection[str] = 
             term, count = open_term_at(spoken, place, own, known)
             if term is not None and count == 2 and term.text in known:
                 definite.append(term.text)
-            if term is not None and spoken[place].text in ARTICLES.get(own, ()):
-                definite += [it.text for it in spoken[place + 1 : place + count]]
+            if spoken[place].text in ARTICLES.get(own, ()):
+                definite += [it.text for it in spoken[place + 1 : place + count] if it.text in known]
         if term is None:
             outside += range(place, place + count)
             order += [it.text for it in spoken[place : place + count]]
@@ -174,6 +175,8 @@ def open_term_at(
 ) -> tuple[Term | None, int]:
     here, line = spoken[place].text, [it.text for it in spoken]
     own = language or "zh"
+    if count := without_noun(spoken, place, language) or measured(line, spoken, place):
+        return Term(("" if is_chinese(here) else " ").join(line[place : place + count]), own), count
     if place == 0:
         for name, most, row in ELLIPSIS_ROWS:
             for opening in sorted(row.split(", "), key=len, reverse=True):
@@ -215,6 +218,49 @@ def open_term_at(
     is_narrowed = third is not None and (third.text in known or third.text in NARROWING | ONES)
     is_noun = after.is_big if language == "de" else not after.is_big
     return (Term(f"{here} {after.text}", own), 2) if is_noun and not is_narrowed else (None, 1)
+
+
+def without_noun(spoken: list[Spoken], place: int, language: str) -> int:
+    """Return the length of `the latter`, `dem späteren` or `el más barato`; 0 if a noun follows."""
+    if spoken[place].text not in NOUNLESS_ARTICLES.get(language, ()):
+        return 0
+    line, end = [it.text for it in spoken], place + 2
+    is_most = line[place + 1 : end] in (["más"], ["plus"])
+    end += is_most
+    behind = spoken[place + 1 : end]
+    if len(spoken) < end or any(it.is_big or not it.belongs for it in behind):
+        return 0
+    word = behind[-1].text
+    stands = word in NOUNLESS or (is_most and word not in ADVERBS)
+    if language == "de" and word not in MARKS["de"]:
+        stands = stands or any(word.endswith(it) for it in ADJECTIVE_ENDINGS["de"])
+    after = spoken[end] if end < len(spoken) else None
+    ends = after is None or not after.belongs or after.text in MARKS[language] or after.text in HELPING
+    return end - place if stands and ends else 0
+
+
+ADVERBS: Final = ("souvent", "vite", "tôt", "tard", "longtemps", "loin", "possible")
+
+
+def measured(line: list[str], spoken: list[Spoken], place: int) -> int:
+    """Return the length of `那两本` or `第二个`; 0 if no such thing stands here."""
+    if line[place] not in POINTING_CHARACTERS:
+        return 0
+    end = place + 1
+    while end < len(line) and line[end] in NUMERALS:
+        end += 1
+    if end == len(line) or line[end] not in MEASURES:
+        return 0
+    if line[place] in ("那", "这"):
+        return end + 1 - place
+    # `两个人` counts persons.
+    counts = end + 1 < len(line) and spoken[end + 1].belongs and line[end + 1] not in NO_NOUN_CHARACTERS
+    numbered = line[place] == "两" or end > place + 1
+    return end + 1 - place if numbered and not counts and line[end] not in RANKED else 0
+
+
+def is_chinese(word: str) -> bool:
+    return 0x3400 <= ord(word[0]) <= 0x9FFF
 
 
 def verb_alone(line: list[str], spoken: list[Spoken], place: int) -> int:
@@ -262,16 +308,27 @@ def is_without_noun(spoken: list[Spoken], place: int, language: str) -> bool:
     if language == "en" and here.text in ONES:
         is_end = after == "" or after in MARKS["en"] or after in HELPING
         chosen = {it.text for it in spoken[max(0, place - 2) : place]} & POINTERS
-        return (is_end or chosen != set()) and after != "of" and before != "" and before not in NO_POINTERS
+        tells = after in ("of", "i", "you", "we", "they", "he", "she", "that", "who", "which")
+        return (is_end or chosen != set()) and not tells and before != "" and before not in NO_POINTERS
     if language == "de" and here.text in ARTICLES["de"] and (place == 0 or here.belongs):
-        return (after == "" or after in MARKS["de"]) and not any(it.is_big for it in ahead)
+        is_adjective = any(after.endswith(it) for it in ADJECTIVE_ENDINGS["de"]) and after not in MARKS["de"]
+        big = [n for n, it in enumerate(ahead) if it.is_big and it.text not in MARKS["de"]]
+        small = [n for n, it in enumerate(ahead) if it.text in MARKS["de"]]
+        return not is_adjective and (big == [] or (small != [] and small[0] < big[0]))
     if language == "es" and here.text in OTHERS:
         return after == "" or after in BEHIND_CLITIC["es"]
     if language == "es" and here.text in CLITICS["es"]:
-        is_verb = after in BEHIND_CLITIC["es"] or after[-1:] in ("é", "ó", "í")
-        return before in BEFORE_CLITIC["es"] or is_verb or after == "de"
+        is_verb = after in BEHIND_CLITIC["es"] or after[-1:] in ("é", "ó", "í") or here.hyphen
+        if here.text == "el":
+            return after == "de"
+        return (before in BEFORE_CLITIC["es"] and before != "ya") or is_verb or after == "de"
+    if language == "es" and before == "ya":
+        return after == "de"
     if language != "fr":
         return False
+    if here.text == "ce":
+        plain = ("sera", "serait", "fut", "dont", "week")
+        return not here.hyphen and after not in (*MARKS["fr"], *TIME_NOUNS, *plain)
     is_object = before in BEFORE_CLITIC["fr"] and not spoken[place - 1].hyphen
     is_inverted = len(ahead) > 1 and ahead[1].hyphen and ahead[1].text in PRONOUNS
     if here.text in CLITICS["fr"]:
@@ -279,10 +336,15 @@ def is_without_noun(spoken: list[Spoken], place: int, language: str) -> bool:
             return True
         if here.text == "l" and after in BEHIND_CLITIC["fr"]:
             return True
+        if after[-2:] in ("er", "ir") and (before[-2:] in ("er", "ir") or before in MODAL):
+            return True
         return here.text in ("le", "les") and before in ("de", "à")
     if here.text == "en":
         return before in ELIDED or is_object or is_inverted
     return here.text == "y"
+
+
+MODAL: Final = "peut peux veut veux doit dois va vais faut pour sans pouvez voulez devez".split()
 
 
 def known_nouns(turns: Sequence[Turn]) -> frozenset[str]:
@@ -300,7 +362,7 @@ def known_nouns(turns: Sequence[Turn]) -> frozenset[str]:
                 seen.add(it.text)
         seen |= titled_in(turn.text)
     small = {word for marks in MARKS.values() for word in marks}
-    return frozenset(word for word in seen if word not in STOP_WORDS | UNIQUE | small)
+    return frozenset(word for word in seen if word not in STOP_WORDS | UNIQUE | small | NOUNLESS)
 
 
 def titled_in(text: str) -> set[str]:
@@ -394,6 +456,18 @@ def is_meant(
         return False
     if count > 1:
         return True
+    here = spoken[place]
+    if here.hyphen:
+        # `Quand le train part-il ?`
+        start = place
+        while start > 0 and spoken[start].belongs:
+            start -= 1
+        verb = place - 2 if spoken[place - 1].text == "t" else place - 1
+        if any(it.text in ("le", "la", "les") for it in spoken[start : max(start, verb - 1)]):
+            return False
+    is_last = place + 1 == len(spoken) or not spoken[place + 1].belongs
+    if term.text == "sein" and place and is_last:
+        return False
     exists = spoken[place].written.replace("’", "'").casefold() == "there's"
     return place not in names and not exists and not (term.text == "that" and joins(spoken, place, names))
 
@@ -414,14 +488,25 @@ def nouns_behind(spoken: list[Spoken], place: int, end: int, term: Term) -> list
     if term.text in ONES:
         # `The cheaper one`
         return [spoken[place - 1].text] if place > 1 and spoken[place].belongs else []
-    if term.text not in BEFORE_NOUN:
+    if not goes_with_noun(term.text):
         return []
-    if term.language == "zh":
-        return [it.text for it in spoken[end : end + 2] if it.belongs and not it.text.isascii()]
-    has_room = place > 0 and end < len(spoken) and spoken[place].belongs and spoken[end].belongs
-    if not has_room or spoken[place - 1].text in HELPING:
+    if is_chinese(term.text):
+        both = spoken[end : end + 2]
+        is_noun = all(it.belongs and it.text not in NO_NOUN_CHARACTERS for it in both)
+        return [it.text for it in both] if is_noun else []
+    if end == len(spoken) or not spoken[end].belongs:
         return []
-    return [spoken[end].text] if spoken[end].is_big == (term.language == "de") else []
+    # Of English, which has no word that stands before a noun alone.
+    if term.text in ("this", "that", "these", "those") and (
+        place == 0 or not spoken[place].belongs or spoken[place - 1].text in HELPING
+    ):
+        return []
+    is_german = term.text.startswith("dies")
+    return [spoken[end].text] if spoken[end].is_big == is_german else []
+
+
+def goes_with_noun(term: str) -> bool:
+    return term in BEFORE_NOUN or (term[0] in "那这" and term[-1] in MEASURES)
 
 
 # Persons in a rewrite, as in its query (M13.8).
@@ -455,14 +540,15 @@ def person_of(word: str) -> str:
 
 
 def list_persons(text: str, language: str) -> Iterator[Said]:
-    line = words(text)
+    line = words(re.sub(r"n['’]t\b", " not", text.replace("M. ", "")))
     for place, word in enumerate(line):
         if (person := person_of(word)) and word not in LIGHT_WORDS.get(language, ()):
             yield person, line[place + 1] if place + 1 < len(line) else ""
 
 
 def seen_by_asker(turn: Turn, language: str) -> Iterator[Said]:
-    for person, follower in list_persons(turn.text, language):
+    spoken = re.sub('"[^"]*"|“[^”]*”|„[^“]*“|«[^»]*»|「[^」]*」', " ", turn.text)
+    for person, follower in list_persons(spoken, language):
         if turn.role == "user":
             yield person, follower
         else:
@@ -521,17 +607,29 @@ def read_rewrite(reply: str, query: str, turns: Sequence[Turn], floor_ppm: int) 
     if is_same or one_line(replace_surrogates(reply)) == one_line(query):
         return Resolution("unchanged", query, terms, turn_count=len(turns))
     given = references(rewrite, asked.spoken, asked.definite)
-    reason = why_refused(rewrite, query, asked, given, turns)
+    reason = why_refused(rewrite, query, asked, given, turns, named or [])
     if reason is None and named is not None:
-        reason = why_misnamed(rewrite, asked, given, named, turns)
+        reason = why_misnamed(asked, named, turns)
     if reason is not None:
         return Resolution("rejected", query, terms, reason, turn_count=len(turns))
     # `What did he say about that?` has two; a rewrite that still has `that` has resolved 500,000 ppm.
-    gone = len(asked.terms) - len(left_open(asked, given))
-    gone_ppm = ONE * max(0, gone) // len(asked.terms) if asked.terms else ONE  # nothing is left to refer
+    gone, left = len(asked.terms), left_open(asked, given)
+    for term in dict.fromkeys(asked.terms):
+        gone -= min(left.count(term), asked.terms.count(term))
+    gone_ppm = ONE * gone // len(asked.terms) if asked.terms else ONE  # nothing is left to refer
     if gone_ppm < floor_ppm:
         return Resolution("rejected", query, terms, "unresolved", turn_count=len(turns))
     return Resolution("resolved", rewrite, terms, "", gone_ppm, len(turns))
+
+
+WEIGHED: Final = ("misfit", "unnamed")
+"""Reasons that only the labelled questions of tests/quality judge: what a reference may stand for."""
+
+
+def is_alike(got: Resolution, wanted: Resolution) -> bool:
+    """Return True if the memory and this account resolve alike, as far as words and turns decide."""
+    is_weighed = got.reason in WEIGHED and wanted.reason in ("", "wrong_turn", "unresolved")
+    return got == wanted or is_weighed
 
 
 Named = list[tuple[str, str, int]]  # reference, means, turn
@@ -558,7 +656,7 @@ def read_named(reply: str) -> tuple[str, Named | None]:
 
 
 def why_refused(
-    rewrite: str, query: str, asked: References, given: References, turns: Sequence[Turn]
+    rewrite: str, query: str, asked: References, given: References, turns: Sequence[Turn], named: Named
 ) -> str | None:
     """Return the first reason against a rewrite; None if there is none."""
     # The order of the reasons below is that of M13.8: the first one is reported.
@@ -570,9 +668,12 @@ def why_refused(
         return "empty_reply"
     if byte_count(rewrite) > limits.QUERY_BYTES_MAX:
         return "too_long"
-    if any(is_missing(word, rewrite, given, asked) for word in list_required_words(given, asked)):
+    if lacks_words(rewrite, asked, given, named):
         return "dropped_words"
-    open_terms = left_open(asked, given)
+    open_terms = [it for it in left_open(asked, given) if it.split(" ")[-1] not in asked.definite]
+    if any(term.endswith(" …") for term in resolved_terms(asked, given)):
+        told = {it.text for turn in turns for it in spoken_words(turn.text)}
+        open_terms = [it for it in open_terms if it not in told]
     if any(open_terms.count(term) > asked.terms.count(term) for term in open_terms):
         return "new_reference"
     in_turns = [it for turn in turns for it in spoken_words(turn.text)]
@@ -581,15 +682,20 @@ def why_refused(
     small = small_in_query + [it.text for it in in_turns if is_open or it.text not in big_in_turns]
     exact = [*asked_words, *(it.text for it in in_turns)]
     free = [word for word in added if word not in JOINING and not person_of(word)]
+    if any(term.endswith(" …") for term in asked.terms):
+        openings = {it.text for _, _, row in ELLIPSIS_ROWS for it in spoken_words(row)}
+        free = [word for word in free if word not in openings]
     if not all(stands(word, exact, small, given.big, asked.spoken) for word in free):
         return "foreign_word"
     query_terms = [word for word in asked_words if word not in STOP_WORDS]
     small_terms = [word for word in small_in_query if word not in STOP_WORDS]
-    if all(stands(word, query_terms, small_terms, given.big, asked.spoken) for word in added):
+    required = [word for word in asked.others if word not in light]
+    again = resolved_terms(asked, given) and any(added.count(it) > required.count(it) for it in added)
+    if not again and all(stands(word, query_terms, small_terms, given.big, asked.spoken) for word in added):
         return "nothing_added"
     if is_another_person(rewrite, query, turns, asked.spoken):
         return "changed_person"
-    return "misfit" if is_misfit(rewrite, asked, given, turns) else None
+    return None
 
 
 # What stands in place of a reference.
@@ -614,13 +720,18 @@ def left_open(asked: References, given: References, with_bound: bool = False) ->
         news = [it for it in given.order[:at] if not it.startswith("#") and is_new(it, asked, given)]
         after = given.order[at + 1] if at + 1 < len(given.order) else "#"
         owns = term in POSSESSIVE and not with_bound
-        binds = owns or (asked.spoken == "fr" and term in INVERTED)
-        opens = (term in BEFORE_NOUN and asked.nouns != ()) or any(word in SAME for word in term.split())
+        binds = owns or (term in REFLEXIVES and not with_bound) or (asked.spoken == "fr" and term in INVERTED)
+        opens = (goes_with_noun(term) and asked.nouns != ()) or any(word in SAME for word in term.split())
         is_before_new = not after.startswith("#") and is_new(after, asked, given)
-        if opens and is_before_new and not letters(FIRST_NAME_ROWS, after):
+        if opens and is_before_new and not any(after in row.split() for _, row in FIRST_NAME_ROWS):
+            continue
+        # `小米那款`
+        near = [it for it in given.order[:at] if it not in LIGHT_WORDS["zh"]]
+        is_beside = near != [] and not near[-1].startswith("#") and is_new(near[-1], asked, given)
+        if term[0] in POINTING_CHARACTERS and is_beside:
             continue
         every = [it for it in given.order if not it.startswith("#") and is_new(it, asked, given)]
-        if not (binds and news) and not (term.endswith(" …") and every):
+        if not (binds and news) and not ((term.endswith(" …") or term in ASKING_WHICH) and every):
             found.append(term)
     return found
 
@@ -635,112 +746,8 @@ def resolved_terms(asked: References, given: References) -> list[str]:
     return gone
 
 
-def put_in(asked: References, given: References) -> list[tuple[str, ...]]:
-    """Return the new words of each place."""
-    line, opening = "", ["the", "a", "an", *(word for _, row in GENDER_ROWS for word in row.split())]
-    opening += [*JOINING, *PREPOSITIONS.get(asked.spoken, ())]
-    for part in given.order:
-        if part.startswith("#"):
-            line += "|"
-        elif is_new(part, asked, given):
-            line += "" if person_of(part) else f" {part}"
-        elif part in asked.others or part in opening:
-            line += "|"
-    return [tuple(place.split()) for place in line.split("|") if place.split()]
-
-
-def is_misfit(rewrite: str, asked: References, given: References, turns: Sequence[Turn]) -> bool:
-    gone, places = resolved_terms(asked, given), put_in(asked, given)
-    if gone == [] or places == []:
-        return False
-    is_led_by_subject = asked.spoken in ("de", "fr")
-    acting = [term for term in gone if may_act(term, asked)]
-    first = acting + [term for term in gone if not may_act(term, asked)]
-    orders = [first, first[:1] + first[:0:-1]] if is_led_by_subject else [first, gone]
-    may = partial(may_stand, rewrite, asked, given, turns)
-    if len(places) != len(gone):
-        both = [*places, tuple(word for place in places for word in place)]
-        every = all(any(may(term, place, False) for place in both) for term in gone)
-        leading = first[:1] if is_led_by_subject else gone
-        return not (every and any(may(term, places[0], True) for term in leading))
-    for order in orders:
-        pairs = list(zip(order, places, strict=True))
-        if all(may(term, place, number == 0) for number, (term, place) in enumerate(pairs)):
-            if not (len(pairs) == 2 and may_act(order[0], asked)):
-                return False
-            # `When does the Requiem perform the choir?`
-            (one, thing), (two, person) = pairs
-            subject = asked_about(rewrite, asked, turns)
-            is_turned = has_person(person, subject) and not has_person(thing, subject)
-            if not (is_turned and may(one, person, True) and may(two, thing, False)):
-                return False
-    return True
-
-
-def may_act(term: str, asked: References) -> bool:
-    """Return True if a term may be a subject: behind a preposition none is."""
-    if term not in ACTING:
-        return False
-    at = next(n for n, part in enumerate(asked.order) if part == f"#{asked.terms.index(term)}")
-    before = asked.order[at - 1] if at > 0 else ""
-    if before.startswith("#"):
-        before = asked.terms[int(before[1:])]
-    return before not in PREPOSITIONS.get(asked.spoken, ())
-
-
-def has_person(place: tuple[str, ...], about: Asked) -> bool:
-    return any(word in MIXED or all(it in "mfs" for it in about.kinds_of(word)) for word in place)
-
-
-def asked_about(rewrite: str, asked: References, turns: Sequence[Turn]) -> Asked:
-    return Asked(tuple(turn.text for turn in turns), rewrite, asked.spoken, asked.others)
-
-
-def may_stand(
-    rewrite: str,
-    asked: References,
-    given: References,
-    turns: Sequence[Turn],
-    term: str,
-    place: tuple[str, ...],
-    is_subject: bool,
-) -> bool:
-    """Return True if the words of a place may be what a term means."""
-    about = asked_about(rewrite, asked, turns)
-    is_one = not are_several(place, rewrite)
-    if is_subject and asked.spoken == "de" and term in SUBJECTS and is_one:
-        nouns = [word for word in place if word in given.big and not person_of(word)]
-        place = tuple(nouns[:1]) if nouns else place
-    noun = term.split(" ")[-1] if term.split(" ")[-1] in asked.definite else ""
-    if noun == "" and term in BEFORE_NOUN:
-        noun = asked.nouns[0] if asked.nouns else ""
-    if noun != "" and is_mentioned(noun, about):
-        if any(word.endswith(noun) for word in given.others):
-            return True
-        if is_chinese(noun) and noun in "".join(given.others):
-            return True
-        if not is_named(noun, place, about):
-            return False
-    return may_mean(term, noun, place, about, is_subject, owned_by(term, asked))
-
-
-def owned_by(term: str, asked: References) -> str:
-    """Return the word behind an owner."""
-    if term not in POSSESSIVE:
-        return ""
-    at = asked.order.index(f"#{asked.terms.index(term)}")
-    behind = asked.order[at + 1] if at + 1 < len(asked.order) else ""
-    if behind.startswith("#"):
-        return asked.terms[int(behind[1:])]
-    if behind == "" and asked.terms.count(term) > 1:
-        return ""
-    return behind
-
-
-def why_misnamed(
-    rewrite: str, asked: References, given: References, named: Named, turns: Sequence[Turn]
-) -> str | None:
-    """Return what is wrong with what a model says that the references mean."""
+def why_misnamed(asked: References, named: Named, turns: Sequence[Turn]) -> str | None:
+    """Return what is wrong with the turns in which a model says that the references are told."""
 
     def heavy(text: str) -> tuple[str, ...]:
         line, light = [it.text for it in spoken_words(text)], light_words(asked)
@@ -750,45 +757,58 @@ def why_misnamed(
         line = [it.text for it in spoken_words(text)]
         return stands(word, line, line, (), asked.spoken)
 
-    def about(reference: str, term: str) -> bool:
-        both = [[it.text for it in spoken_words(text)] for text in (reference, term)]
-        short, long = sorted(both, key=lambda it: len(" ".join(it)))
-        return any(long[at : at + len(short)] == short for at in range(len(long) - len(short) + 1))
-
-    pairs = [(term, row) for term in resolved_terms(asked, given) for row in named if about(row[0], term)]
-    for term in resolved_terms(asked, given):
-        means = [row[1] for its, row in pairs if its == term]
-        if "…" not in term and not any(is_in(word, rewrite) for it in means for word in heavy(it)):
-            return "unnamed"
     for _, text, number in named:
         turn_text = turns[number - 1].text if 1 <= number <= len(turns) else ""
         if heavy(text) == () or not all(is_in(word, turn_text) for word in heavy(text)):
             return "wrong_turn"
-    may = partial(may_stand, rewrite, asked, given, turns)
-    for term in resolved_terms(asked, given):
-        meant = [heavy(row[1]) for its, row in pairs if its == term]
-        together = tuple(word for means in meant for word in means)
-        if "s" in letters(TERM_KIND_ROWS, term, ", ") and may(term, together, False):
-            continue
-        if not all(may(term, it, False) for it in meant):
-            return "misfit"
     return None
 
 
-def list_required_words(given: References, asked: References) -> list[str]:
-    """List the words a rewrite needs: names and content words, but for the noun of a dropped `this`."""
-    light = light_words(asked)
-    went = [term for term in BEFORE_NOUN | ONES if asked.terms.count(term) > given.terms.count(term)]
-    kept = [
-        word for word in asked.others if word in asked.names or (word not in light and not person_of(word))
+def lacks_words(rewrite: str, asked: References, given: References, named: Named) -> bool:
+    """Return True if names and content words of the query are not in the rewrite in their order."""
+    gone, light = resolved_terms(asked, given), light_words(asked)
+    loose = [*asked.nouns] if any(goes_with_noun(it) or it in ONES for it in gone) else []
+    kinds = {it: letters for letters, row in TERM_KIND_ROWS for it in row.split(", ")}
+    loose += [*QUANTIFIERS] if any("s" in kinds.get(it, "s") for it in gone) else []
+    line = [it.text for it in in_language(rewrite, asked.spoken)]
+    spread = [
+        (it.text, asked.terms[int(part[1:])] if part.startswith("#") else "")
+        for part in asked.order
+        for it in spoken_words(asked.terms[int(part[1:])] if part.startswith("#") else part)
     ]
-    return [word for word in kept if not went or word not in asked.nouns]
+    went = [term in gone or word in loose for word, term in spread]
+    demands: list[list[str]] = [[] for _ in spread]
+
+    def is_one_of(word: str, some: list[str]) -> bool:
+        small = [it for it in some if it not in asked.big or asked.spoken == "de"]
+        return stands(word, some, small, given.big, asked.spoken)
+
+    for reference, means, _ in named:
+        span = [it.text for it in in_language(reference, asked.spoken)]
+        meant = [it.text for it in spoken_words(means) if it.text not in light and not person_of(it.text)]
+        is_placed = asked.spoken in ("en", "") and any(is_one_of(word, meant) for word in line)
+        for start in range(len(spread) - len(span) + 1):
+            here = spread[start : start + len(span)]
+            if [word for word, _ in here] == span and any(went[start : start + len(span)]):
+                for at in range(start, start + len(span)):
+                    went[at] = went[at] or spread[at][0] not in asked.names
+                if is_placed and not any(term.endswith(" …") for _, term in here):
+                    demands[start] = meant
+    for at, (word, _) in enumerate(spread):
+        if not went[at] and (word in asked.names or (word not in light and not person_of(word))):
+            demands[at] = [word]
+    for some in demands:
+        while some and line and not is_one_of(line[0], some):
+            line.pop(0)
+        if some and not line:
+            return True
+        line = line[1:] if some else line
+    return False
 
 
-def is_missing(word: str, rewrite: str, given: References, asked: References) -> bool:
-    there = [it.text for it in spoken_words(rewrite)]
-    small = [it for it in there if it not in given.big or asked.spoken == "de"]
-    return not stands(word, there, small, asked.big, asked.spoken)
+def in_language(text: str, language: str) -> list[Spoken]:
+    found = spoken_words(text)
+    return apart_in_spanish(found) if language == "es" else found
 
 
 def stands(word: str, exact: Sequence[str], small: Sequence[str], big: Sequence[str], language: str) -> bool:

@@ -17,7 +17,7 @@ from tests.properties.extraction_reference import (
     read_memories,
 )
 from tests.properties.hierarchy_reference import Described, read_description, read_name, read_starts
-from tests.properties.queries_reference import read_rewrite, read_variants
+from tests.properties.queries_reference import is_alike, read_rewrite, read_variants
 from tests.properties.replies_reference import (
     ExpectedRoutes,
     ExpectedVerdict,
@@ -41,6 +41,7 @@ from umi_core.language import (
     routing,
     segments,
 )
+from umi_core.messages.results import Resolution
 from umi_core.values import DESCRIBED_BY
 from umi_sim.judge.invariants.readings import PARSERS, Parser, PromptSubject
 from umi_sim.judge.oracle.archive.degradations import USELESS
@@ -82,6 +83,10 @@ def check_read(task: str, reply: str, asked: PromptSubject, config: Config) -> N
     if isinstance(got, USELESS):
         assert wanted is None, task
         assert got.reason in (why_unusable(reply), *UNREAD.get(task, ())), task
+        return
+    if isinstance(got, Resolution):
+        assert isinstance(wanted, Resolution)
+        assert is_alike(got, wanted), (got, wanted)
         return
     assert as_plain(got) == wanted, task
     if isinstance(got, memories.Memories):

@@ -507,6 +507,24 @@ def spoken_words(text: str) -> list[Spoken]:
     return found
 
 
+def apart_in_spanish(found: list[Spoken]) -> list[Spoken]:
+    """Return words with the pronouns behind a Spanish verb apart: `cambiarla`, `habérselo`."""
+    parted: list[Spoken] = []
+    for it in found:
+        match = re.fullmatch("(.*(?:[aeiáéí]r|ndo))((?:[mt]e|nos|se)?)(l[aoe]s?)", it.text)
+        if (
+            match is None
+            or it.is_big
+            or it.text in ("charla", "charlas", "perla", "perlas", "burla", "burlas")
+        ):
+            parted.append(it)
+            continue
+        verb = match[1].replace("á", "a").replace("é", "e").replace("í", "i")
+        parted.append(Spoken(verb, verb, it.begins, it.belongs))
+        parted += [Spoken(part, part, False, True, True) for part in match.groups()[1:] if part]
+    return parted
+
+
 ELIDED: Final = ("l", "d", "j", "m", "t", "s", "n", "c", "qu", "jusqu", "lorsqu", "puisqu")
 
 

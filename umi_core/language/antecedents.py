@@ -10,10 +10,12 @@ Law 2. The tables are frozen: a changed word changes recorded runs.
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain, pairwise
 from typing import Final
 
 from umi_core.data import Data
 from umi_core.language.languages import WrittenWord, stem, written_words
+from umi_core.language.names import FIRST_NAME_ROWS, NAME_ENDINGS, NAMING
 from umi_core.language.pronouns import ALONE, phrase
 from umi_core.language.tables import (
     ACTING,
@@ -28,21 +30,26 @@ from umi_core.language.tables import (
     CHOICES,
     DAYS,
     DIAS,
-    FIRST_NAME_ROWS,
+    FORMER,
     GENDER_ROWS,
+    HELPING,
+    HIGHER,
     JOURS,
+    LATTER,
+    LOWER,
     MARKS,
+    MEASURES,
     MIXED,
     NAME_CHARACTERS,
-    NAME_ENDINGS,
     NAME_STARTS,
-    NAMING,
     NARROWING,
     NO_AGENTS,
+    NOUNLESS,
     NUMBERS,
     OBJECTS,
     OFFERS,
     ONES,
+    OTHER_WORDS,
     OTHERS,
     OWNED_BY_THINGS,
     PERSON_NOUN_ROWS,
@@ -51,7 +58,10 @@ from umi_core.language.tables import (
     PLACE_NOUNS,
     PLURALS,
     POINTERS,
+    POINTING_CHARACTERS,
     PREPOSITIONS,
+    QUANTIFIERS,
+    RANKED,
     SAME,
     SUBJECTS,
     TAGE,
@@ -87,7 +97,11 @@ NOUNS: Final = letters_by_word(PERSON_NOUN_ROWS)
 FIRST_NAMES: Final = letters_by_word(FIRST_NAME_ROWS)
 GENDERS: Final = letters_by_word(GENDER_ROWS)
 # What shows before a name that it is a person's: `sister`, `Mr`, another name.
-PERSON_WORDS: Final = {word: kinds for word, kinds in NOUNS.items() if word not in MIXED} | FIRST_NAMES
+PERSON_WORDS: Final = (
+    {word: kinds for word, kinds in NOUNS.items() if word not in MIXED}
+    | FIRST_NAMES
+    | letters_by_word((("m", "m hr sr"), ("f", "mme mlle sra srta")))
+)
 GOVERNING: Final = BEFORE_PLACE_NOUN | NARROWING
 OWNERS: Final = frozenset("the a an my your our his her their new old".split())
 IN_CHINESE: Final = letters_by_word(CHINESE_PERSON_ROWS)
@@ -106,6 +120,12 @@ class Talk(Data):
     texts: tuple[str, ...]
     language: str
     asked: tuple[str, ...] = ()  # the words of the query outside of its references
+    taken: Kinds = NONE  # words that other references stand for
+    is_named: bool = False  # a model says what each reference stands for
+
+    def without(self, taken: Kinds) -> "Talk":
+        """Return the talk with words that other references stand for."""
+        return Talk(self.texts, self.language, self.asked, taken, self.is_named)
 
     def may_mean(self, term: str, noun: str, run: tuple[str, ...], is_subject: bool, owned: str = "") -> bool:
         """Check whether a reference may stand for these words.
@@ -113,6 +133,11 @@ class Talk(Data):
         `noun`: of a demonstrative or definite. `owned`: the word behind an owner.
         """
         wanted = self.wanted_of(term, noun, is_subject, owned)
+        if self.is_out_of_rank(term, run) or self.is_other_number(term, run):
+            return False
+        # `那一章` is a chapter
+        if term[0] in POINTING_CHARACTERS and term[-1] in RANKED and term[-1] not in "".join(run) + "次天首":
+            return False
         if term.startswith(ALONE) and self.is_done_by_another(term, run):
             return False
         if wanted is None:
@@ -123,24 +148,33 @@ class Talk(Data):
             return not wanted.isdisjoint(kinds) and (is_open or not self.has_chinese(wanted, run))
         if "s" in wanted and self.are_several(run):
             return True
+        every = [(word, kinds_of(word, self.texts, self.language)) for word in run]
+        if wanted == {"s", "S"}:
+            return any("S" in it or (it <= PERSONS and "s" in it) for _, it in every)
         if self.is_passed_over(term, noun, wanted, run):
             return False
         is_open = bool(noun) or (term not in SUBJECTS and not wanted <= PERSONS)
-        every = (kinds_of(word, self.texts, self.language) for word in run)
+        # One man is not `they`, though a person of whom no more is known may be.
+        is_plural = WANTED.get(term, NONE) >= PERSONS and "n" not in WANTED[term]
         return any(
-            not wanted.isdisjoint(it) and (is_open or is_sure(it) or not self.has_rival(wanted, run))
-            for it in every
+            not wanted.isdisjoint(it)
+            and not (is_plural and len(it) == 1 and it <= PERSONS - {"s"})
+            and (is_open or is_sure(it) or self.is_acting(word) or not self.has_rival(wanted, run))
+            for word, it in every
         )
 
     def is_passed_over(self, term: str, noun: str, wanted: Kinds, run: tuple[str, ...]) -> bool:
         """Check whether the turns have what a term rather stands for than for these words."""
         is_choice = term in CHOICES and (term not in ONES or not POINTERS.isdisjoint(self.asked))
-        if is_choice and not self.is_offered(run):
+        is_thing = wanted.isdisjoint("mf") and "n" in wanted and not noun
+        is_choice |= not OTHER_WORDS.isdisjoint(phrase(term))
+        if term in CHOICES and is_choice and not self.is_offered(run):
             return True
         # `The same Sergio`, `which Sergio`
-        if (is_choice or not SAME.isdisjoint(term.split())) and not FIRST_NAMES.keys().isdisjoint(run):
+        is_thing_chosen = is_choice or not SAME.isdisjoint(term.split()) or self.is_unlisted(term, run)
+        if is_thing_chosen and not FIRST_NAMES.keys().isdisjoint(run):
             return True
-        if (is_choice or term in ACTING) and self.is_said_of_another(wanted, run, is_choice):
+        if (is_choice or term in ACTING or is_thing) and self.is_said_of_another(wanted, run, is_choice):
             return True
         if noun or wanted.isdisjoint("nMF") or not wanted.isdisjoint("lt"):
             return False
@@ -155,6 +189,8 @@ class Talk(Data):
             return THING | THING_GENDERS if THING_VERBS & verb else PERSONS if PERSONAL_VERBS & verb else None
         if wanted is None:
             return None
+        if term == "there" and "in" in self.asked:
+            wanted |= THING_GENDERS  # `Does it fit in there?`
         if is_subject and term in SUBJECTS and not PERSONAL_VERBS.isdisjoint(self.asked):
             return wanted & PERSONS
         if term in OBJECTS and any(stem(word, self.language) in TRADING_STEMS for word in self.asked):
@@ -172,11 +208,57 @@ class Talk(Data):
             noun in text for text in self.texts[:-1] if is_chinese(noun)
         )
 
+    def is_acting(self, word: str) -> bool:
+        """Check whether a name that a model says is meant does something in the turns, as persons do."""
+        verbs = HELPING | PERSONAL_VERBS | ACTS
+        for words, at in places_of(word, self.texts[:-1]) if self.is_named else ():
+            # `Tarik hat`, `Mona und Tarik`
+            pair = [*words[max(0, at - 2) : at][::-1], *words[at + 1 : at + 3]]
+            is_pair = any(a.text in AND and b.is_capital for a, b in pairwise(pair))
+            if is_pair or any(it.text in verbs for it in words[at + 1 : at + 2]):
+                return True
+        return False
+
+    def is_noun(self, word: str) -> bool:
+        """Check whether a word of the turns is a name, or a noun behind an article or owner."""
+        places = places_of(word, self.texts[:-1])
+        return is_chinese(word) or any(
+            line[at].is_capital or any(it.text in SHOWING for it in words_before(line, at))
+            for line, at in places
+        )
+
+    def is_torn(self, term: str, run: tuple[str, ...], other: tuple[str, ...]) -> bool:
+        """Check whether another thing that fits stands beside what is meant by another reference."""
+        wanted = wanted_by(term, "")
+        if wanted is None or "n" not in wanted or not wanted.isdisjoint("ltmf"):
+            return False
+        clauses = [
+            line
+            for text in self.texts[:-1]
+            for line in clauses_of(text)
+            if any(it.text in other for it in line)
+        ]
+        talk = self.without(self.taken | frozenset(other))
+        return not any(it.text in run for line in clauses for it in line) and any(
+            talk.stands_out(line, at, wanted) for line in clauses for at in range(len(line))
+        )
+
+    def belongs_to_another(self, owned: str, run: tuple[str, ...]) -> bool:
+        """Check whether turns name whose something is, and none of these words: `Mateo's father`."""
+        owners, found = {*run, *(word.removesuffix("s") for word in run)}, False  # `Miriams Bruder`
+        for words, at in places_of(owned, self.texts[:-1]):
+            if any(it.text in owners for it in words):
+                return False
+            is_told = any(it.text in PREPOSITIONS.get(self.language, ()) for it in words[at + 1 : at + 2])
+            near = (*words[:at], *(words[at + 2 : at + 4] if is_told else ()))
+            found |= any(self.may_do(near, n, PERSONS, False) for n in range(len(near)))
+        return found
+
     def are_several(self, run: tuple[str, ...]) -> bool:
         """Check whether these may be two persons: `Tom und Nicole`."""
         line = [it.text for it in written_words(self.texts[-1])]
         joined = zip(line, line[1:], line[2:], strict=False)
-        return any(word in AND and {before, behind} <= set(run) for before, word, behind in joined)
+        return any(word in AND | OFFERS and {before, behind} <= set(run) for before, word, behind in joined)
 
     def has_person(self, run: tuple[str, ...]) -> bool:
         """Check whether one of these words is known to be of persons."""
@@ -191,18 +273,23 @@ class Talk(Data):
     def has_rival(self, wanted: Kinds, run: tuple[str, ...]) -> bool:
         """Check whether these turns, or later ones, have a person that is known to fit."""
         named = dict.fromkeys(
-            it.text for text in self.since(run) for it in written_words(text) if it.is_capital
+            it.text
+            for text in self.since(run)
+            for it in written_words(text)
+            if it.is_capital and it.text not in self.taken
         )
         kinds = (kinds_of(word, self.texts, self.language) for word in named)
         return any(it <= PERSONS and not wanted.isdisjoint(it) for it in kinds)
 
     def has_chinese(self, wanted: Kinds, run: tuple[str, ...]) -> bool:
         """Check whether the turns have a person that is known to be of this kind: `李娜` for `她`."""
-        text = "\n".join(self.since(run[-1:]))
-        nouns = (part for part, kinds in IN_CHINESE.items() if kinds == wanted)
+        text, name = "\n".join(self.since(run[-1:])), "".join(run)
+        # `一个叫小美的姑娘`: the noun is hers.
+        apart = "\n".join(part for part in CHINESE_MARK.split(text) if name not in part)
+        nouns = (noun for noun, kinds in IN_CHINESE.items() if kinds == wanted)
         names = (text[at + 1 : at + 3] for at, char in enumerate(text) if char in NAME_STARTS)
         known = frozenset[str]().union(*(NAME_CHARACTERS.get(kind, NONE) for kind in wanted))
-        return any(part in text for part in nouns) or any(not known.isdisjoint(name) for name in names)
+        return any(noun in apart for noun in nouns) or any(not known.isdisjoint(it) for it in names)
 
     def is_beside(self, wanted: Kinds, run: tuple[str, ...]) -> bool:
         """Check whether these only tell more of what fits as well: `the shop` of `a lamp from the shop`."""
@@ -219,6 +306,8 @@ class Talk(Data):
     def stands_out(self, line: Line, at: int, wanted: Kinds) -> bool:
         """Check whether this is a known person that fits, or one thing that does, behind an article."""
         kinds, before = kinds_of(line[at].text, self.texts, self.language), line[max(0, at - 1) : at]
+        if line[at].text in self.taken:
+            return False
         is_person = line[at].is_capital and kinds <= PERSONS
         # `The old man` is no thing, and `the shoes` are no `it`.
         is_man = any(it.text in NOUNS for it in line[at : at + 2]) or not kinds.isdisjoint(PERSONS | {"t"})
@@ -229,26 +318,42 @@ class Talk(Data):
         """Check whether a turn says of another what the query asks: `Tom is strict`, `Is he strict?`."""
         asked = {stem(word, self.language) for word in content(self.asked) if word not in SMALL}
         stems, is_other = {stem(word, self.language) for word in run}, False
-        for line in lines_of(self.texts[:-1]):
-            for at, it in enumerate(line):
-                is_noun = line[at - 1 : at] and line[at - 1].text in SHOWING
-                is_noun = is_noun or (self.language == "de" and it.is_capital and not it.opens)
-                before = line[:at]
-                if is_noun or stem(it.text, self.language) not in asked:
-                    continue
-                if any(stem(word.text, self.language) in stems for word in before):
-                    return False
-                # `He is strict` tells no name.
-                if not any(word.text in ACTING - DEFINITE for word in before):
-                    is_other |= any(self.may_do(before, n, wanted, is_choice) for n in range(at))
+        for text in self.texts[:-1]:
+            spoken: list[Line] = []
+            for line in clauses_of(text):
+                spoken.append(line)
+                for at, it in enumerate(line):
+                    is_noun = line[at - 1 : at] and line[at - 1].text in SHOWING
+                    is_noun = is_noun or (self.language == "de" and it.is_capital and not it.opens)
+                    if is_noun or stem(it.text, self.language) not in asked:
+                        continue
+                    before, earlier = line[:at], spoken[:-1]
+                    # `Tom came. He is strict` says it of Tom, `Tom says that this is strict` perhaps.
+                    if not any(word.text in ACTING - DEFINITE for word in before):
+                        earlier = earlier[max(n for n, it in enumerate(spoken) if n == 0 or it[0].opens) :]
+                    if not self.has_doer(before, wanted, is_choice):
+                        before = next(
+                            (it for it in reversed(earlier) if self.has_doer(it, wanted, is_choice)), ()
+                        )
+                    if any(stem(word.text, self.language) in stems for word in (*before, *line)):
+                        return False
+                    is_other |= self.has_doer(before, wanted, is_choice)
         return is_other and ALSO.isdisjoint(self.asked)
+
+    def has_doer(self, line: Line, wanted: Kinds, is_choice: bool) -> bool:
+        """Check whether a clause has a name or a noun that fits."""
+        return any(self.may_do(line, at, wanted, is_choice) for at in range(len(line)))
 
     def may_do(self, line: Line, at: int, wanted: Kinds, is_choice: bool) -> bool:
         """Check whether this is a name or a noun that fits."""
         text = line[at].text
         is_noun = line[at].is_capital or any(it.text in SHOWING for it in line[max(0, at - 2) : at])
         kinds = kinds_of(text, self.texts, self.language)
-        is_known = is_noun and text not in SMALL | MIXED | SHOWING and (is_choice or is_sure(kinds))
+        is_known = (
+            is_noun
+            and text not in SMALL | MIXED | SHOWING | NOUNLESS | ONES | self.taken
+            and (is_choice or is_sure(kinds))
+        )
         # `The kids made it` tells nothing of `he`.
         return is_known and not wanted.isdisjoint(kinds) and not (kinds - wanted).issuperset("s")
 
@@ -274,31 +379,74 @@ class Talk(Data):
                 return True
         return not offers
 
+    def is_unlisted(self, term: str, run: tuple[str, ...]) -> bool:
+        """Check whether a rank is meant and no turn joins these words to others: `Anna and Colm`."""
+        placed = [
+            (line, at) for line in lines_of(self.texts[:-1]) for at, it in enumerate(line) if it.text in run
+        ]
+        return is_ranked(term) and not any(
+            not self.is_governed(line, at) and any(it.text in JOINTS for it in line[max(0, at - 4) : at + 5])
+            for line, at in placed
+        )
+
+    def is_out_of_rank(self, term: str, run: tuple[str, ...]) -> bool:
+        """Check whether a reference to the first or second of two stands for the other one: `the latter`."""
+        ranks = {term, *phrase(term), RANKS_IN_CHINESE.get(term[:2], "")}
+        rewritten = (it.text for it in written_words(self.texts[-1]))
+        # `The second flat` keeps its rank.
+        if ranks.isdisjoint(FORMER | LATTER) or not (FORMER | LATTER).isdisjoint(rewritten):
+            return False
+        name = run[: run.index("那") or None] if "那" in run else run  # `徐汇那套`
+        is_before, is_behind = sides_of(self.texts[:-1], name)
+        return not (is_behind if ranks.isdisjoint(FORMER) else is_before)
+
+    def is_other_number(self, term: str, run: tuple[str, ...]) -> bool:
+        """Check whether these words have the wrong one of two numbers of a turn: `the cheaper one`."""
+        # `The cheaper one` and `便宜的那个` have the word beside them.
+        beside = self.asked if term in ONES or is_chinese(term) else ()
+        words = (*phrase(term), *beside, "".join(beside)[:2])
+        is_lower, is_higher = not LOWER.isdisjoint(words), not HIGHER.isdisjoint(words)
+        if is_lower == is_higher:
+            return False
+        for text in self.texts[:-1]:
+            numbers = list(NUMBER.finditer(text))
+            last = "".join(run) if is_chinese(run[-1]) else run[-1]
+            end = text.casefold().find(last) + len(last)
+            own = next((it for it in numbers if it.end() >= end), None)
+            if len(numbers) == 2 and end >= len(last) and own:
+                values = [int(re.sub("[.,:]", "", it[0])) for it in numbers]
+                return values[numbers.index(own)] != (min if is_lower else max)(values)
+        return False
+
     def names(self, noun: str, run: tuple[str, ...]) -> bool:
         """Check whether these words name what a noun of the turns means: `her boss, Mr Dunne`."""
         if any(is_chinese(word) for word in run):
             text = "".join(run)
             parts = [part for it in self.texts[:-1] for part in CHINESE_MARK.split(it)]
-            return any(noun in part and text in part for part in parts)
-        places = {
-            (words, at + step)
-            for words, at in places_of(noun, self.texts[:-1])
-            for step in range(-NEAR, NEAR + 1)
-        }
-        for word in run:
-            found = places_of(word, self.texts)
+            is_named = any(noun + it in part or it + noun in part for part in parts for it in NAME_STARTS)
+            beside = [noun + text, text + noun] if is_named else [text]
+            return any(noun in part and any(it in part for it in beside) for part in parts)
+        for line, at in places_of(noun, self.texts[:-1]):
+            near = {n: abs(n - at) for n in range(len(line)) if 0 < abs(n - at) <= NEAR}
             # `My neighbour Claire has a cat`: the name is the neighbour's.
-            is_other = any(
-                NOUNS.keys() & {it.text for it in line[at - 1 : at] if it.text != noun} for line, at in found
-            )
-            if is_name(found, self.language) and not is_other and not places.isdisjoint(found):
+            named = {n for n in near if line[n].is_capital and self.is_name_for(line, n, noun)}
+            nearest = min((near[n] for n in named), default=0)
+            if any(line[n].text in run and near[n] <= nearest + 1 for n in named):
                 return True
         return False
+
+    def is_name_for(self, line: Line, at: int, noun: str) -> bool:
+        """Check whether a word is a name, and not that of another noun before it."""
+        before = {it.text for it in line[at - 1 : at]} - {noun}
+        return is_name(places_of(line[at].text, self.texts), self.language) and not NOUNS.keys() & before
 
 
 def is_offer(line: Line, at: int) -> bool:
     """Check whether a word lets one choose, or counts what stands behind it."""
     is_count = line[at].text in NUMBERS
+    # `Two months` are nothing to choose from.
+    if is_count and any(it.text.rstrip("esn") in TIME_STEMS for it in line[at + 1 : at + 2]):
+        return False
     return line[at].text in OFFERS and not (
         is_count and any(it.text in SMALL for it in line[at + 1 : at + 2])
     )
@@ -316,6 +464,46 @@ def lines_of(texts: tuple[str, ...]) -> tuple[Line, ...]:
     return tuple(map(tuple, lines))
 
 
+def sides_of(texts: tuple[str, ...], run: tuple[str, ...]) -> tuple[bool, bool]:
+    """Return whether these words stand before, and behind, what parts two: a word, or else a mark."""
+    lines = lines_of(texts[::-1])
+    joined = [line for line in lines if any(it.text in JOINTS for it in line)]
+    marked = [line for line in lines if not all(it.is_joined for it in line[1:])]
+    for some in (joined, marked, [tuple(chain(*lines_of((text,)))) for text in texts[::-1]]):
+        for line in some:
+            joints = [at for at, it in enumerate(line) if it.text in JOINTS]
+            joints = joints or [at for at, it in enumerate(line) if at and not it.is_joined]
+            spoken = tuple(it.text for it in line)
+            last = spoken.index(run[-1]) if run[-1] in spoken else -1
+            # `Two flats, A, B`: the last is behind all marks.
+            is_behind = any if some is joined else all
+            if last >= 0:
+                return any(last < at for at in joints), bool(joints) and is_behind(
+                    at <= last for at in joints
+                )
+    return True, True
+
+
+TIME_STEMS: Final = frozenset(word.rstrip("esn") for word in TIME_NOUNS)
+JOINTS: Final = AND | OFFERS - NUMBERS | {"和", "跟", "与"}
+
+
+@lru_cache(maxsize=64)
+def clauses_of(text: str) -> tuple[Line, ...]:
+    """Return the parts of a text between marks and words that join clauses."""
+    clauses: list[list[WrittenWord]] = [[]]
+    for word in written_words(text):
+        if not word.is_joined or word.text in BUT:
+            clauses.append([])
+        clauses[-1].append(word)
+    return tuple(tuple(it) for it in clauses if it)
+
+
+RANKS_IN_CHINESE: Final = {"第一": "前者", "第二": "后者", "最后": "后者"}
+ACTS: Final = frozenset("a ont est va hat haben wird will says said wants thinks knows".split())
+PLURAL_ENDINGS: Final = ("s", "es", "n", "en", "e", "er")
+NUMBER: Final = re.compile("[0-9]+(?:[.,:][0-9]+)*")
+BUT: Final = AND | frozenset("but aber pero mais because weil porque while während".split())
 CHINESE_MARK: Final = re.compile("[，。？！；：、,.?!;:]")
 NEAR: Final = 6  # words between a noun and the name of what it means
 
@@ -331,8 +519,16 @@ def wanted_by(term: str, noun: str) -> Kinds | None:
         # `the boss` is a person, `that job` is none.
         if is_chinese(noun):
             return IN_CHINESE.get(noun, THING)
-        return NOUNS.get(noun, frozenset("l") if noun in PLACE_NOUNS else ANY - {"m", "f", "t"})
-    return WANTED.get(term)
+        kinds = "l" if noun in PLACE_NOUNS else "t" if noun in TIME_NOUNS else ANY - {"m", "f", "t"}
+        return NOUNS.get(noun, frozenset(kinds))
+    # `The two` are several, `the latter` may be anything.
+    several = not QUANTIFIERS.isdisjoint((*phrase(term), term[-1]))
+    return frozenset("sS") if several else WANTED["one"] if is_ranked(term) else WANTED.get(term)
+
+
+def is_ranked(term: str) -> bool:
+    """Check whether a term tells which of several is meant: `the latter`, `dem anderen`."""
+    return not (FORMER | LATTER | OTHER_WORDS).isdisjoint((term, *phrase(term)))
 
 
 @lru_cache(maxsize=1024)
@@ -347,6 +543,8 @@ def kinds_of(word: str, texts: tuple[str, ...], language: str) -> Kinds:
         other = frozenset("MF") - NONE.union(*genders) if any(genders) and language in GENDERED else NONE
         agreeing = kinds - other - own_persons(other)  # `der Hund` is no `sie`
         return kinds if agreeing.isdisjoint(PERSONS) else agreeing
+    if any(word.endswith(it) and word.removesuffix(it) in NOUNS for it in PLURAL_ENDINGS):
+        return frozenset("sS")  # `filles`, `Freunde`
     given = word if word in FIRST_NAMES else word.removesuffix("s")  # `Miriams Bruder`
     if given in FIRST_NAMES and is_capital_everywhere(placed):
         return FIRST_NAMES[given]
@@ -388,18 +586,22 @@ def kinds_of_name(word: str, placed: "Placed", language: str) -> Kinds:
     for words, at in placed:
         if at and words[at - 1].text in NAMING:
             persons.extend([NOUNS[it.text] for it in words[:at] if it.text in NOUNS][-1:])
+    genders = [gender for gender, endings in NAME_ENDINGS if word.endswith(endings)]
     if persons:
-        return frozenset[str]().union(*persons) & PERSONS
+        kinds = frozenset[str]().union(*persons) & PERSONS
+        # `the agent, Moira`
+        return frozenset(genders[:1]) if {"m", "f"} <= kinds and genders else kinds
     if any(it.text in BEFORE_PLACE for some in before for it in some[:2]):
         return frozenset("l")
     owners = GENDERS.keys() if language in GENDERED else OWNERS
-    if any(it[0].text in owners for it in before if it):
+    # `The Henderson invoice` tells nothing of Henderson.
+    owned = [it[0].text in owners for it in before if it]
+    if owned and all(owned) and len(owned) == len(before) if language == "en" else any(owned):
         is_plural = word.endswith("s") or any(it[0].text in ("les", "los", "las") for it in before if it)
         return frozenset("nlMF" + "sS" * is_plural)
     if any(it[0].text in ("at", "on") for it in before if it):
         return frozenset("nls")
-    genders = [gender for gender, endings in NAME_ENDINGS if word.endswith(endings)]
-    return frozenset("nlsMF") | frozenset(genders[:1] or "mf")
+    return frozenset("nl") | frozenset(genders[:1] or "mfs")
 
 
 Placed = list[tuple[tuple[WrittenWord, ...], int]]
@@ -438,12 +640,14 @@ def is_chinese(word: str) -> bool:
 
 
 TOGETHER: Final = frozenset("和跟与、")
-NAME_CHARS_MAX: Final = 4  # a longer run is a clause
+NAME_CHARS_MAX: Final = 3  # a longer run is a clause
 
 
 def kinds_in_chinese(text: str, texts: tuple[str, ...]) -> Kinds:
     """Return the kinds of words: of `汪涵` in `丈夫汪涵`, of `夏涛和彭飞`, else by their characters."""
-    whole_text = "\n".join(texts)
+    whole_text, text = "\n".join(texts), re.split("[那这]", text)[0] or text
+    if re.search(f"{re.escape(text)}[那这][{''.join(sorted(MEASURES - {'个', '位'}))}]", whole_text):
+        return THING  # `小米那款`
     before = [kinds for noun, kinds in IN_CHINESE.items() if len(kinds) == 1 and noun + text in whole_text]
     if before or text[-1] in PLACE_ENDS:
         return NONE.union(*before) or frozenset("nl")

@@ -41,6 +41,28 @@ APOSTROPHE: Final = re.compile("['’]")
 JOINT: Final = re.compile(r"\s*|-")
 
 
+ENCLITIC: Final = re.compile("(.*(?:[aeiáéí]r|ndo))((?:[mt]e|nos|se)?)(l[aoe]s?)")
+
+
+def split_enclitics(written: tuple[WrittenWord, ...]) -> tuple[WrittenWord, ...]:
+    """Return Spanish words with the pronouns behind a verb apart: `cambiarla` is `cambiar` and `la`."""
+    return tuple(part for word in written for part in split_word(word))
+
+
+def split_word(word: WrittenWord) -> Iterator[WrittenWord]:
+    match = None if word.is_capital or word.text in NO_ENCLITICS else ENCLITIC.fullmatch(word.text)
+    if match is None:
+        yield word
+        return
+    verb = match[1].translate(UNSTRESSED)
+    yield WrittenWord(verb, verb, word.opens, word.is_joined)
+    yield from (WrittenWord(it, it, False, True, True) for it in (match[2], match[3]) if it)
+
+
+UNSTRESSED: Final = str.maketrans("áéí", "aei")
+NO_ENCLITICS: Final = frozenset("charla charlas perla perlas burla burlas".split())
+
+
 @lru_cache(maxsize=64)  # the turns are read for each word that may stand for something in them
 def written_words(text: str) -> tuple[WrittenWord, ...]:
     return tuple(each_word(text))

@@ -22,7 +22,9 @@ FRENCH: Final = frozenset("je j m moi mon ma mes nous notre nos".split())
 # Words by which a sentence is about its speaker, in whatever language it is. French ones are words or names
 # of others, too: "Ma wants a dog", "The Mon river".
 SPEAKER_WORDS: Final = frozenset(
-    word for word, person in PERSONS.items() if person in ("i", "my", "we", "our") and word not in FRENCH
+    word
+    for word, person in PERSONS.items()
+    if person in ("i", "me", "my", "we", "us", "our") and word not in FRENCH
 )
 
 ITALIAN: Final = frozenset("io mio mia miei mie".split())
@@ -32,6 +34,9 @@ TELLING: Final = re.compile(
     r"\b(?:dis|donne|montre|rappelle)[- ]moi\b",
     re.IGNORECASE,
 )
+
+SHORT_NOT: Final = re.compile("n['’]t\\b")  # `can't` denies as `cannot` does
+QUOTED: Final = re.compile('"[^"]*"|“[^”]*”|„[^“]*“|«[^»]*»|「[^」]*」')
 
 Placed = tuple[str, str]  # a person and the word behind it
 
@@ -65,14 +70,17 @@ def is_within(some: Sequence[str], others: Sequence[str]) -> bool:
 
 def persons(text: str, language: str = "") -> list[Placed]:
     """Return each person of a text, with the word behind it. French `du` is no German `you`."""
-    found, light = (*words(text), ""), LIGHT_WORDS.get(language, frozenset())
+    found, light = (
+        (*words(SHORT_NOT.sub(" not", text.replace("M. ", ""))), ""),
+        LIGHT_WORDS.get(language, frozenset()),
+    )
     return [
         (PERSONS[word], behind) for word, behind in pairwise(found) if word in PERSONS and word not in light
     ]
 
 
 def said_in(turn: Turn, language: str = "") -> Iterator[Placed]:
-    """Yield the persons that a turn speaks of, as the asker would name them."""
-    for person, behind in persons(turn.text, language):
+    """Yield the persons that a turn speaks of, as the asker would name them; not those that it quotes."""
+    for person, behind in persons(QUOTED.sub(" ", turn.text), language):
         seen = (person,) if turn.role == ASKER else SAID_BY_OTHERS[person]
         yield from ((it, behind) for it in seen)

@@ -12,9 +12,10 @@ from itertools import pairwise, product, takewhile
 from typing import Final
 
 from umi_core.data import Data
-from umi_core.language.languages import ELIDED, WrittenWord, language_of, written_words
+from umi_core.language.languages import ELIDED, WrittenWord, language_of, split_enclitics, written_words
 from umi_core.language.tables import (
     ACTING,
+    ADJECTIVE_ENDINGS,
     ARTICLES,
     ASKED,
     ASKING,
@@ -30,21 +31,29 @@ from umi_core.language.tables import (
     IDIOM_ROWS,
     INDEFINITE,
     MARKS,
+    MEASURES,
     MENTIONING,
     NARROWING,
+    NO_NOUN_CHARACTERS,
     NO_POINTERS,
     NO_THIRD,
+    NOUNLESS,
+    NOUNLESS_ARTICLES,
+    NUMERALS,
     ONES,
     OPENING_VERBS,
     OTHERS,
     POINTERS,
     POINTING,
+    POINTING_CHARACTERS,
     POSSESSIVE,
     PREPOSITIONS,
     PRONOUNS,
+    RANKED,
     REFLEXIVE,
     TERM_ROWS,
     THIRD_PERSON,
+    TIME_NOUNS,
 )
 from umi_core.text import has_small, is_capital
 
@@ -85,6 +94,12 @@ def phrase(text: str) -> tuple[str, ...]:
     return tuple(word.text for word in written_words(text))
 
 
+def words_of(text: str, language: str) -> tuple[str, ...]:
+    """Return the words of a text as `read` splits them: Spanish pronouns behind a verb stand apart."""
+    written = written_words(text)
+    return tuple(word.text for word in (split_enclitics(written) if language == "es" else written))
+
+
 OPEN: Final = " …"  # ends a term behind which the rest of a question is left out: `and …` of `And Berlin?`
 ALONE: Final = "… "  # begins a term, a verb whose subject is left out: `… ladra` of `¿Por qué ladra?`
 OPENINGS: Final = tuple(
@@ -92,8 +107,20 @@ OPENINGS: Final = tuple(
     for language, count_max, row in ELLIPSIS_ROWS
     for opening in sorted(row.split(", "), key=len, reverse=True)
 )
+
+
+def is_dense(text: str) -> bool:
+    """Check whether a word is a Chinese character."""
+    return "\u3400" <= text <= "\u9fff"
+
+
 TITLE_CHARS: Final = 2  # of a Chinese noun of persons: `医生`
 COMPOUNDING: Final = frozenset("费证所室院们")  # behind one it is another noun: `律师费`
+INFINITIVES: Final = ("er", "ir")
+MODAL: Final = frozenset("peut peux veut veux doit dois va vais faut pour sans pouvez voulez devez".split())
+ADVERBS: Final = frozenset("souvent vite tôt tard longtemps loin possible".split())
+PLAIN_CE: Final = frozenset(["sera", "serait", "fut", "dont", "week"])
+TELLING_WHICH: Final = frozenset("of i you we they he she that who which".split())
 QUESTION_CHARS_MAX: Final = 4  # of a Chinese question that only names what is asked about: `小周呢？`
 
 
@@ -159,7 +186,7 @@ class ReferenceReading(Data):
         last = term.rpartition(" ")[2]
         if last in self.nouns:
             return last
-        return self.pointed[0] if term in BEFORE_NOUN and self.pointed else ""
+        return self.pointed[0] if may_have_noun(term) and self.pointed else ""
 
     def is_subject(self, term: str) -> bool:
         """Check whether a term may be the subject, as `él` is but for `a él`."""
@@ -186,6 +213,7 @@ def read(text: str, language: str | None = None, nouns: frozenset[str] = frozens
     """
     written = written_words(text)
     spoken = language_of(text, written) if language is None else language
+    written = split_enclitics(written) if spoken == "es" else written
     known, names = by_first_word(text.isascii()), names_in(text, written, spoken)
     parts: list[tuple[str, bool]] = []
     others: list[int] = []
@@ -203,8 +231,8 @@ def read(text: str, language: str | None = None, nouns: frozenset[str] = frozens
             term, end = find_open_term(written, at, spoken, nouns)
             if term in nouns and end - at == TITLE_CHARS:
                 taken.append(term)
-            if term and written[at].text in ARTICLES.get(spoken, ()):
-                taken.extend(word.text for word in written[at + 1 : end])
+            if written[at].text in ARTICLES.get(spoken, ()):
+                taken.extend(word.text for word in written[at + 1 : end] if word.text in nouns)
         if term:
             parts.append((term, True))
             pointed.extend(noun_behind(written, at, end, term))
@@ -230,6 +258,10 @@ def find_open_term(
 ) -> tuple[str, int]:
     """Return the term that begins here, empty if there is none, and where it ends."""
     text = written[at].text
+    if count := count_nounless(written, at, language) or count_classified(written, at):
+        return ("" if is_dense(text) else " ").join(
+            word.text for word in written[at : at + count]
+        ), at + count
     if at == 0 and (count := count_opening(written, language)):
         return " ".join(word.text for word in written[:count]) + OPEN, count
     if text == "呢" and at + 1 == len(written) <= QUESTION_CHARS_MAX:
@@ -240,7 +272,7 @@ def find_open_term(
         return ALONE + " ".join(word.text for word in written[at : at + count]), at + count
     titled = "".join(word.text for word in written[at : at + TITLE_CHARS])
     is_compound = any(it.text in COMPOUNDING for it in written[at + TITLE_CHARS : at + TITLE_CHARS + 1])
-    if titled in nouns and not (is_compound or written[at].is_joined) and "\u3400" <= text <= "\u9fff":
+    if titled in nouns and not (is_compound or written[at].is_joined) and is_dense(text):
         return titled, at + TITLE_CHARS
     if text in ARTICLES.get(language, ()) and is_taken_up(written, at + 1, language, nouns):
         return f"{text} {written[at + 1].text}", at + 2
@@ -258,6 +290,44 @@ def count_opening(written: tuple[WrittenWord, ...], language: str) -> int:
     return 0
 
 
+def count_nounless(written: tuple[WrittenWord, ...], at: int, language: str) -> int:
+    """Return how many words an article and what stands for a noun behind it have: `the latter`; 0 if none."""
+    if written[at].text not in NOUNLESS_ARTICLES.get(language, ()):
+        return 0
+    # `el más barato`
+    count = 3 if any(word.text in ("más", "plus") for word in written[at + 1 : at + 2]) else 2
+    phrase, ahead = written[at + 1 : at + count], written[at + count : at + count + 1]
+    if len(phrase) < count - 1 or not all(word.is_joined and not word.is_capital for word in phrase):
+        return 0
+    is_open = (count == 3 and phrase[-1].text not in ADVERBS) or phrase[-1].text in NOUNLESS
+    # German nouns have a capital, so an adjective without one stands alone: `dem späteren Zug`.
+    is_open |= (
+        language == "de"
+        and phrase[-1].text.endswith(ADJECTIVE_ENDINGS["de"])
+        and phrase[-1].text not in MARKS["de"]
+    )
+    is_last = not ahead or not ahead[0].is_joined or ahead[0].text in MARKS[language] | HELPING
+    return count if is_open and is_last else 0
+
+
+def count_classified(written: tuple[WrittenWord, ...], at: int) -> int:
+    """Return how many characters `那两本` or `第二个` have; 0 if no measure word stands here."""
+    if written[at].text not in POINTING_CHARACTERS:
+        return 0
+    end = at + 1
+    while end < len(written) and written[end].text in NUMERALS:
+        end += 1
+    is_rank = written[at].text not in "那这"
+    measures = MEASURES - RANKED if is_rank else MEASURES
+    is_counted = not is_rank or written[at].text == "两" or end > at + 1
+    # `两个人` says how many, and refers to none.
+    is_alone = not is_rank or not any(
+        it.is_joined and it.text not in NO_NOUN_CHARACTERS for it in written[end + 1 : end + 2]
+    )
+    is_measured = end < len(written) and written[end].text in measures
+    return end + 1 - at if is_counted and is_alone and is_measured else 0
+
+
 def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool:
     """Check whether a word stands for a noun that is left out: `which one?`, `il la vend`, `Darf sie das?`"""
     text = written[at].text
@@ -269,10 +339,13 @@ def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool
             is_small = not ahead or behind in MARKS["en"] or behind in HELPING
             # `the lighter one` whatever follows, else `one` before a small word.
             is_chosen = not POINTERS.isdisjoint(word.text for word in written[max(0, at - 2) : at])
-            is_pointing = before and before not in NO_POINTERS and behind != "of"
+            # `the one I finished`
+            is_pointing = before and before not in NO_POINTERS and behind not in TELLING_WHICH
             return text in ONES and bool(is_pointing) and (is_small or is_chosen)
         case "de":
-            is_alone = not ahead or behind in MARKS["de"]
+            ahead = tuple(takewhile(lambda word: word.text not in MARKS["de"], ahead))
+            # `Wie heißt die eigentlich?`, but not `die kleine`
+            is_alone = not behind.endswith(ADJECTIVE_ENDINGS["de"]) or behind in MARKS["de"]
             return (
                 text in ARTICLES["de"]
                 and (at == 0 or written[at].is_joined)
@@ -283,8 +356,14 @@ def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool
             is_verb = behind in BEHIND_CLITIC["es"] or behind.endswith(("é", "ó", "í"))
             if text in OTHERS:
                 return not ahead or behind in BEHIND_CLITIC["es"]
+            # `cambiar-la`
+            is_verb |= written[at].is_tied
+            if text == "el" or before == "ya":
+                return (text in CLITICS["es"] and is_verb and text != "el") or behind == "de"
             return text in CLITICS["es"] and (before in BEFORE_CLITIC["es"] or is_verb or behind == "de")
         case "fr":
+            if text == "ce":  # `ce train`, but not `est-ce que` or `ce soir`
+                return not written[at].is_tied and behind not in MARKS["fr"] | TIME_NOUNS | PLAIN_CE
             is_object = before in BEFORE_CLITIC["fr"] and not written[at - 1].is_tied
             is_inverted = any(word.is_tied and word.text in PRONOUNS for word in ahead[1:2])
             if text in ("y", "en"):
@@ -294,6 +373,8 @@ def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool
             is_verb = is_inverted and behind not in GENERAL
             is_verb = is_verb or (text == "l" and behind in BEHIND_CLITIC["fr"])
             is_verb = is_verb or (text in ("le", "les") and before in ("de", "à"))
+            # `venir la voir`
+            is_verb |= behind.endswith(INFINITIVES) and (before.endswith(INFINITIVES) or before in MODAL)
             return text in CLITICS["fr"] and (is_object or is_verb)
     return False
 
@@ -368,6 +449,14 @@ def counts(
         return False
     if len(pattern.places) > 1:
         return True
+    # `Quand le train part-il ?` names the train itself.
+    verb = at - 1 - (at > 0 and written[at - 1].text == "t")
+    own_nouns = (n for n in range(verb - 1) if written[n].text in ("le", "la", "les"))
+    if written[at].is_tied and any(all(it.is_joined for it in written[n + 1 : at]) for n in own_nouns):
+        return False
+    # `Wie warm soll es sein?`: a verb, as it ends a clause.
+    if pattern.term == "sein" and at and not any(it.is_joined for it in written[at + 1 : at + 2]):
+        return False
     # `There's a cat` points at no place.
     is_existing = written[at].written.casefold().replace("’", "'") == "there's"
     return not (at in names or is_existing or opens_clause(written, at, names))
@@ -384,6 +473,11 @@ def opens_clause(written: tuple[WrittenWord, ...], at: int, names: frozenset[int
     return is_noun or behind[0] in CLAUSE_OPENING or at + 1 in names
 
 
+def may_have_noun(term: str) -> bool:
+    """Check whether a noun may stand behind a term that goes with it: `this plan`, `那本书`."""
+    return term in BEFORE_NOUN or (term[0] in "那这" and term[-1] in MEASURES)
+
+
 def noun_behind(written: tuple[WrittenWord, ...], at: int, end: int, term: str) -> Iterator[str]:
     """Yield the noun that a demonstrative may take along: `initiative` in `came up with this initiative`.
 
@@ -392,14 +486,15 @@ def noun_behind(written: tuple[WrittenWord, ...], at: int, end: int, term: str) 
     if term in ONES:
         # `The cheaper one` may become `the flat in Leith`.
         yield from (it.text for it in written[max(0, at - 1) : at] if written[at].is_joined and at > 1)
-    if term not in BEFORE_NOUN:
+    if not may_have_noun(term):
         return
-    if LANGUAGES[term] == "zh":
-        yield from (
-            word.text for word in written[end : end + 2] if word.is_joined and not word.text.isascii()
-        )
+    if is_dense(term[0]):
+        noun = written[end : end + 2]
+        if not any(word.text in NO_NOUN_CHARACTERS or not word.is_joined for word in noun):
+            yield from (word.text for word in noun)
         return
     is_free = at > 0 and written[at].is_joined and written[at - 1].text not in HELPING
+    is_free |= LANGUAGES.get(term) != "en"
     for word in written[end : end + 1] if is_free else ():
-        if word.is_joined and word.is_capital == (LANGUAGES[term] == "de"):
+        if word.is_joined and word.is_capital == (LANGUAGES.get(term) == "de"):
             yield word.text

@@ -14,21 +14,47 @@ from typing import Final, Literal, get_args
 
 from umi_core.data import Data
 from umi_core.json_text import Json, JsonNumber, whole
-from umi_core.language.antecedents import DEFINITE, FIRST_NAMES, GENDERS, IN_CHINESE, WANTED, Talk, is_chinese
+from umi_core.language.antecedents import (
+    DEFINITE,
+    FIRST_NAMES,
+    GENDERED,
+    GENDERS,
+    IN_CHINESE,
+    WANTED,
+    Talk,
+    is_chinese,
+)
 from umi_core.language.languages import stem, written_words
 from umi_core.language.persons import PERSONS, changes_person
-from umi_core.language.pronouns import ALONE, LANGUAGES, OPEN, TITLE_CHARS, ReferenceReading, phrase, read
+from umi_core.language.pronouns import (
+    ALONE,
+    LANGUAGES,
+    OPEN,
+    OPENINGS,
+    TITLE_CHARS,
+    ReferenceReading,
+    may_have_noun,
+    phrase,
+    read,
+    words_of,
+)
 from umi_core.language.replies import ArrayOf, ObjectWith, UnusableReply, field, find_json, find_objects
 from umi_core.language.tables import (
-    BEFORE_NOUN,
+    AND,
+    ASKING_WHICH,
     GENERAL,
     INVERTED,
     JOINING,
     LIGHT_WORDS,
     MARKS,
+    NOUNLESS,
+    OFFERS,
     ONES,
+    POINTING_CHARACTERS,
     POSSESSIVE,
     PREPOSITIONS,
+    QUANTIFIERS,
+    REFLEXIVES,
     SAME,
     STOP_WORDS,
     SUBJECTS,
@@ -77,7 +103,7 @@ def read_query(query: str, turns: tuple[Turn, ...]) -> ReferenceReading:
 def nouns_of(texts: tuple[str, ...]) -> frozenset[str]:
     """Return the words of the turns that may be nouns, and general nouns for what has other words there."""
     nouns = frozenset(noun for text in texts for noun in nouns_in(text))
-    return (frozenset(content(nouns | GENERAL)) - UNIQUE - SMALL_WORDS) if texts else frozenset()
+    return (frozenset(content(nouns | GENERAL)) - UNIQUE - SMALL_WORDS - NOUNLESS) if texts else frozenset()
 
 
 def nouns_in(text: str) -> Iterator[str]:
@@ -174,15 +200,22 @@ def judge_rewrite(reply: str, query: str, turns: tuple[Turn, ...], confidence_mi
     if is_same or collapse_blanks(reply) == collapse_blanks(query):
         return Resolution("unchanged", query, terms, turn_count=len(turns))
     change = Change(rewrite, read(rewrite, asked.language, asked.nouns), asked)
-    reason = refusal(change, query, turns) or find_misnaming(change, given_reply.named, turns)
+    reason = refusal(change, query, turns, given_reply.named or ())
+    reason = reason or find_misnaming(change, given_reply.named, turns)
+    if not reason and has_misfit(change, given_reply.named or (), turns):
+        reason = "misfit"
     # Two references in the query and one in the rewrite: half of them are resolved.
-    dropped_count = len(asked.terms) - len(change.left)
-    confidence_ppm = PPM * max(0, dropped_count) // len(asked.terms) if asked.terms else PPM
+    dropped_count = len(asked.terms) - (Counter(change.left) & Counter(asked.terms)).total()
+    confidence_ppm = PPM * dropped_count // len(asked.terms) if asked.terms else PPM
     if not reason and confidence_ppm < confidence_min_ppm:
         reason = "unresolved"
     if reason:
         return Resolution("rejected", query, terms, reason, turn_count=len(turns))
     return Resolution("resolved", rewrite, terms, "", confidence_ppm, len(turns))
+
+
+LIGHT: Final = frozenset[str]().union(*LIGHT_WORDS.values(), ("the", "a", "an", "of", "in", "at", "from"))
+TOGETHER: Final = AND | OFFERS | {"和", "跟", "与"}
 
 
 class Part(Data):
@@ -216,17 +249,22 @@ class Change(Data):
 
         So they do for `his` in `John and his boss`. `the same` in `the same flat` is no term any more.
         """
-        found, is_behind = list[tuple[str, bool]](), False
+        found, is_behind, is_beside = list[tuple[str, bool]](), False, False
+        is_any = any(it.is_added for it in self.parts)
         for part, behind in zip_longest(self.parts, self.parts[1:]):
             is_inverted = part.text in INVERTED and self.asked.language == "fr"
-            may_open = (part.text in BEFORE_NOUN and self.asked.pointed) or not SAME.isdisjoint(
+            may_open = (may_have_noun(part.text) and self.asked.pointed) or not SAME.isdisjoint(
                 part.text.split()
             )
             is_told = may_open and behind is not None and behind.is_added and behind.text not in FIRST_NAMES
-            is_told = is_told or (part.text.endswith(OPEN) and any(it.is_added for it in self.parts))
+            # `Laquelle, Camille ou Zoé ?`
+            is_told |= (part.text.endswith(OPEN) or part.text in ASKING_WHICH) and is_any
+            # `小米那款`
+            is_told |= is_beside and part.text[0] in POINTING_CHARACTERS
             if part.is_term and not (is_behind and is_inverted) and not is_told:
-                found.append((part.text, is_behind and part.text in POSSESSIVE))
+                found.append((part.text, is_behind and part.text in POSSESSIVE | REFLEXIVES))
             is_behind = is_behind or part.is_added
+            is_beside = part.is_added or (is_beside and part.text in LIGHT_WORDS["zh"])
         return tuple(found)
 
     @property
@@ -261,7 +299,7 @@ class Change(Data):
 OPENING_PHRASE: Final = JOINING.union(GENDERS, ("the", "a", "an"))
 
 
-def refusal(change: Change, query: str, turns: tuple[Turn, ...]) -> Refusal | None:
+def refusal(change: Change, query: str, turns: tuple[Turn, ...], named: tuple[Named, ...]) -> Refusal | None:
     """Return the first reason against the words of a rewrite, or None."""
     rewrite, given, asked = change.rewrite, change.given, change.asked
     added = heavy(given.others, asked)
@@ -269,47 +307,80 @@ def refusal(change: Change, query: str, turns: tuple[Turn, ...]) -> Refusal | No
     of_terms = tuple(word for term in asked.terms for word in phrase(term))
     whole_query = forms_of((*asked.others, *of_terms), asked.capitals, asked.language)
     known = forms_of(content(whole_query.words), asked.capitals, asked.language)
+    # `When they let her out, can Ann cook?` names Ann itself.
+    repeats = Counter(added) - Counter(heavy(asked.others, asked)) if change.gone else Counter()
     reasons: tuple[tuple[Refusal, bool], ...] = (
         ("empty_reply", not rewrite),
         ("too_long", size(rewrite) > QUERY_BYTES_MAX),
-        ("dropped_words", has_dropped(rewrite, given, asked)),
+        ("dropped_words", has_dropped(change, named)),
         # Counted: "he" twice in the rewrite and once in the query is a reference more.
-        ("new_reference", bool(Counter(change.left) - Counter(asked.terms))),
-        ("foreign_word", has_foreign(given, added, whole_query, turns)),
-        ("nothing_added", all(known.has(word, given.capitals) for word in added)),
+        ("new_reference", has_new_reference(change, turns)),
+        ("foreign_word", has_foreign(given, asked, added, whole_query, turns)),
+        ("nothing_added", all(known.has(word, given.capitals) for word in added) and not repeats),
         ("changed_person", changes_person(rewrite, query, turns, asked.language)),
-        ("misfit", has_misfit(change, turns)),
     )
     return next((reason for reason, holds in reasons if holds), None)
 
 
-def has_misfit(change: Change, turns: tuple[Turn, ...]) -> bool:
+def has_misfit(change: Change, named: tuple[Named, ...], turns: tuple[Turn, ...]) -> bool:
     """Check whether a reference that is gone cannot stand for what was put in its place."""
-    asked, dropped_count, runs = change.asked, change.gone, change.runs
-    if not runs or not dropped_count:
+    asked, gone, runs = change.asked, change.gone, change.runs
+    pairs = name_pairs(change, named)
+    if not (runs or pairs) or not gone:
         return False
-    talk = talk_of(change, turns)
+    talk = talk_of(change, named, turns)
     # `Pourquoi l'a-t-elle adopté ?` names the subject first when it is rewritten, then objects as they come.
-    subjects_first = tuple(sorted(dropped_count, key=lambda term: not asked.is_subject(term)))
+    subjects_first = tuple(sorted(gone, key=lambda term: not asked.is_subject(term)))
     objects_back = (subjects_first[0], *subjects_first[:0:-1])
-    orders = (subjects_first, objects_back if asked.language in ("de", "fr") else dropped_count)
-    if len(runs) == len(dropped_count):
-        for order in orders:
-            pairs = list(zip(order, runs, strict=True))
-            is_fit = all(fits(change, talk, term, run, at == 0) for at, (term, run) in enumerate(pairs))
-            if is_fit and not is_exchanged(change, talk, pairs):
-                return False
-        return True
-    leading = subjects_first[:1] if asked.language in ("de", "fr") else dropped_count
+    orders = (subjects_first, objects_back if asked.language in GENDERED else gone)
+    if pairs:
+        # Two may come in any order behind a subject.
+        is_led = pairs[0][0] == subjects_first[0] or not any(asked.is_subject(term) for term, _ in pairs)
+        is_ordered = is_led or len({run for _, run in pairs}) < len(pairs)
+        return not is_ordered or not is_pairing(change, talk, pairs)
+    if len(runs) == len(gone):
+        return not any(is_pairing(change, talk, list(zip(it, runs, strict=True))) for it in orders)
+    leading = subjects_first[:1] if asked.language in ("de", "fr") else gone
     is_led = any(fits(change, talk, term, runs[0], True) for term in leading)
     # `The Corvo and the Alta` stand at two places, and are meant by one word.
     every = (*runs, tuple(word for run in runs for word in run))
-    return not is_led or not all(
-        any(fits(change, talk, term, run, False) for run in every) for term in dropped_count
+    return not is_led or not all(any(fits(change, talk, term, run, False) for run in every) for term in gone)
+
+
+Pairs = list[tuple[str, tuple[str, ...]]]  # references and what stands for them
+
+
+def name_pairs(change: Change, named: tuple[Named, ...]) -> Pairs:
+    """Return the references and what a model names for them, in the order of the rewrite."""
+    line = phrase(change.rewrite)
+    found: dict[str, tuple[str, ...]] = {}
+    for term in change.gone:
+        some = [means_of(it, change) for it in named if names_term(it.reference, term, change.asked.language)]
+        if some and not is_elliptic(term):
+            found[term] = tuple(chain(*some))
+    return sorted(
+        found.items(), key=lambda it: next((at for at, word in enumerate(line) if word in it[1]), 0)
     )
 
 
-def is_exchanged(change: Change, talk: Talk, pairs: list[tuple[str, tuple[str, ...]]]) -> bool:
+def is_elliptic(term: str) -> bool:
+    """Check whether a term is no word of its own: an opening, or a verb without its subject."""
+    return term.endswith(OPEN) or term.startswith(ALONE)
+
+
+def is_pairing(change: Change, talk: Talk, pairs: Pairs) -> bool:
+    """Check whether all references may stand for their words, each beside the others."""
+    words = frozenset(chain(*(run for _, run in pairs)))
+    # What another reference stands for is none that fits as well.
+    fitting = all(
+        fits(change, talk.without(words.difference(run)), term, run, at == 0)
+        for at, (term, run) in enumerate(pairs)
+    )
+    torn = any(talk.is_torn(term, run, other) for term, run in pairs for _, other in pairs if run != other)
+    return fitting and not torn and not is_exchanged(change, talk, pairs)
+
+
+def is_exchanged(change: Change, talk: Talk, pairs: Pairs) -> bool:
     """Check whether a thing acts on a person though it may be the other way round: `The exam repeats Tom`."""
     if len(pairs) != 2 or not change.asked.is_subject(pairs[0][0]):
         return False
@@ -320,9 +391,9 @@ def is_exchanged(change: Change, talk: Talk, pairs: list[tuple[str, tuple[str, .
     )
 
 
-def talk_of(change: Change, turns: tuple[Turn, ...]) -> Talk:
+def talk_of(change: Change, named: tuple[Named, ...], turns: tuple[Turn, ...]) -> Talk:
     texts = (*(turn.text for turn in turns), change.rewrite)
-    return Talk(texts, change.asked.language, change.asked.others)
+    return Talk(texts, change.asked.language, change.asked.others, is_named=bool(named))
 
 
 def fits(change: Change, talk: Talk, term: str, run: tuple[str, ...], is_subject: bool) -> bool:
@@ -337,7 +408,10 @@ def fits(change: Change, talk: Talk, term: str, run: tuple[str, ...], is_subject
         is_kept = noun in line or any(it.endswith(noun) for it in change.given.others)
         if is_kept or not talk.names(noun, run):
             return is_kept
-    return talk.may_mean(term, noun, run, is_subject, asked.owned_by(term))
+    owned = asked.owned_by(term)
+    if owned not in SMALL_WORDS and talk.belongs_to_another(owned, run):
+        return False
+    return talk.may_mean(term, noun, run, is_subject, owned)
 
 
 def find_misnaming(
@@ -347,57 +421,150 @@ def find_misnaming(
     if named is None:
         return None
     language, none = change.asked.language, frozenset[str]()
-    means = {
-        it: tuple(word for word in heavy(phrase(it.means), change.asked) if word not in PERSONS)
-        for it in named
-    }
-    used = forms_of(phrase(change.rewrite), none, language)
-    talk = talk_of(change, turns)
+    means = {it: means_of(it, change) for it in named}
+    used, talk = forms_of(phrase(change.rewrite), none, language), talk_of(change, named, turns)
     for term in change.gone:
-        some = [found for it, found in means.items() if names_term(it.reference, term)]
+        some = [found for it, found in means.items() if names_term(it.reference, term, change.asked.language)]
+        # `Il l'a, la sienne ?` names one thing twice.
+        others = (found for it, found in means.items() if names_other(it.reference, term, change))
+        some = some or [it for it in others if fits(change, talk, term, it, False)]
         # What an opening leaves out (`And Berlin?`) is no phrase of the turns.
         is_used = any(used.has(word, none) for found in some for word in found)
-        if not is_used and not (term.endswith(OPEN) or term.startswith(ALONE)):
+        is_kept = term.rpartition(" ")[2] in change.asked.nouns and used.has(term.rpartition(" ")[2], none)
+        if not (is_used or is_kept or is_elliptic(term)):
             return "unnamed"
     for it, found in means.items():
         spoken = phrase(turns[it.turn - 1].text) if 0 < it.turn <= len(turns) else ()
         known = forms_of(spoken, none, language)
         if not found or not all(known.has(word, none) for word in found):
             return "wrong_turn"
-    for term in change.gone:
-        some = [found for it, found in means.items() if names_term(it.reference, term)]
-        # `Tom` and `Nicole`, each named for `they`.
-        several = "s" in WANTED.get(term, "") and fits(change, talk, term, tuple(chain(*some)), False)
-        if not several and not all(fits(change, talk, term, found, False) for found in some):
-            return "misfit"
-    return None
+    # Spanish and Chinese leave out subjects, which no row names: they stand in a turn that one does.
+    is_strict = language in ("en", "de", "fr")
+    newest = "" if is_strict else turns[0].text
+    told = forms_of(
+        chain(*(phrase(it.means if is_strict else turns[it.turn - 1].text) for it in means), phrase(newest)),
+        none,
+        language,
+    )
+    is_open = any(term.endswith(OPEN) for term in change.gone)
+    return (
+        None
+        if is_open or not has_unnamed(change.parts, told, talk, is_strict, len(means) == 1)
+        else "unnamed"
+    )
 
 
-def names_term(reference: str, term: str) -> bool:
+def has_unnamed(parts: tuple[Part, ...], told: Forms, talk: Talk, is_strict: bool, is_single: bool) -> bool:
+    """Check whether a thing or person was added that no named turn has: `Andrés` of `cobra Andrés por eso`.
+
+    What a preposition joins to another word only tells more of it: `the letter from Mrs Yildiz`.
+    """
+    none = frozenset[str]()
+    runs: list[list[str]] = [[]]
+    for part in parts:
+        if part.text in JOINTS or part.text in TOGETHER or not (part.is_added or part.text in LIGHT):
+            runs.append([part.text] if part.text in JOINTS else [])
+        elif part.is_added and part.text not in LIGHT | PERSONS.keys():
+            runs[-1].append(part.text)
+    for run, behind in zip(runs, [*runs[1:], []], strict=True):
+        # `the train at 9:40`, of which the hour is named.
+        more = behind if is_strict and behind[:1] and behind[0] in JOINTS and is_single else []
+        is_told = any(told.has(word, none) for word in (*run, *more))
+        if run and run[0] not in JOINTS and not is_told and any(talk.is_noun(word) for word in run):
+            return True
+    return False
+
+
+JOINTS: Final = JOINING.union(*PREPOSITIONS.values()) - OFFERS
+
+
+def means_of(named: Named, change: Change) -> tuple[str, ...]:
+    """Return the words of what a reference is said to mean."""
+    return tuple(word for word in heavy(phrase(named.means), change.asked) if word not in PERSONS)
+
+
+def names_other(reference: str, term: str, change: Change) -> bool:
+    """Check whether a row is for another reference that is gone."""
+    return any(it != term and names_term(reference, it, change.asked.language) for it in change.gone)
+
+
+def names_term(reference: str, term: str, language: str) -> bool:
     """Check whether one of them has the words of the other: `that job` is named for `that`."""
-    short, long = sorted((f" {' '.join(phrase(it))} " for it in (reference, term)), key=len)
+    both = (f" {' '.join(words_of(it, language))} " for it in (reference, term))
+    short, long = sorted(both, key=len)
     return short in long
 
 
-def has_dropped(rewrite: str, given: ReferenceReading, asked: ReferenceReading) -> bool:
-    """Check whether a name or a content word is missing, except the noun of a demonstrative that is gone."""
-    dropped = (Counter(asked.terms) - Counter(given.terms)).keys()
-    # "How is this initiative going?" may become "How is Atlas going?": `initiative` left with its `this`.
-    free = frozenset(asked.pointed) if not dropped.isdisjoint(BEFORE_NOUN | ONES) else frozenset[str]()
+def has_new_reference(change: Change, turns: tuple[Turn, ...]) -> bool:
+    """Check whether a reference of the rewrite is not in the query; a definite is known by its noun.
+
+    What an opening leaves out may have references of its own: `And Ben?` becomes `When does Ben get here?`
+    """
+    asked, is_open = change.asked, any(term.endswith(OPEN) for term in change.gone)
+    told = frozenset(word for turn in turns for word in phrase(turn.text)) if is_open else frozenset[str]()
+    left = [it for it in change.left if it.rpartition(" ")[2] not in asked.nouns and it not in told]
+    return bool(Counter(left) - Counter(asked.terms))
+
+
+def has_dropped(change: Change, named: Iterable[Named]) -> bool:
+    """Check whether a name or a content word of the query is missing from the rewrite, or out of its order.
+
+    What a reference has around it may go with it: the noun of a demonstrative, `both` beside `them`, and the
+    words that a model names together with it. In English and Chinese what stands for a reference keeps its
+    place among the other words, too.
+    """
+    asked = change.asked
+    gone, free = frozenset(change.gone), frozenset[str]()
+    if not gone.isdisjoint(ONES) or any(may_have_noun(term) for term in gone):
+        # "How is this initiative going?" may become "How is Atlas going?": `initiative` left with its `this`.
+        free = frozenset(asked.pointed)
+    if any("s" in WANTED.get(term, "s") for term in gone):
+        free |= QUANTIFIERS
+    tokens = [(word, text if is_term else "") for text, is_term in asked.parts for word in phrase(text)]
+    taken = {at for at, (word, term) in enumerate(tokens) if term in gone or word in free}
+    needed: dict[int, frozenset[str]] = {}
+    line = words_of(change.rewrite, asked.language)
+    spoken = tuple(word for word, _ in tokens)
+    for it in named:
+        span, means = words_of(it.reference, asked.language), frozenset(means_of(it, change))
+        is_placed = asked.language in ("en", "zh", "") and any(is_form(word, means, change) for word in line)
+        for start in range(len(spoken) - len(span) + 1):
+            places = range(start, start + len(span))
+            if spoken[start : start + len(span)] == span and not taken.isdisjoint(places):
+                taken.update(at for at in places if spoken[at] not in asked.names)
+                if is_placed and not any(tokens[at][1].endswith(OPEN) for at in places):
+                    needed[start] = means
     # Persons are checked apart: `je l'ai` may become `j'ai`.
-    kept = (*(it for it in heavy(asked.others, asked) if it not in PERSONS), *asked.names)
-    present = forms_of(phrase(rewrite), given.capitals, asked.language)
-    return not all(word in free or present.has(word, asked.capitals) for word in kept)
+    for at, (word, _) in enumerate(tokens):
+        if at not in taken and (word in asked.names or (word not in PERSONS and heavy((word,), asked))):
+            needed[at] = frozenset([word])
+    rest = iter(line)
+    return not all(any(is_form(it, words, change) for it in rest) for _, words in sorted(needed.items()))
+
+
+def is_form(word: str, some: frozenset[str], change: Change) -> bool:
+    """Check whether a word of the rewrite is one of these, perhaps with another ending."""
+    known = forms_of(some, change.asked.capitals, change.asked.language)
+    return known.has(word, change.given.capitals)
+
+
+OPENING_WORDS: Final = frozenset(word for _, _, opening in OPENINGS for word in opening)
 
 
 def has_foreign(
-    given: ReferenceReading, added: tuple[str, ...], whole_query: Forms, turns: tuple[Turn, ...]
+    given: ReferenceReading,
+    asked: ReferenceReading,
+    added: tuple[str, ...],
+    whole_query: Forms,
+    turns: tuple[Turn, ...],
 ) -> bool:
     """Check whether a content word stands neither in the query nor in the turns."""
     written = [word for turn in turns for word in written_words(turn.text)]
     capitals = frozenset(word.text for word in written if word.is_capital)
     spoken = forms_of((word.text for word in written), capitals, given.language)
     known = JOINING | PERSONS.keys()  # who is meant is checked apart
+    if any(term.endswith(OPEN) for term in asked.terms):
+        known |= OPENING_WORDS  # `And Berlin?` may become `And how is Berlin?`
     return not all(
         word in known or any(it.has(word, given.capitals) for it in (whole_query, spoken)) for word in added
     )

@@ -1,12 +1,10 @@
 """Tables of words: data that the specification names, and that memory and judge both read.
-
-Nothing here decides. Each table is frozen: a changed word changes recorded runs.
-
-A row of IDIOM_ROWS lists patterns. In a pattern a word stands for itself, `a/b` for either, `[a]` for
-the word or nothing, `*` for any one word; `^` stands behind a mark in mid-text, `$` before a mark or the
-end; `<` stands at the beginning of a sentence. No mark stands inside. What has a letter outside ASCII
-stands apart, since a text in ASCII is not searched for it.
-"""
+Nothing here decides. Each table is frozen: a changed word changes recorded
+runs. A row of IDIOM_ROWS lists patterns. In a pattern a word stands for itself,
+`a/b` for either, `[a]` for the word or nothing, `*` for any one word; `^`
+stands behind a mark in mid-text, `$` before a mark or the end; `<` stands at
+the beginning of a sentence. No mark stands inside. What has a letter outside
+ASCII stands apart, since a text in ASCII is not searched for it."""
 
 from typing import Final
 
@@ -88,10 +86,11 @@ DENIALS: Final = frozenset(  # words of some twenty languages that deny somethin
 
 # Words that may come and go with a phrase of that language. Those of English are stop words already.
 LIGHT_WORDS: Final = {
-    "en": frozenset[str](),
+    "en": frozenset("don doesn didn isn aren wasn weren haven hasn hadn won couldn wouldn shouldn".split()),
     "de": frozenset(
         """der die das den dem des ein eine einen einem einer eines im am zum zur vom beim ins ans
-        an auf aus bei für gegen in mit nach über um von zu und es hin""".split()
+        an auf aus vor hinter neben unter zwischen durch seit bei für gegen in mit nach
+        über um von zu und es hin""".split()
     ),
     "es": frozenset(
         "el la los las un una unos unas a al de del e en con por para que sobre y se le les qué cuál".split()
@@ -126,9 +125,10 @@ MARKS: Final = {
     "fr": LIGHT_WORDS["fr"]
     | frozenset(
         """il elle ils elles lui leur son sa ses cette cet ces ça cela celui celle je j tu nous
-        vous on me moi toi mon ma mes ton ta tes notre votre ne pas sont était ont ai qui quoi où
-        quand comment pourquoi combien quel quelle quels quelles là ici hier aussi très déjà encore
-        laquelle lequel a autre même sera seront avait peut veut doit été""".split()
+        vous on me moi toi mon ma mes ton ta tes notre votre ne pas sont était ont ai
+        qui quoi où quand comment pourquoi combien quel quelle quels quelles là ici hier
+        aussi très déjà encore laquelle lequel a autre même sait dit fait va vont faut
+        avez avons êtes suis sera seront avait peut veut doit été""".split()
     ),
 }
 
@@ -136,9 +136,11 @@ MARKS: Final = {
 MAYBE_NAMES: Final = frozenset("er sie ella su sus este esta ese esa dies elle".split())
 
 PERSON_ROWS: Final = (
-    ("i", "i me myself ich mich mir yo je j m moi 我"),
+    ("i", "i ich yo je j 我"),
+    ("me", "me myself mich mir m moi"),
     ("my", "my mine mein meine meinen meinem meiner meines mi mis mío mía mon ma mes"),
-    ("we", "we us ourselves wir uns nosotros nosotras nous"),
+    ("we", "we wir nosotros nosotras nous"),
+    ("us", "us ourselves uns"),
     (
         "our",
         "our ours unser unsere unseren unserem unserer unseres nuestro nuestra nuestros nuestras notre nos",
@@ -149,11 +151,17 @@ PERSON_ROWS: Final = (
         "your yours dein deine deinen deinem deiner deines euer eure euren eurem eurer tu tus ton ta tes "
         "votre vos",
     ),
+    (
+        "not",
+        "not no never none nobody nothing neither nor cannot without nicht nichts nie niemals niemand "
+        "kein keine keinen keinem keiner keines ohne pas jamais rien aucun aucune sans nunca nada nadie "
+        "ningún ninguno ninguna sin tampoco 不 没 無 无 未",
+    ),
 )
 
 SAID_BY_OTHERS: Final = {  # what the asker may call it
-    "i": ("you",), "my": ("your",), "we": ("we", "you"), "our": ("our", "your"), "you": ("i", "we"),
-    "your": ("my", "our"),
+    "i": ("you",), "me": ("you",), "my": ("your",), "we": ("we", "you"), "us": ("us", "you"),
+    "our": ("our", "your"), "you": ("i", "we", "me", "us"), "your": ("my", "our"), "not": ("not",),
 }  # fmt: skip
 
 # The terms by language. Words that mostly refer to nothing are left out: German "es", Spanish "lo" and "el".
@@ -170,39 +178,49 @@ TERM_ROWS: Final = (
     # Demonstratives.
     ("en", "this, that, these, those, here, there"),
     ("de", "dies, diese, dieser, dieses, diesen, diesem, dort, dorthin, dahin, darüber, davon, dazu, daran, "
-           "dafür, damit, darauf, dabei, danach, darin, daraus, dagegen, da, deren, dessen"),
-    ("es", "esto, eso, aquello, este, esta, estos, estas, ese, esa, esos, esas, aquel, aquella, ahí, allí, "
+           "dafür, damit, darauf, dabei, danach, darin, daraus, dagegen, dahinter, davor, dadurch, daneben, "
+           "darunter, dazwischen, drüber, drin, dran, drauf, jene, jener, jenes, jenen, jenem, da, "
+           "deren, dessen"),
+    ("es", "esto, eso, aquello, este, esta, estos, estas, ese, esa, esos, esas, aquel, aquella, "
+           "aquellos, aquellas, ahí, allí, "
            "allá, lo"),
-    ("fr", "dedans, dessus, ça, cela, ceci, cette, cet, ces, celui, celle, ceux, celles, là, là-bas"),
-    ("zh", "这个, 那个, 这些, 那些, 这件事, 那件事, 这里, 那里, 这儿, 那儿, 这样, 那样, 这是, 那是, "
-           "那家, 这家, 那辆, 这辆, 那本, 这本, 那位, 这位, 那台, 这台, 那部, 这部, 那张, 这张, 那条, 这条, "
-           "那只, 这只, 那座, 这座, 那间, 这间, 那所, 这所, 那份, 这份, 那次, 这次, 那种, 这种, 那场, 这场"),
+    ("fr", "dedans, dessus, ça, cela, ceci, cette, cet, ces, celui, celle, ceux, celles, celui-ci, celle-ci, "
+           "celui-là, celle-là, ceux-là, celles-là, là, là-bas"),
+    ("zh", "这个, 那个, 这些, 那些, 这件事, 那件事, 这里, 那里, 这儿, 那儿, 这边, 那边, 对方, 这样, 那样, "
+           "这是, 那是, 那次, 这次, 那种, 这种"),
     # Temporal.
-    ("en", "earlier, before, previously, yesterday, recently, again, last time, just now"),
-    ("de", "vorher, gestern, neulich, letztes mal"),
-    ("es", "ayer, anteriormente, otra vez, la última vez"),
-    ("fr", "hier, la dernière fois"),
-    ("zh", "昨天, 之前, 上次"),
+    ("en", "earlier, before, previously, yesterday, recently, again, last time, just now, "
+           "back then, by then, "
+           "since then, until then"),
+    ("de", "vorher, gestern, neulich, letztes mal, damals, seitdem, an dem tag, an dem abend, zu der zeit, "
+           "in der zeit, in dem jahr, in der woche"),
+    ("es", "ayer, anteriormente, otra vez, la última vez, entonces"),
+    ("fr", "hier, la dernière fois, à l'époque"),
+    ("zh", "昨天, 之前, 上次, 当时, 那时, 那时候"),
     # Implicit.
-    ("en", "the same, similar, like before, as usual, the other, another one, the first one, the second one, "
+    ("en", "both, the same, similar, like before, as usual, the other, another one, the first one, "
+           "the second one, "
            "the third one, the last one, the issue, the problem, "
            "the error, the bug, the feature, the method, the function, the file, "
            "the code"),
-    ("de", "dasselbe, derselbe, dieselbe, denselben, demselben, dieselben, das gleiche, der gleiche, "
+    ("de", "beide, beides, ersterer, erstere, ersteres, letzterer, letztere, letzteres, solche, solcher, "
+           "solches, solchen, dasselbe, derselbe, dieselbe, denselben, demselben, dieselben, "
+           "das gleiche, der gleiche, "
            "die gleiche, den gleichen, wie üblich, der andere, die andere, das andere, die anderen, "
            "den anderen, die beiden, den beiden, das problem, der fehler"),
-    ("es", "lo mismo, el mismo, la misma, al mismo, del mismo, los mismos, las mismas, como siempre, "
+    ("es", "ambos, ambas, tanto, lo mismo, el mismo, la misma, al mismo, del mismo, los mismos, "
+           "las mismas, como siempre, "
            "el otro, la otra, los otros, las otras, el problema, el error"),
     ("fr", "le même, la même, les mêmes, la même chose, comme d'habitude, l'autre, les autres, "
-           "laquelle, lequel, lesquels, lesquelles, le problème, l'erreur"),
-    ("zh", "一样的, 同样的, 同一个, 同一家, 另一个, 那个问题, 这个问题"),
+           "laquelle, lequel, lesquels, lesquelles, laquelle des deux, lequel des deux, "
+           "le problème, l'erreur"),
+    ("zh", "前者, 后者, 他们俩, 她们俩, 一样的, 同样的, 同一个, 同一家, 另一个, 那个问题, 这个问题"),
 )  # fmt: skip
 
 # Behind one of these may stand a noun that says the same: `this initiative`.
 BEFORE_NOUN: Final = frozenset(
     """this that these those diese dieser dieses diesen diesem este esta estos estas ese esa esos
-    esas cette cet ces 这个 那个 这些 那些 那家 这家 那辆 这辆 那本 这本 那位 这位 那台 这台 那部
-    这部 那张 这张 那条 这条 那只 这只 那座 这座 那间 这间 那所 这所 那份 这份 那场 这场""".split()
+    esas cette cet ces ce 这个 那个 这些 那些""".split()
 )
 
 # Articles, which are references too where no noun follows (`Kann sie das?`, `il la vend`), or one that the
@@ -214,6 +232,27 @@ ARTICLES: Final = {
     "fr": frozenset("le la les l en y".split()),
 }
 CLITICS: Final = {"es": frozenset("la los las el".split()), "fr": frozenset("le la les l".split())}
+# Articles behind which no noun need follow, and what stands there for it; German has any adjective there.
+NOUNLESS_ARTICLES: Final = {
+    "en": frozenset(["the"]),
+    "de": frozenset("der die das den dem ein eine einen einem einer".split()),
+    "es": frozenset("el la los las al del".split()),
+    "fr": frozenset("le la les au du aux des un une".split()),
+}
+NOUNLESS: Final = frozenset(
+    """former latter first second third last others two three both zwei drei beiden primero primera segundo
+    segunda tercero tercera último última dos tres mismo misma suyo suya premier première second
+    seconde deuxième troisième dernier dernière deux trois sien sienne siens siennes mien mienne""".split()
+)
+ADJECTIVE_ENDINGS: Final = {"de": ("e", "en", "er", "es", "em")}
+# Chinese: what counts or points at something, and how it is counted.
+POINTING_CHARACTERS: Final = frozenset("那这第两另")
+NUMERALS: Final = frozenset("一二三四五六七八九十两几")
+NO_NOUN_CHARACTERS: Final = frozenset("是的在了和有吗呢都也能会要多哪谁离还为怎什几好贵被把让给对比")
+RANKED: Final = frozenset("次章期天年月周段集篇首句层场层级")  # `第三章` needs no turn
+MEASURES: Final = frozenset(
+    "个家辆本位台部张条只座间所份次种场款件期天年月周段章套项篇首句支把块层杯瓶顿站门群批道"
+)
 OTHERS: Final = frozenset("otro otra otros otras".split())
 ONES: Final = frozenset(["one", "ones"])
 POINTERS: Final = frozenset("the which this that".split())
@@ -249,11 +288,13 @@ UNIQUE: Final = frozenset(
 )
 GENERAL: Final = frozenset(
     """restaurant place shop store hotel company firm guy man woman girl boy kid couple job book
-    novel film movie show meeting appointment interview trip party flat apartment house car animal
-    boss laden firma mann frau mädchen junge paar buch film treffen termin reise wohnung haus auto
-    tier chef chefin restaurante sitio tienda empresa hombre mujer chica chico pareja trabajo libro
-    película reunión cita viaje piso casa coche jefe jefa endroit magasin hôtel entreprise société
-    homme femme fille garçon livre roman réunion rendez voyage appartement maison voiture patron""".split()
+    novel film movie show meeting appointment interview trip party flat apartment house car
+    animal boss laden firma gerät mann frau mädchen junge paar buch film treffen termin
+    reise wohnung haus auto tier eltern hund katze chef chefin restaurante sitio tienda
+    empresa hombre mujer chica chico pareja trabajo libro película reunión cita viaje piso
+    casa coche jefe jefa padres perro perra gato gata endroit magasin hôtel entreprise
+    société homme femme fille garçon livre roman réunion rendez voyage appartement maison
+    voiture patron parents chien chat dog cat""".split()
 )
 
 # Spanish questions whose subject is left out: what stands before the verb, first of all and then; how a
@@ -371,13 +412,13 @@ IDIOM_ROWS: Final = (
     "make/made/making it to/home/back, it worth, how [is/was] it going, take it easy",
     # Tags.
     f"^ {BE}/don/doesn/didn/hasn/haven/hadn/won/can/couldn/wouldn/shouldn it/he/she/they/there $",
-    "其他, 其它, 吉他, 他乡, 他国, 他日, 他人, 他山之石, 维他命, 那不勒斯, 那么",
+    "这两天, 这几天, 这段时间, 其他, 其它, 吉他, 他乡, 他国, 他日, 他人, 他山之石, 维他命, 那不勒斯, 那么",
     # French: of the weather and of time, and what exists.
     "il pleut/neige/fait/faut/fallait/faudra/faudrait, il va pleuvoir/neiger/faire/falloir",
     "il [n] y a/avait/aura, y a/avait t il, y a, fait/faut/pleut/neige il, faut/pleuvra/fera t il, est ce",
     "qu est ce, heure/jour est il, il est * heure/heures, il est vrai/possible/temps/tard/midi/minuit, s il",
     "est il vrai/possible",
-    "laquelle/lequel/lesquels/lesquelles de/des, il semble, il reste, l un, l une, l on",
+    "laquelle/lequel/lesquels/lesquelles de, il semble, il reste, l un, l une, l on",
     "cette année/semaine/nuit/fois, cet été/hiver/automne/après, how much does/did/will/would it cost to",
     "il gèle/paraît, il est tôt, heure/jour était il, il était une fois",
     "lo que/mejor/peor/bueno/malo/siento, lo más, la una",
@@ -414,17 +455,22 @@ TERM_KIND_ROWS: Final = (
     ("mM", "er, ihn, ihm, il, le, der, den, dem, celui, lequel"),
     ("fF", "elle, celle, laquelle"),
     ("fFsS", "sie, ihr, ihre, ihren, ihrem, ihrer, ihres, die"),
+    ("nMFSlt", "ce"),
     ("nMF", "it, its, itself, 它"),
     ("smfS", "they, them, their, theirs, themselves, ihnen, ellos, ellas"),
     ("smf", "他们, 她们"),
     ("mfMFn", "l"),
     ("sSMF", "les, los, las"),
     ("smfSMF", "ils, elles, leur, leurs, eux"),
-    ("l", "here, there, dort, dorthin, dahin, da, ahí, allí, allá, là, là-bas, y, 这里, 那里, 这儿, 那儿"),
+    (
+        "l",
+        "here, there, dort, dorthin, dahin, da, ahí, allí, allá, là, là-bas, y, 这里, 那里, 这儿, 那儿, "
+        "这边, 那边",
+    ),
     (
         "nltS",
         "that, this, dies, dazu, daran, davon, darüber, dafür, damit, darauf, dabei, danach, darin, daraus, "
-        "dagegen, esto, eso, aquello, ça, cela, ceci, 这件事, 那件事",
+        "dagegen, das, esto, eso, aquello, ça, cela, ceci, 这件事, 那件事, 这个, 那个",
     ),
     ("mMn", "lo"),
     ("fF", "la"),
@@ -441,6 +487,7 @@ POSSESSIVE: Final = frozenset(
     """his her its their sein seine seinen seinem seiner ihr ihre ihren ihrem ihrer su sus son sa
     ses leur leurs""".split()
 )
+REFLEXIVES: Final = frozenset("himself herself itself themselves".split())
 INVERTED: Final = frozenset("il elle ils elles".split())  # `Quand le train part-il ?`
 SAME: Final = frozenset(
     """same mismo misma mismos mismas même mêmes dasselbe derselbe dieselbe denselben demselben
@@ -449,11 +496,13 @@ SAME: Final = frozenset(
 # Objects of a verb, and verbs whose object is a thing: `Pourquoi la vend-il ?`
 OBJECTS: Final = frozenset("ihn le la l les lo los las".split())
 TRADING_VERBS: Final = frozenset(
-    """gekauft kaufe kaufen kauft kaufte verkauft verkaufe verkaufen verkaufte bestellt bestellen
-    repariert reparieren gelesen lesen gekocht kochen vend vendre vendu vends vendait acheté achète
-    acheter loué louer réparé répare réparer commandé commander lu lire cuisiné compra compró
-    comprar comprado compré compraste vende vendió vender vendí vendido vendiste alquiló alquilar
-    reparó reparar arregló arreglar pidió leyó leído leer""".split()
+    """gekauft kaufe kaufen kauft kaufte verkauft verkaufe verkaufen verkaufte bestellt
+        bestellen repariert reparieren umtauschen umgetauscht zurückgeben zurückgegeben
+        gelesen lesen gekocht kochen vend vendre vendu vends vendait acheté achète
+        acheter loué louer réparé répare réparer commandé commander lu rendre rendu lire
+        cuisiné compra compró comprar comprado compré compraste vende vendió vender
+        vendí vendido vendiste alquiló alquilar reparó reparar arregló arreglar devolver
+        devolvió devuelto pidió leyó leído leer""".split()
 )
 THING_VERBS: Final = frozenset(  # whose subject is no person
     """cuesta cuestan costar costó costará funciona funcionan empieza empezar termina terminar abre
@@ -488,56 +537,105 @@ CHOICES: Final = frozenset(
     """one ones welcher welche welches welchen welchem laquelle lequel lesquels lesquelles celle
     celui otro otra""".split()
 ) | {"the other", "l'autre", "el otro", "la otra", "der andere", "die andere", "das andere", "den anderen"}
+OTHER_WORDS: Final = frozenset(
+    "other others andere anderer anderes anderen autre autres otro otra otros otras".split()
+)
+# Choices by rank: of what stands before, or behind, the word that joins two.
+FORMER: Final = frozenset(
+    """first former erste ersten erster erstes ersterer erstere ersteres primero primera premier première
+    前者 第一个""".split()
+)
+LATTER: Final = frozenset(
+    """second latter last zweite zweiten zweiter zweites letzte letzten letzterer letztere letzteres segundo
+    segunda último última second seconde deuxième dernier dernière 后者 第二个""".split()
+)
+# Choices by number: of two prices or times the lower, or the higher.
+LOWER: Final = frozenset(
+    """cheaper cheapest earlier shorter smaller younger lighter billigere billigeren günstigere
+    günstigeren frühere früheren frühe frühen kürzere kürzeren kleinere kleineren barato barata
+    baratos corto corta temprano 便宜""".split()
+)
+HIGHER: Final = frozenset(
+    """dearer expensive pricier later longer bigger older heavier teurere teureren spätere späteren
+    späte späten längere längeren größere größeren caro cara caros largo larga tarde cher chère tard
+    贵 晚""".split()
+)
 NUMBERS: Final = frozenset(
     "two three four five zwei drei vier fünf dos tres cuatro cinco deux trois quatre cinq".split()
 )
 OFFERS: Final = NUMBERS | frozenset("or oder ou o".split())
+ASKING_WHICH: Final = frozenset("laquelle lequel lesquelles lesquels".split())
+# What may go with a reference to several.
+QUANTIFIERS: Final = frozenset(
+    """both beide beiden ambos ambas 俩 all two three alle allen zwei drei todos todas dos tres
+        tous toutes deux trois 都 两 三""".split()
+)
 # Words that join clauses, which a rewrite may add.
 AND: Final = frozenset("and und y e et".split())
 JOINING: Final = frozenset(
-    "that because if whether dass ob weil wenn que qu porque si parce lorsque cuando 因为 所以".split()
+    """that because if whether or dass ob weil wenn oder que qu porque si parce lorsque cuando o u ou
+    因为 所以 把 对 与 跟 里""".split()
 )
 # Forms that have another stem than what they are forms of.
 IRREGULAR_ROWS: Final = (
     (
         "en",
-        """fall fell fallen, go went gone goes, come came, buy bought, sell sold, say said, tell told, take
-        took taken, get got, give gave given, leave left, break broke broken, write wrote written, drive
-        drove driven, eat ate eaten, drink drank drunk, see saw seen, find found, lose lost, meet met, pay
-        paid, send sent, spend spent, think thought, bring brought, teach taught, catch caught, choose chose
-        chosen, begin began begun, make made, know knew known, grow grew grown, fly flew flown, throw threw
-        thrown, wear wore worn, speak spoke spoken, steal stole stolen, sleep slept, keep kept, feel felt,
-        build built, hear heard, hold held, run ran, sit sat, stand stood, swim swam swum, win won, forget
-        forgot forgotten, sing sang sung, ride rode ridden, rise rose risen, have has had, do did done
-        does""",
+        """fall fell fallen, go went gone goes, come came, buy bought, sell sold, say said, tell
+        told, take took taken, get got, give gave given, leave left, break broke broken,
+        write wrote written, drive drove driven, eat ate eaten, drink drank drunk, see
+        saw seen, find found, lose lost, meet met, pay paid, send sent, spend spent,
+        think thought, bring brought, teach taught, catch caught, choose chose chosen,
+        begin began begun, make made, know knew known, grow grew grown, fly flew flown,
+        throw threw thrown, wear wore worn, speak spoke spoken, steal stole stolen,
+        sleep slept, keep kept, feel felt, build built, hear heard, hold held, run ran,
+        sit sat, stand stood, swim swam swum, win won, forget forgot forgotten, sing
+        sang sung, ride rode ridden, rise rose risen, have has had, do did done does""",
     ),
-    ("es", "va van, es son, ha han, fue fueron, hizo hicieron, dijo dijeron, tuvo tuvieron, puso pusieron"),
+    (
+        "de",
+        """hat haben, ist sind, war waren, wird werden, wurde wurden, kann können, muss müssen, will wollen,
+        darf dürfen, soll sollen, weiß wissen, gibt geben, hilft helfen, nimmt nehmen, fährt fahren,
+        schläft schlafen, isst essen, spricht sprechen, trifft treffen, liest lesen, sieht sehen""",
+    ),
+    (
+        "fr",
+        """est sont, a ont, était étaient, va vont, fait font, peut peuvent, veut veulent, doit
+        doivent, avait avaient, sera seront, sait savent, dit disent, vient viennent,
+        prend prennent, part partent""",
+    ),
+    (
+        "es",
+        """está están, tiene tienen, puede pueden, quiere quieren, era eran, va van, es son,"""
+        "ha han, fue fueron, hizo hicieron, dijo dijeron, tuvo tuvieron, puso pusieron",
+    ),
 )
 
 PERSON_NOUN_ROWS: Final = (
     (
         "m",
         """man guy boy father dad daddy son brother uncle grandfather grandpa grandad husband
-        boyfriend nephew mr sir king prince waiter actor businessman landlord stepfather fiancé
-        widower groom bloke lad mann junge vater papa sohn bruder onkel großvater opa ehemann
-        freund neffe herr herrn könig kellner vermieter chef kollege nachbar lehrer arzt zahnarzt anwalt
-        bäcker trainer mitbewohner schwager schwiegervater cousin hombre chico niño padre papá hijo
-        hermano tío abuelo marido esposo novio sobrino señor don rey camarero amigo compañero
-        vecino primo jefe médico mecánico abogado profesor doctor socio cuñado suegro casero homme
-        garçon père fils frère oncle papi mari copain neveu monsieur roi serveur ami voisin
+        boyfriend nephew mr sir king prince waiter actor businessman landlord stepfather
+        fiancé widower groom bloke lad mann junge vater papa sohn bruder onkel großvater
+        opa ehemann freund neffe herr herrn könig kellner vermieter chef kollege nachbar
+        lehrer arzt zahnarzt anwalt bäcker trainer mitbewohner schwager schwiegervater
+        cousin hombre chico niño padre papá hijo hermano tío abuelo marido esposo novio
+        sobrino señor don rey camarero amigo compañero vecino primo jefe médico mecánico
+        dueño inquilino abogado profesor doctor socio cuñado suegro casero homme garçon
+        père fils frère oncle papi mari copain neveu monsieur roi serveur ami voisin
         collègue patron beau-père mec propriétaire""",
     ),
     (
         "f",
         """woman girl mother mum mom mommy mummy daughter sister aunt grandmother grandma granny
-        wife girlfriend niece mrs ms miss madam queen princess waitress actress landlady stepmother
-        fiancée widow bride lady frau mädchen mutter mama tochter schwester tante großmutter oma
-        ehefrau freundin nichte königin kellnerin vermieterin chefin kollegin nachbarin lehrerin
-        ärztin zahnärztin anwältin cousine schwägerin schwiegermutter mitbewohnerin trainerin mujer dame
-        chica niña madre mamá hija hermana tía abuela esposa novia sobrina señora doña reina
-        camarera amiga compañera vecina prima jefa médica abogada profesora doctora socia cuñada
-        suegra casera femme fille mère maman sœur tante mamie épouse copine nièce madame
-        mademoiselle reine serveuse amie voisine patronne cousine""",
+        wife girlfriend niece mrs ms miss madam queen princess waitress actress landlady
+        stepmother fiancée widow bride lady frau mädchen mutter mama tochter schwester
+        tante großmutter oma ehefrau freundin nichte königin kellnerin vermieterin
+        chefin kollegin nachbarin lehrerin ärztin zahnärztin anwältin cousine schwägerin
+        schwiegermutter mitbewohnerin trainerin mujer dame chica niña madre mamá hija perra gata
+        hermana tía abuela esposa novia sobrina señora doña reina camarera dueña
+        inquilina amiga compañera vecina prima jefa médica abogada profesora doctora
+        socia cuñada suegra casera femme fille mère maman sœur tante mamie épouse copine
+        nièce madame mademoiselle reine serveuse amie voisine patronne cousine""",
     ),
     (
         "mf",
@@ -579,120 +677,6 @@ MIXED: Final = frozenset(
     horse pony parrot rabbit hamster baby child hund katze kind perro gato bebé chien chat bébé
     familie familia famille""".split()
 )
-FIRST_NAME_ROWS: Final = (
-    (
-        "m",
-        """aaron adam ahmed alan albert alex alexander ali andrew anthony antonio arthur ben
-        benjamin bernard bill bob boris brian bruno bryan carl carlos charles charlie chris
-        christian christopher claude colin craig dan daniel dave david dennis diego dieter dirk
-        dominik don douglas ed eduardo edward emil emilio enrique eric erik ernst ethan eugene
-        felix fernando finn florian francisco frank franz fred frederic gabriel gary george georg
-        gerald gerard gerhard gilbert giovanni graham greg gregor günter gustav hans harald harry
-        hassan heinz helmut henri henry herbert holger horst howard hugo hugh ian ibrahim igor
-        isaac ivan iván ivo jack jacob jake jakob james jamie jan jason javier jean jeff jens
-        jerome jeremy jerry jesús jim joachim joe johannes john jon jonas jonathan jordi jorge jose
-        josé joseph josh joshua juan julien julio jürgen justin kai karim karl keith ken kenneth
-        kevin klaus kurt kyle lars laurent leo leon leonard liam lorenz louis luc luca lucas luis
-        luke lukas manuel marc marcel marco marcus mario mark markus martin mateo mathis mathieu
-        matt matteo matthew matthias max maxime michael michel miguel mike mohamed mohammed moritz
-        mustafa nathan neil nick nico nicolas nigel niklas nils noah norbert oliver olivier omar
-        oscar otto owen pablo paco pascal patrick paul pedro pete peter phil philip philipp pierre
-        rafael rainer ralf ramón raúl ravi ray raymond ricardo richard rob robert roberto roger
-        roland roman ron ryan sam samuel scott sean sebastian serge sergio simon stefan stephen
-        steve steven stuart sven tariq ted thomas theo thierry thorsten tim timo tobias tom tomás
-        tony torsten tyler uwe victor viktor vincent wolfgang walt walter werner will william yann
-        yusuf andrés ángel bernd björn casimir anselm piet joost hamid raj arjun deepak gonzalo
-        eusebio gustave ludovic bastien théo enzo louis raphaël jules antoine baptiste clément
-        romain benoît guillaume bertrand didier yves alain gilles rémi fabrice cédric sébastien
-        stéphane frédéric éric grégory jérôme françois philippe denis jacques andré rené lucien
-        fernand détlef detlef egon friedrich ludwig otmar rudolf siegfried torben volker wilhelm
-        anton jannik jörg kilian konrad leander levin linus matthis mats mika paulus ruben silas
-        timon valentin wenzel alfonso alfredo álvaro armando césar cristian domingo ernesto esteban
-        eugenio félix fermín gerardo germán guillermo héctor ignacio jaime joaquín josué juanjo
-        julián leandro lorenzo mariano martín mauricio nacho óscar pepe raimundo rodrigo rubén
-        salvador santiago toni vicente xavi xavier aidan alec archie barry bart benedict blake brad
-        brandon brent brett calvin cameron carter chad clive connor cooper cyrus damian darren dean
-        derek desmond dexter dominic duncan dylan eli elliot elliott evan ewan fergus floyd francis
-        garrett gavin geoff geoffrey glen gordon grant gus harrison hector herman hubert irving
-        jared jasper jed jeremiah jerry jesse joel jordan keiran kieran kit lance leroy lewis logan
-        lloyd malcolm marvin maurice mick miles milo mitch morgan murray ned nelson nigel noel
-        norman otis percy perry preston quentin ralph randy reggie rex rhys ricky rory ross rupert
-        russell seth shane sidney spencer stan stanley terry todd travis trevor vernon vince wade
-        wayne wesley winston zach anil arun ashok dev dmitri farid femi hiroshi hussein idris jamal
-        kenji khalid kofi kwame mahmoud malik mehmet murat nikhil nikolai olu osman pavel pradeep
-        prakash rahul rajesh ramesh reza rohan sanjay sergei suresh takeshi tomasz vijay vikram
-        vladimir yasin yuri yusef mateusz piotr krzysztof milan goran dragan ivo aleksander sasha
-        elias emre malte ole thorben nikita mehdi samir rachid hakim álex iker unai asier""",
-    ),
-    (
-        "f",
-        """abigail adele agnes alexandra alice alicia alina amanda amelia amélie amy ana andrea
-        angela angelika anita anja ann anna anne annette annie antje astrid audrey barbara beate
-        beatrice beatriz bella bettina birgit brenda brigitte camille carla carmen carol caroline
-        catherine cécile céline charlotte chantal christina christine claire clara claudia colette
-        cristina dana deborah diana donna doris dorothy edith elena elisa elisabeth elizabeth ella
-        ellen elke elsa emilia emily emma erika esther eva evelyn fatima florence frances françoise
-        frieda gabriele gerda gertrud gina gisela gloria grace greta hanna hannah heidi heike helen
-        helena helga hilda ida ilse inès inés inge ingrid irene irina iris isabel isabelle
-        jacqueline jana jane janet jasmin jean jeanne jennifer jenny jessica joan joanna johanna
-        josephine juana judith julia julie juliette jutta karen karin katharina kate katherine
-        kathy katja katrin kerstin kirsten kim laura laure layla lea léa leila lena leonie lilly
-        lina linda lisa lola lotte louise lucia lucía lucie lucy luisa manon manuela margaret
-        margarita margot maria maría marie marina marion marta martha martina mary maya mercedes
-        mia michaela michelle miriam monica monika mónica nadia nadine naomi natalia natalie
-        nathalie nicole nina noa nora odette olga olivia pamela patricia paula pauline petra pilar
-        priya rachel rebecca regina renate rita rosa rosario rose ruth sabine sabrina sandra sara
-        sarah silke silvia simone sofia sophia sophie sonia stella stephanie susan susana susanne
-        suzanne sylvia sylvie svenja tamara tamsin tanja teresa theresa tina ursula ute uta valérie
-        valentina vanessa vera veronica veronika victoria virginie yasmin yvonne zoe zoé odile
-        ottilie hedda yusra begoña wiebke elise solveig ingeborg amara chiyo femke maëlle capucine
-        candela remedios nieves rosie uschi melek jade ambre mila lou agathe margaux élodie aurélie
-        émilie mélanie stéphanie delphine sandrine véronique martine monique christiane geneviève
-        denise paulette germaine solange mireille josiane corinne laetitia karine chloé anaïs
-        clémence coralie élise fanny gaëlle hélène jeannine léonie lucile marguerite noémie océane
-        pénélope régine ségolène thérèse yvette adriana alba alejandra almudena amparo araceli
-        asunción aurora blanca catalina celia concha consuelo covadonga daniela dolores encarna
-        esperanza estefanía estrella fátima gema guadalupe inmaculada irene isabela jimena jose
-        josefa lourdes luz macarena maite manuela marisol mayte mireia montse natividad nuria
-        paloma paz raquel rebeca rocío rosalía soledad sonia susana úrsula violeta virginia yolanda
-        adelheid annegret annika bärbel carola christa christel dagmar dörte doro edeltraud
-        elfriede elli erna evelin franziska friederike gabi gesine gudrun hannelore hedwig heidrun
-        henrike hertha imke ines irmgard isolde jule karla karola katrina leni lieselotte liselotte
-        magda maike mareike margarete margret marianne marlene mathilda mechthild meike merle nele
-        ronja roswitha rosemarie sigrid sibylle sonja steffi susi thea traudl trude ulla ulrike
-        undine ursel verena vroni waltraud wilma abby addison adrienne aisha alexis alison allison
-        amber angie arlene ashley aubrey ava avery bea becky bernadette beryl bessie beth bethany
-        betty beverly bonnie bridget brooke caitlin candice carly carrie cassie cathy chelsea
-        cheryl chloe cindy connie cora courtney crystal cynthia daisy daphne darcy debbie della
-        denise dora edna eileen elaine eleanor eliza ellie elsie erin estelle esme ethel eve evie
-        fay felicity fiona flora freya gail gemma georgia georgina geraldine gillian ginny gladys
-        glenda gwen gwendolyn hailey harriet hattie hazel heather hettie holly imogen iona isla ivy
-        jackie jacqui janice jeanette jess jill jo jodie josie joy joyce karen kathleen katie kay
-        kaylee kayla keira kelly kerry kim kirsty krista kristen kylie lara lauren leah leanne
-        lesley liz lizzie loretta lorna lorraine lottie lucinda lydia lynn mabel mackenzie maddie
-        madeline maggie maisie marcia marjorie marian matilda maud maureen meg megan melanie
-        melissa meredith mildred millie minnie mollie molly morag muriel myra nancy nell nellie
-        nichola nora paige pam pat patsy patty pauline pearl peggy penelope penny phoebe phyllis
-        polly poppy prudence queenie rhona roberta robin robyn rosalind rosemary rowan roxanne ruby
-        sadie sally samantha shannon sheila shelley sherry shirley sienna skye sonya stacey stacy
-        sue susie suzie sybil tabitha tammy tara tess tessa thelma tiffany tracey tracy trish trudy
-        una valerie vicky viola vivian vivienne wanda wendy whitney willow winifred winnie zara
-        aaliyah adaeze aiko akiko amina anjali ayesha aylin ayşe chidi deepa divya elif emine fatma
-        fumiko hatice ingeborg irina jasmine kavita keiko kiran lakshmi leyla mei meena midori
-        naoko nasrin nazanin neha nisha oksana olena padma pooja radha rania reema rekha samira
-        sana sanae shanti shreya sita soraya sunita svetlana tatiana tomoko usha yuki yuko zainab
-        zeynep agnieszka katarzyna małgorzata magdalena ewa jelena ivana milica
-        anke antonia frauke swantje merve ainhoa itziar leire maud""",
-    ),
-)
-# How most names of men and women end, in that order of rows.
-NAME_ENDINGS: Final = (
-    ("f", ("a", "ine", "ette", "elle", "ie", "ko", "yo", "een", "lyn")),
-    ("m", ("o", "us", "ric", "vic", "ert", "old", "win", "ard", "ien", "ph", "mir")),
-)
-NAMING: Final = frozenset(
-    """called named namens heißt llamada llamado llama appelle appelée appelé nommé nommée""".split()
-)
 # What is a place wherever it stands.
 PLACE_NOUNS: Final = frozenset(
     """bakery bar beach cabin cafe café campsite castle church cinema city clinic club conference
@@ -717,11 +701,12 @@ BEFORE_PLACE_NOUN: Final = BEFORE_PLACE | frozenset(
     del ante au aux chez devant sur""".split()
 )
 TIME_NOUNS: Final = frozenset(
-    """easter christmas noon midnight morning evening afternoon weekend summer winter spring autumn
-    today tomorrow yesterday week month year night ostern weihnachten mittag abend morgen
-    wochenende sommer herbst frühling heute gestern woche monat jahr nacht navidad verano invierno
-    otoño primavera hoy mañana ayer semana mes año noche noël pâques été hiver automne printemps
-    demain hier semaine mois soir matin nuit""".split()
+    """day tag jour día époque época easter christmas noon midnight morning evening afternoon
+        weekend summer winter spring autumn today tomorrow yesterday week month year
+        night ostern weihnachten mittag abend morgen wochenende sommer herbst frühling
+        heute gestern woche monat jahr nacht navidad verano invierno otoño primavera hoy
+        mañana ayer semana mes año noche noël pâques été hiver automne printemps demain
+        hier semaine mois soir matin nuit""".split()
 )
 # What only a person does: with one of these, `er`, `sie`, `il` and `elle` are no things.
 PERSONAL_VERBS: Final = frozenset(
@@ -790,8 +775,12 @@ NO_AGENTS: Final = frozenset(
 
 # Chinese: words and characters of persons, and how names begin.
 CHINESE_PERSON_ROWS: Final = (
-    ("m", "爸 哥 弟 叔 爷 舅 先生 老公 丈夫 儿子 男 外甥 侄子 公公 岳父 男朋友 男友"),
-    ("f", "妈 姐 妹 姨 奶奶 婆 姑 太太 妻 女 保姆 阿姨 女朋友 女友 女士"),
+    (
+        "m",
+        """爸爸 哥哥 弟弟 爷爷 叔叔 舅舅 师兄 师弟 学长 小伙 爸 哥 弟 叔 爷 舅 先生 老公 丈夫 儿子 男
+        外甥 侄子 公公 岳父 男朋友 男友""",
+    ),
+    ("f", "妈妈 姐姐 妹妹 姑娘 师姐 师妹 学姐 妈 姐 妹 姨 奶奶 婆 姑 太太 妻 女 保姆 阿姨 女朋友 女友 女士"),
     (
         "mf",
         """老师 医生 大夫 老板 司机 经理 同事 朋友 同学 邻居 客户 师傅 孩子 护士 律师 教授 房东 员

@@ -1,7 +1,5 @@
 """Goal: rewrites and variants are judged as M12.9 and M13 say, and the memory judges them so too."""
 
-import json
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +13,7 @@ from tests.properties.plain.drawn import (
 )
 from tests.properties.queries_reference import (
     clean_line,
+    is_alike,
     is_deep,
     read_rewrite,
     read_variants,
@@ -45,18 +44,6 @@ def test_a_rewrite_has_the_verdict_of_the_table(row: Row) -> None:
     is_resolved = row["outcome"] == "resolved"
     assert (found.outcome, found.confidence_ppm) == (row["outcome"], maybe(row["confidence"]))
     assert (found.query, found.reason) == ((outcome, "") if is_resolved else (query, outcome))
-
-
-@pytest.mark.parametrize("row", rows("memory", "antecedents"), ids=lambda row: row["rewrite"])
-def test_what_is_named_is_checked(row: Row) -> None:
-    turns = shown_turns([Turn("user", text) for text in read_cell(row["turns"])])
-    line, reply = read_cell(row["rewrite"]), read_cell(row["rewrite"])
-    if row["named"] != "–":
-        keys = ("reference", "means", "turn")
-        named = [dict(zip(keys, it, strict=True)) for it in read_cell(row["named"])]
-        reply = json.dumps({"query": line, "references": named})
-    found = read_rewrite(reply, read_cell(row["query"]), turns, HALF_PPM)
-    assert (found.reason or "–", found.query == line) == (row["reason"], row["reason"] == "–")
 
 
 def test_a_rewrite_that_is_longer_than_a_query_is_rejected() -> None:
@@ -171,16 +158,16 @@ def test_the_memory_resolves_alike(
             query, shown, wanted
         )
     reply = data.draw(answers("rewrite", ask_rewrite(query, shown)) | WRAPPED | HALF_TEXT)
-    assert read_rewrite(reply, query, shown, floor_ppm) == memory.judge_rewrite(
-        reply, query, shown, floor_ppm
-    )
+    got = memory.judge_rewrite(reply, query, shown, floor_ppm)
+    assert is_alike(got, read_rewrite(reply, query, shown, floor_ppm))
 
 
 @pytest.mark.slow
 @settings(max_examples=120)
 @given(MIXED, MIXED | st.just(QUERY), st.sampled_from([0, HALF_PPM]))
 def test_the_memory_judges_shuffled_words_alike(reply: str, query: str, floor_ppm: int) -> None:
-    assert read_rewrite(reply, query, SAID, floor_ppm) == memory.judge_rewrite(reply, query, SAID, floor_ppm)
+    got = memory.judge_rewrite(reply, query, SAID, floor_ppm)
+    assert is_alike(got, read_rewrite(reply, query, SAID, floor_ppm))
 
 
 @given(WRAPPED | ANY_TEXT)

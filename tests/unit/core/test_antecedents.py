@@ -166,3 +166,122 @@ def test_what_a_model_names_must_fit_though_the_rewrite_does() -> None:
         "references": [{"reference": "it", "means": "Leith", "turn": 1}],
     }
     assert reason(talk, "Is it far away?", json.dumps(reply)) == "misfit"
+
+
+def reason_named(talk: tuple[str, ...], query: str, rewrite: str, *named: tuple[str, str, int]) -> str:
+    keys = ("reference", "means", "turn")
+    rows = [dict(zip(keys, it, strict=True)) for it in named]
+    return reason(talk, query, json.dumps({"query": rewrite, "references": rows}))
+
+
+QUOTES = ("Hanley wants 9,400 and Brightside 11,200.",)
+FLATS = ("看了两套房，一套在浦东，一套在徐汇。", "徐汇那套好。")
+BOOKS = ("We finished Dune. We started Solaris.",)
+PAIR = ("I met Anna and Colm.",)
+CHAPTERS = ("导师把第三章退回来了。", "我在北京。")
+FATHER = ("La profe de inglés llamó.", "El padre de Mateo vino.")
+AUDIT = ("Mum wants the deck by Thursday and I sent Sven the audit.",)
+WEDDING = ("En la finca hay sitio.", "Mi prima Lucía se casa con Andrés.", "Qué bien.")
+DOG = ("Moka kam mit Filou, dem Hund.",)
+
+
+@pytest.mark.parametrize(
+    ("talk", "query", "rewrite", "named", "expected"),
+    [
+        (QUOTES, "Is the cheaper one near?", "Is Hanley near?", ("the cheaper one", "Hanley", 1), ""),
+        (QUOTES, "Is the cheaper one near?", "Is Brightside near?", ("one", "Brightside", 1), "misfit"),
+        (FLATS, "第一套多大？", "浦东那套多大？", ("第一套", "一套在浦东", 2), ""),
+        (FLATS, "第一套多大？", "徐汇那套多大？", ("第一套", "徐汇那套", 1), "misfit"),
+        (BOOKS, "Who wrote the latter?", "Who wrote Solaris?", ("the latter", "Solaris", 1), ""),
+        (BOOKS, "Who wrote the latter?", "Who wrote Dune?", ("the latter", "Dune", 1), "misfit"),
+        (PAIR, "Why not the former?", "Why not Anna?", ("the former", "Anna", 1), ""),
+        (PAIR, "Why not the former?", "Why not Colm?", ("the former", "Colm", 1), "misfit"),
+        (("I met Anna. Colm came.",), "Why not the latter?", "Why not Colm?", ("latter",
+         "Colm", 1), "misfit"),
+        (CHAPTERS, "那一章多少字？", "第三章多少字？", ("那一章", "第三章", 2), ""),
+        (CHAPTERS, "那一章多少字？", "北京多少字？", ("那一章", "北京", 1), "misfit"),
+        (PAIR, "Do both sing?", "Do Anna and Colm sing?", ("both", "Anna and Colm", 1), ""),
+        (PAIR, "Do both sing?", "Does Anna sing?", ("both", "Anna", 1), "misfit"),
+        (("We sold the lamps.",), "Are both new?", "Are the lamps new?", ("both", "the lamps", 1), ""),
+        (PAIR, "Do they sing?", "Does Anna sing?", ("they", "Anna", 1), "misfit"),
+        (("A van.",), "Does Ann fit in there?", "Does Ann fit in the van?", ("there", "A van", 1), ""),
+        (("Krzyk has met Tom.",), "Is he nice?", "Is Krzyk nice?", ("he", "Krzyk", 1), ""),
+        (("Tom and Krzyk met Bob.",), "Is he nice?", "Is Krzyk nice?", ("he", "Krzyk", 1), ""),
+        (("We met Krzyk, Tom too.",), "Is he nice?", "Is Krzyk nice?", ("he", "Krzyk", 1), "misfit"),
+        (FATHER, "¿Quién es su padre?", "¿Quién es el padre de Mateo?", ("su", "Mateo", 1), ""),
+        (FATHER, "¿Quién es su padre?", "¿Quién es el padre de la profe?", ("su", "La profe", 2), "misfit"),
+        (("The flat is small. I stayed two months.",), "Is the other big?", "Is the flat big?", ("the other",
+         "flat", 1), ""),
+        (("Mes filles dorment.",), "Elles ont quel âge ?", "Les filles ont quel âge ?", ("elles", "Mes filles", 1), ""),
+        (("小米那款很贵，李雷买了。",), "他好吗？", "小米好吗？", ("他", "小米", 1), "misfit"),
+        (("小米那款很贵，李雷买了。",), "它好吗？", "小米那款好吗？", ("它", "小米那款", 1), ""),
+        (("楼下琴行的钟老师不错。",), "那位老师好吗？", "琴行好吗？", ("那位老师", "琴行", 1), "misfit"),
+        (("Alice works at Acme.",), "Is she in?", "Acme, is Alice in?", ("she", "Alice", 1), "unnamed"),
+        (WEDDING, "¿Cuándo la conoció?", "¿Cuándo conoció Andrés a Lucía?", ("la", "Lucía", 2), ""),
+        (WEDDING, "¿Cuándo la conoció?", "¿Cuándo conoció la finca a Lucía?", ("la", "Lucía", 2), "unnamed"),
+        (("Bob rang.", "Tom came. He is strict."), "Is he strict?", "Is Bob strict?", ("he", "Bob", 2), "misfit"),
+        (("A van.",), "Is that old thing safe?", "Is the van safe?", ("that old thing", "A van", 1), ""),
+        (DOG, "Wie alt ist der Hund?", "Wie alt ist Filou?", ("der Hund", "Filou", 1), ""),
+        (DOG, "Wie alt ist der Hund?", "Wie alt ist Moka?", ("der Hund", "Moka", 1), "misfit"),
+        (("I pick Maya up.",), "Could he do it?", "Could he pick Maya up?", ("do it", "pick Maya up", 1), ""),
+        (("Karen met Tom.",), "Who did she chase?", "Who chased Karen?", ("she",
+         "Karen", 1), "dropped_words"),
+        (PAIR, "Do both of them sing?", "Do Anna and Colm sing?", ("both of them", "Anna and Colm", 1), ""),
+        (("Der Zug um 9:40.",), "Wann fährt der zweite?", "Wann fährt der Zug um 9:40?", ("zweite",
+         "9:40", 1), ""),
+    ],
+)  # fmt: skip
+def test_what_a_model_names_is_weighed(
+    talk: tuple[str, ...], query: str, rewrite: str, named: tuple[str, str, int], expected: str
+) -> None:
+    assert reason_named(talk, query, rewrite, named) == expected
+
+
+def test_what_is_meant_by_another_reference_fits_no_second_one() -> None:
+    talk = ("La dueña, Encarna, pide dos meses de fianza.",)
+    named = (("la", "fianza", 1), ("ella", "Encarna", 1))
+    assert reason_named(talk, "¿Cuándo nos la da ella?", "¿Cuándo nos da Encarna la fianza?", *named) == ""
+
+
+def test_what_stands_beside_the_other_one_that_is_meant_is_preferred() -> None:
+    named = (("he", "Sven", 1), ("it", "the audit", 1))
+    assert reason_named(AUDIT, "Can he skip it?", "Can Sven skip the audit?", *named) == ""
+    named = (("he", "Sven", 1), ("it", "the deck", 1))
+    assert reason_named(AUDIT, "Can he skip it?", "Can Sven skip the deck?", *named) == "misfit"
+
+
+def test_one_thing_that_is_referred_to_twice_is_named_once() -> None:
+    talk = ("Julien a une Clio bleue.",)
+    named = (("il", "Julien", 1), ("la sienne", "une Clio", 1))
+    assert (
+        reason_named(talk, "Il l'a depuis quand, la sienne ?", "Julien a la Clio depuis quand ?", *named)
+        == ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("talk", "query", "rewrite", "expected"),
+    [
+        (("Ann fell.",), "When they let her out, can Ann cook?", "When they let Ann out, can Ann cook?", ""),
+        (("The flat is big.",), "Is it big?", "Isn't the flat big?", "changed_person"),
+        (('Tom said "my flat is big".',), "Is it big?", "Is my flat big?", "changed_person"),
+        (("Tom said my flat is big.",), "Is it big?", "Is my flat big?", ""),
+        (("Le siphon de M. Garnier.",), "Il est cher ?", "Le siphon de M. Garnier est cher ?", ""),
+        (("The bus.",), "Does it go from York to Leeds?", "Does the bus go from Leeds to York?",
+         "dropped_words"),
+        (("We saw two flats.",), "How old is the first one?", "How old is the flat?", ""),
+        (("My wife came.",), "Did she see it herself?", "Did my wife see it herself?", ""),
+        (("Anna gets here at six.",), "And Ben?", "And when does Ben get here?", ""),
+        (("Me and Tom.",), "Will he ask me?", "Will I ask Tom?", "changed_person"),
+        (("La bomba está rota.",), "¿Puedo cambiarla?", "¿Puedo cambiar la bomba?", ""),
+    ],
+)  # fmt: skip
+def test_words_and_persons_of_a_query_keep_their_places(
+    talk: tuple[str, ...], query: str, rewrite: str, expected: str
+) -> None:
+    assert reason(talk, query, rewrite) == expected
+
+
+def test_an_abbreviated_monsieur_is_not_the_speaker() -> None:
+    turns = shown_turns((Turn("user", "Mon prof ?"), Turn("assistant", "C'est M. Haddad.")))
+    assert judge_rewrite("Où est M. Haddad ?", "Où est-il ?", turns, 500_000).reason == ""

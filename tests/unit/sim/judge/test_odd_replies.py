@@ -44,7 +44,9 @@ def test_a_rewrite_is_refused_for_every_reason_that_one_reference_can_have() -> 
     answer_invalid = replies("rewrite", ask_rewrite(QUERY, TURNS))
     judged = [*(it for it in answer_invalid if len(it) <= SHORT_MAX), max(answer_invalid, key=len)]
     given = [judge_rewrite(it, QUERY, TURNS, 500_000) for it in judged]
-    assert {it.reason or it.outcome for it in given} >= {*rewriting.VERDICTS} - {"unchanged", "unresolved"}
+    # A misfit names another entity as well as it puts one in place of the reference.
+    others = {"unchanged", "unresolved", "misfit"}
+    assert {it.reason or it.outcome for it in given} >= {*rewriting.VERDICTS} - others
 
 
 @pytest.mark.slow
