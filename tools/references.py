@@ -24,7 +24,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 DATA: Final = ROOT / "scenarios" / "data" / "references.jsonl"
 QUESTIONS: Final = tuple(
     ROOT / "tests" / "quality" / name
-    for name in ("dialogue.jsonl", "references.jsonl", "later_references.jsonl")
+    for name in ("dialogue.jsonl", "references.jsonl", "later_references.jsonl", "named_references.jsonl")
 )
 CONFIDENCE_MIN_PPM: Final = 500_000  # the default of resolve_confidence_min_ppm
 RESOLVED_PERCENT_MIN: Final = 80
@@ -146,16 +146,19 @@ def row(name: str, found: list[str]) -> Row:
 # Questions with right and wrong rewrites.
 
 
+Means = tuple[tuple[str, str, int], ...]  # reference, what it means, number of the turn
+
+
 class Question(Data):
-    """A query after some turns, and rewrites of it. `means`: reference, what it means, number of the turn."""
+    """A query after some turns, and rewrites of it, the wrong ones with what they name."""
 
     language: str
     turns: tuple[Turn, ...]  # the newest first
     query: str
     refers: bool
-    means: tuple[tuple[str, str, int], ...]
+    means: Means
     right: tuple[str, ...]
-    wrong: tuple[str, ...]  # those that name another entity
+    wrong: tuple[tuple[str, Means], ...]
 
     @property
     def is_asked(self) -> bool:
@@ -166,13 +169,17 @@ class Question(Data):
         found = judge_rewrite(rewrite, self.query, self.turns, CONFIDENCE_MIN_PPM)
         return self.is_asked and found.outcome == "resolved"
 
-    def takes_named(self, rewrite: str, later: int = 0) -> bool:
+    def takes_named(self, rewrite: str, later: int = 0, means: Means = ()) -> bool:
         """Check whether a rewrite is taken that names what is meant, and a turn so many later than right."""
         rows = [
-            {"reference": reference, "means": means, "turn": number - later}
-            for reference, means, number in self.means
+            {"reference": reference, "means": text, "turn": number - later}
+            for reference, text, number in means or self.means
         ]
         return self.takes(json.dumps({"query": rewrite, "references": rows}))
+
+    def takes_wrong(self, rewrite: str, means: Means) -> bool:
+        """Check whether a wrong rewrite is taken, as it is labelled: as a line, or with what it names."""
+        return self.takes_named(rewrite, means=means) if means else self.takes(rewrite)
 
     @property
     def is_right(self) -> bool:
@@ -188,8 +195,17 @@ def questions(text: str) -> list[Question]:
 
 def question(fields: dict[str, Any]) -> Question:
     turns = tuple(Turn(turn["role"], turn["text"]) for turn in fields["turns"])
-    means = tuple((term, words, len(turns) - at) for term, words, at in fields.get("means", ()))
-    wrong = tuple(rewrite for kind, rewrite in fields["wrong"] if kind == "entity" and fields["refers"])
+
+    def count_back(rows: list[tuple[str, str, int]]) -> Means:
+        return tuple((term, words, len(turns) - at) for term, words, at in rows)
+
+    means = count_back(fields.get("means", []))
+    # The older files have lines, of which those with another entity count.
+    wrong = tuple(
+        (rewrite, count_back(named[0]) if named else ())
+        for kind, rewrite, *named in fields["wrong"]
+        if fields["refers"] and (named or kind == "entity")
+    )
     right = tuple(fields["right"])
     return Question(
         fields["language"], shown_turns(turns), fields["query"], fields["refers"], means, right, wrong
@@ -212,7 +228,7 @@ def score(some: Iterable[Question]) -> Score:
     """Count what refers and is resolved by a right rewrite; a question without one is not counted there."""
     every = list(some)
     referring = [it for it in every if it.refers and it.right]
-    wrong = [it.takes(rewrite) for it in referring for rewrite in it.wrong]
+    wrong = [it.takes_wrong(*each) for it in referring for each in it.wrong]
     clear = [it for it in every if not it.refers]
     return Score(
         len(referring),
@@ -250,8 +266,8 @@ def print_failures(it: Question) -> None:
         print(f"{'asked' if it.is_asked else 'not found'}: {it.query}")
     elif it.right and not it.is_right:
         print(f"refused: {it.query} | {it.right[0]}")
-    for rewrite in it.wrong:
-        if it.takes(rewrite):
+    for rewrite, means in it.wrong:
+        if it.takes_wrong(rewrite, means):
             print(f"taken: {it.query} | {rewrite}")
 
 

@@ -1,22 +1,25 @@
 """Goal: references of a talk are resolved to the right names; one that no turn explains is left alone.
 
 All questions were labelled before any rule had seen them, those of references.jsonl first: of 149 that refer
-122 were resolved, and 164 of 196 rewrites with another entity refused; now it is 135 and
-187. The first 107 of later_references.jsonl were written then: 58 of 70 and 66 of 100. Rules were made for
-these too, and 60 more written: 36 of 40 and 54 of 63, with 19 of 20 others left alone. Now it is 108 of 110
-and 139 of 163.
+122 were resolved, and 164 of 196 rewrites with another entity refused. The first 107 of
+later_references.jsonl were written then: 58 of 70 and 66 of 100; and 60 more after rules for these: 36 of 40
+and 54 of 63, with 19 of 20 others left alone.
+
+In named_references.jsonl wrong rewrites name what they mean, too, and are of all kinds. At first 115 of 190
+that refer were resolved, and 305 of 380 wrong rewrites refused. Rules were made for the first half; of the
+second half 64 of 90 were resolved, and 151 of 180 refused (56 and 145 before); of 38 that were written then
+25 of 32, and 54 of 64; of the last 26, for which no rule was made, 17 of 21, and 32 of 41.
 """
 
 import pytest
 
-from tools.references import DATA, LANGUAGES, QUESTIONS, Row, examples, measured, questions, score
+from tools.references import DATA, LANGUAGES, QUESTIONS, Question, Row, examples, measured, questions, score
 
-# Of the questions with rewrites (tools/references.py): found, rightly resolved, wrongly resolved, left alone.
-FOUND_PERCENT_MIN = 98
-RIGHT_PERCENT_MIN = 94
-REFUSED_PERCENT_MIN = 90
-LEFT_PERCENT_MIN = 97
-ALL = [it for path in QUESTIONS for it in questions(path.read_text("utf-8"))]
+EACH = [questions(path.read_text("utf-8")) for path in QUESTIONS]
+ALL = [it for some in EACH for it in some]
+OLDER = [it for some in EACH[:-1] for it in some]
+# Percent of the questions with rewrites (tools/references.py): found, resolved, refused, left alone.
+LEAST = [(OLDER, 98, 94, 90, 97), (EACH[-1], 96, 89, 84, 91)]
 PER_LANGUAGE_MIN = 40
 UNRESOLVABLE_MIN = 60
 
@@ -48,16 +51,15 @@ def test_questions_are_many_in_five_languages_and_none_stands_twice() -> None:
     assert sum(not it.refers for it in ALL) >= 150
 
 
-def test_what_refers_is_resolved_and_the_rest_is_left() -> None:
-    got = score(ALL)
-    assert got.found * 100 >= FOUND_PERCENT_MIN * got.referring
-    assert got.resolved * 100 >= RIGHT_PERCENT_MIN * got.referring
-    assert got.left * 100 >= LEFT_PERCENT_MIN * got.clear
-
-
-def test_a_rewrite_with_another_entity_is_refused() -> None:
-    got = score(ALL)
-    assert got.refused * 100 >= REFUSED_PERCENT_MIN * got.wrong
+@pytest.mark.parametrize(("some", "found", "resolved", "refused", "left"), LEAST, ids=["older", "named"])
+def test_what_refers_is_resolved_and_the_rest_is_left(
+    some: list[Question], found: int, resolved: int, refused: int, left: int
+) -> None:
+    got = score(some)
+    assert got.found * 100 >= found * got.referring
+    assert got.resolved * 100 >= resolved * got.referring
+    assert got.refused * 100 >= refused * got.wrong
+    assert got.left * 100 >= left * got.clear
 
 
 def test_a_rewrite_that_names_another_turn_is_refused() -> None:
