@@ -204,8 +204,8 @@ def import_named(name: str, example: str) -> tuple[ModuleType, str]:
         return import_module(path), attribute
     except ModuleNotFoundError as error:
         refuse(f"{name}: no module {error.name}")
-    except Exception as error:  # whatever their module raises is theirs
+    except (Exception, SystemExit) as error:  # whatever their module raises is theirs
         frames = extract_tb(error.__traceback__)
         lines = [it.lineno for it in frames if Path(it.filename).stem == path.split(".")[-1]]
-        where = f"line {lines[-1]}: {type(error).__name__}: " if lines else ""
-        refuse(f"{name}: cannot be imported: {where}{error}")
+        where = f"line {lines[-1]}: {type(error).__name__}" if lines else type(error).__name__
+        refuse(f"{name}: cannot be imported: {where}{f': {error}' if str(error) else ''}")

@@ -6,7 +6,9 @@ Law 3. Nothing is imported because a file says so: what a run is of is named by 
 """
 
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
 from shlex import join
@@ -204,7 +206,7 @@ class ProgramFile(NamedFile):
         from umi_sim.programs.simulation import run_case
 
         program, saved = self.find_program(), self.saved
-        with refuse_bad():
+        with refuse_bad(), redirect_stdout(sys.stderr):
             if own_loop:
                 outcome, where = run_on_asyncio(program, saved.perturbations), " on asyncio's own loop"
             else:
@@ -221,7 +223,7 @@ class ProgramFile(NamedFile):
         from umi_sim.programs.reports import report_needed
 
         program = self.find_program()
-        with refuse_bad():
+        with refuse_bad(), redirect_stdout(sys.stderr):
             return report_needed(self.of, self.file, program, self.saved)
 
     def export(self, out: str | None) -> Report:
@@ -229,7 +231,7 @@ class ProgramFile(NamedFile):
         from umi_sim.programs.exporting import write_script
 
         program, path = self.find_program(), self.script_path(out)
-        with refuse_bad():
+        with refuse_bad(), redirect_stdout(sys.stderr):
             needs = write_script(self.of, program, self.saved, Path(path))
         return report_script(path, needs)
 

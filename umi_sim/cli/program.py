@@ -1,9 +1,13 @@
 """Options and output of the command program. The work is done in umi_sim.programs."""
 
+import inspect
+import io
+import sys
+from _thread import get_ident
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
@@ -16,6 +20,25 @@ if TYPE_CHECKING:
     from umi_sim.programs.search import Exploration
 
 CONVENTIONS: Final = ("resume", "verify", "rules", "without", "library_tasks", "reorder")
+
+
+class RunsMuted(io.TextIOBase):
+    """Drops what programs print in the many runs of a search; `replay` shows that of one."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.thread = stream, get_ident()
+
+    def write(self, text: str) -> int:
+        from umi_sim.programs.services import current_run
+
+        is_muted = get_ident() == self.thread and current_run() is not None
+        return len(text) if is_muted else self.stream.write(text)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    def isatty(self) -> bool:
+        return self.stream.isatty()
 
 
 @click.command()
@@ -57,7 +80,7 @@ def program(
 
     limit = search.SECONDS if seconds is None else seconds
     count = search.DRAWN if drawn is None else drawn
-    with refuse_bad():
+    with refuse_bad(), redirect_stdout(RunsMuted(sys.stdout)), redirect_stderr(RunsMuted(sys.stderr)):
         done = search.explore(found, seed=seed, drawn=count, seconds=limit, to_end=to_end)
     return reports.report_exploration(name, done, write_findings(name, done))
 
@@ -90,10 +113,23 @@ def load_program(name: str) -> "Program":
     found: Any = getattr(home, attribute, None)
     if isinstance(found, Program):
         return found
-    if found is None or not callable(found):
-        own = [it for it, value in vars(home).items() if getattr(value, "__module__", "") == home.__name__]
+    if found is not None and not callable(found):
+        refuse(f"{name}: {attribute} is {show_kind(found)}")
+    if found is None:
+        own = [
+            it
+            for it, value in vars(home).items()
+            if callable(value) and getattr(value, "__module__", "") == home.__name__
+        ]
         refuse(f"{name}: {home.__name__} has no function {attribute}; it has {', '.join(own) or 'none'}")
     return Program(found, **{it: getattr(home, it) for it in CONVENTIONS if hasattr(home, it)})
+
+
+def show_kind(value: object) -> str:
+    if inspect.iscoroutine(value):
+        value.close()
+        return f"a coroutine: name the function {value.__qualname__} itself"
+    return f"an object of class {type(value).__name__}, and no async function"
 
 
 COMMANDS: Final[tuple[Any, ...]] = (program,)

@@ -7,6 +7,7 @@ from umi_core.data import Data
 from umi_sim.kernel.report import Report, laid_out
 from umi_sim.programs import search
 from umi_sim.programs.failure_files import list_kept, read_case, write_finding
+from umi_sim.programs.module_state import same_for_each_run
 from umi_sim.programs.own_loop import run_on_asyncio
 from umi_sim.programs.perturbations import Perturbation
 from umi_sim.programs.program import Main, Program
@@ -76,14 +77,15 @@ def check(
     if not found.findings:
         return found
     files = [write_finding(program.name, each, home) for each in found.findings]
-    raise AssertionError("\n".join(["", *laid_out(report_exploration(program.name, found, files, repeat))]))
+    raise AssertionError("\n".join(laid_out(report_exploration(program.name, found, files, repeat))))
 
 
 def rerun_kept(program: Program, folder: Path) -> Exploration:
     """Run each kept case of this program, up to the first that breaks a rule."""
     found = Exploration(program)
-    for saved in list_kept(program.name, folder):
-        if found.findings:
-            break
-        found.take(Phase("kept before", 1), [(saved.perturbations, saved.seed)])
+    with same_for_each_run(program):
+        for saved in list_kept(program.name, folder):
+            if found.findings:
+                break
+            found.take(Phase("kept before", 1), [(saved.perturbations, saved.seed)])
     return found

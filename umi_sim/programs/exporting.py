@@ -14,6 +14,7 @@ from typing import Final
 
 from umi_sim.kernel.wording import cut, escape_text
 from umi_sim.programs.failure_files import SavedCase
+from umi_sim.programs.module_state import same_for_each_run
 from umi_sim.programs.own_loop import run_on_asyncio
 from umi_sim.programs.perturbations import CancelTask
 from umi_sim.programs.program import Program, takes_run
@@ -33,7 +34,7 @@ HEAD: Final = '''\
 """{title}
 
 Written by `umi-sim export`; it needs {needs}.
-Run it where {module} can be imported. Exit 1: it happens still. 0: it no longer does.
+Run it in the folder from which {module} is imported. Exit 1: it happens still. 0: it no longer does.
 """
 
 '''
@@ -112,6 +113,9 @@ print("it happens still" if still else "it no longer happens")
 sys.exit(still)
 '''
 CALL: Final = """\
+import sys
+
+sys.path.insert(0, "")
 from {module} import {names}
 from umi_sim.programs import {kinds}
 
@@ -136,30 +140,28 @@ def write_script(name: str, program: Program, saved: SavedCase, out: Path) -> st
 
     `name`: MODULE:NAME of the program, which is imported.
     """
-    outcome = run_case(program, saved.perturbations, saved.seed)
-    broken = judge(program, outcome)
-    if broken is None:
-        raise BadProgram(f"{name}: passes now, so there is nothing to show")
-    case = ScriptedCase(name, program, outcome, broken)
-    if case.is_plain:
-        write_whole(out, case.show_plain().encode())
-        if succeeds(out):
-            return PLAIN
-    write_whole(out, case.show_call().encode())
-    return CALLED
+    with same_for_each_run(program):
+        outcome = run_case(program, saved.perturbations, saved.seed)
+        broken = judge(program, outcome)
+        if broken is None:
+            raise BadProgram(f"{name}: passes now, so there is nothing to show")
+        case = ScriptedCase(name, program, outcome, broken)
+        if case.is_plain:
+            write_whole(out, case.show_plain().encode())
+            if succeeds(out):
+                return PLAIN
+        write_whole(out, case.show_call().encode())
+        return CALLED
 
 
 def succeeds(script: Path) -> bool:
     """Return whether a script says in a process of its own that it happens still."""
-    command = [sys.executable, "-c", TRIAL, str(script)]
+    command = [sys.executable, str(script)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=TRIAL_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return False
     return done.returncode == 1 and done.stdout.rstrip().endswith(b"it happens still")
-
-
-TRIAL: Final = "import runpy, sys; sys.path.insert(0, ''); runpy.run_path(sys.argv[1], run_name='__main__')"
 
 
 class ScriptedCase:
@@ -204,7 +206,7 @@ class ScriptedCase:
         body = "".join(part for part, sign, text in (*parts, (STORE, "store", source)) if sign in text) + body
         before = SERVICE if "umi_sim" in source or "store" in source else ""
         names = ", ".join(n for n in self.imported if n not in ("rules", "without"))
-        text = f"{before}\nfrom {self.module} import {names}\n{body}"
+        text = f'{before}\nsys.path.insert(0, "")\nfrom {self.module} import {names}\n{body}'
         return self.show_head(PLAIN) + "".join(list_imports(text)) + text
 
     def show_begin(self, field: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from umi_sim.programs.module_state import restore_modules
 from umi_sim.programs.perturbations import CancelTask, Perturbation
 from umi_sim.programs.places import find_place, name_task
 from umi_sim.programs.program import Main, Program, ProgramRun, begin, check_program
@@ -38,7 +39,8 @@ class CountingQueue(deque[Any]):
 
 def run_on_asyncio(program: Program, perturbations: Sequence[Perturbation] = ()) -> ProgramOutcome:
     """Run a program once on a loop of asyncio. Raises BadProgram if it is not only cancelled."""
-    check_program(program)
+    check_program(program, perturbations)
+    restore_modules()
     for each in perturbations:
         if not isinstance(each, CancelTask):
             raise BadProgram(f"{each}: on asyncio's own loop tasks can be cancelled, and nothing else")

@@ -11,6 +11,7 @@ from umi_sim.targets.threads import PACKAGES
 
 OURS: Final = os.path.dirname(__file__)
 LIBRARIES: Final = os.path.dirname(os.__file__), OURS
+LOOP: Final = "umi_sim.targets.loop"  # it calls what runs
 ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 AWAITED: Final = (("cr_frame", "cr_await"), ("gi_frame", "gi_yieldfrom"), ("ag_frame", "ag_await"))
 
@@ -29,6 +30,32 @@ def find_place(task: Any) -> str:
         else:
             own, library = show_place(frame), ""
     return ", in ".join(filter(None, (own, library)))
+
+
+def find_caller() -> str:
+    """Return the innermost line of the program that now runs; "" in a task that runs none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") != LOOP:
+        if is_of_program(frame):
+            return show_place(frame)
+        frame = frame.f_back
+    return ""
+
+
+def find_raised(error: BaseException) -> str:
+    """Return the innermost line of the program through which an error came."""
+    at, found = error.__traceback__, ""
+    while at is not None:
+        if is_of_program(at.tb_frame):
+            found = show_place(at.tb_frame, at.tb_lineno)
+        at = at.tb_next
+    return found
+
+
+def is_of_program(frame: FrameType) -> bool:
+    module, file = str(frame.f_globals.get("__name__")), frame.f_code.co_filename
+    is_foreign = module.partition(".")[0] in NOT_THEIRS or any(each in file for each in PACKAGES)
+    return not is_foreign and not file.startswith("<")
 
 
 def look_into(awaited: Any) -> tuple[FrameType | None, Any]:
@@ -58,11 +85,11 @@ def is_standard(frame: FrameType) -> bool:
     return file.startswith(LIBRARIES) and not any(each in file for each in PACKAGES)
 
 
-def show_place(frame: FrameType) -> str:
+def show_place(frame: FrameType, line: int = 0) -> str:
     folder, file = os.path.split(frame.f_code.co_filename)
     is_library = any(each in folder for each in PACKAGES)
     name = f"{os.path.basename(folder)}/{file}" if is_library else file
-    return f"{name}:{frame.f_lineno} ({frame.f_code.co_name})"
+    return f"{name}:{line or frame.f_lineno} ({frame.f_code.co_name})"
 
 
 def name_task(task: Any) -> str:

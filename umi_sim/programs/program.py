@@ -11,11 +11,12 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from copy import deepcopy
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from umi_core.data import Data
 from umi_sim.programs.events import EventKind
 from umi_sim.programs.perturbations import DELAY_MAX, FailCall, Perturbation
+from umi_sim.programs.places import find_caller
 from umi_sim.programs.services import BadProgram, make_service
 from umi_sim.targets.faults import Killed
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 Main = Callable[..., Awaitable[Any]]
 STREAM_WAYS: Final = ("refused", "rate_limit", "timeout", "slow", "cut")
 CALL_WAYS: Final = ("refused", "rate_limit", "timeout", "reset", "malformed", "slow")
-STORE_WAYS: Final = ("refused", "timeout")
+STORE_WAYS: Final = ("refused", "timeout", "slow")
 STORE: Final = "store"
 STORE_LATENCY_MS: Final = 1
 
@@ -68,7 +69,8 @@ class ProgramRun:
         self.ways: dict[str, Sequence[str]] = {}  # in which each service can fail
         self.has_died = False
         self.is_quiet = False  # main has ended: nothing fails any more
-        self.effects: list[Perturbation] = []  # what was applied
+        self.effects: list[tuple[Perturbation, str]] = []  # what was applied, and where
+        self.refused: BadProgram | None = None  # whatever the program makes of it
         self.watch: Callable[[EventKind, str, str], None] = lambda kind, subject, text: None
         self.begin_process()
 
@@ -97,11 +99,18 @@ class ProgramRun:
         self.calls[name] += 1
         self.ways[name] = STORE_WAYS if name == STORE else STREAM_WAYS if has_stream else CALL_WAYS
         fails = None if self.is_quiet else self.fails.get((name, self.calls[name]))
-        self.watch("injection" if fails else "call", "", str(fails or f"call {self.calls[name]} of {name}"))
         if fails is None:
+            self.watch("call", "", f"call {self.calls[name]} of {name}")
             return ""
-        self.effects.append(fails)
+        place = find_caller()
+        self.effects.append((fails, f"at {place}" if place else ""))
+        self.watch("injection", "", show_effect(*self.effects[-1]))
         return fails.how
+
+    def refuse(self, message: str) -> NoReturn:
+        """Raises BadProgram, as the run will do in its end, even if the program catches it."""
+        self.refused = self.refused or BadProgram(message)
+        raise self.refused
 
 
 class DurableStore:
@@ -135,16 +144,44 @@ class DurableStore:
             raise Killed
 
 
-def check_program(program: Program) -> None:
+def show_effect(effect: Perturbation, place: str) -> str:
+    return f"{effect}; {place}" if place else str(effect)
+
+
+def check_program(program: Program, perturbations: Iterable[object] = ()) -> None:
     """Check that a program can be run. Raises BadProgram."""
     for name in ("main", "resume", "verify"):
         function = getattr(program, name)
-        if function is not None and not inspect.iscoroutinefunction(function):
-            raise BadProgram(f"{name}: expected an async function, got {function!r}")
+        if function is None:
+            continue
+        if not inspect.iscoroutinefunction(function):
+            raise BadProgram(f"{name}: expected an async function, got {show_function(function)}")
+        if more := list_required(function)[takes_run(function) :]:
+            raise BadProgram(f"{name}: takes the run or nothing, but {', '.join(more)} has no default")
+    for each in perturbations:
+        if not isinstance(each, Perturbation):
+            raise BadProgram(f"expected perturbations, such as CancelTask(7), got {each!r}")
     if not isinstance(program.rules, list | tuple) or not all(map(callable, program.rules)):
         raise BadProgram(f"rules: expected a list of functions, got {program.rules!r}")
     if type(program.reorder) is not int or not 0 <= program.reorder <= DELAY_MAX:
         raise BadProgram(f"reorder: expected a whole number from 0 to {DELAY_MAX}, got {program.reorder!r}")
+
+
+def show_function(function: object) -> str:
+    """Return what stands in the place of an async function."""
+    if inspect.isasyncgenfunction(function):
+        return f"{function.__name__}, a generator: it yields"
+    if inspect.isfunction(function):
+        return f"{function.__name__}, which is not async"
+    return repr(function)
+
+
+def list_required(function: Main) -> list[str]:
+    """Return the parameters without a default, first those that are given by position."""
+    of = inspect.Parameter
+    kinds = (of.POSITIONAL_ONLY, of.POSITIONAL_OR_KEYWORD), (of.KEYWORD_ONLY,)
+    taken = inspect.signature(function).parameters.values()
+    return [it.name for kind in kinds for it in taken if it.kind in kind and it.default is it.empty]
 
 
 async def begin(function: Main, run: ProgramRun) -> Any:

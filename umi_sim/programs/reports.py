@@ -1,5 +1,6 @@
 """Reports about programs: the verdict first, then how to repeat it, then the cause."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import join
@@ -10,7 +11,9 @@ import msgspec
 from umi_sim.kernel.report import BLANK, Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import cut, plural
 from umi_sim.programs.events import ProgramEvent
+from umi_sim.programs.module_state import same_for_each_run
 from umi_sim.programs.perturbations import Perturbation
+from umi_sim.programs.places import hide_addresses
 from umi_sim.programs.program import Program
 from umi_sim.programs.rules import BrokenRule, find_promise, judge
 from umi_sim.programs.search import UNDISTURBED, Exploration, ProgramFinding, find_needed, fingerprint_of
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from umi_sim.programs.failure_files import SavedCase
 
 MESSAGE_CHARS_MAX: Final = 400
+NOWHERE: Final = re.compile(r" at ?(?=,|$)|: *$")
 POINTS_SHOWN: Final = 12
 EVENTS_SHOWN: Final = 30
 EVENTS_BEFORE: Final = 3
@@ -92,7 +96,15 @@ def list_causes(broken: BrokenRule, outcome: ProgramOutcome) -> Iterator[ReportR
         "cause", (row("", each) for each in outcome.effects or ["nothing: it fails undisturbed"])
     )
     yield row("promised", broken.promised)
-    yield row("got", cut(broken.message, MESSAGE_CHARS_MAX))
+    place = f"; at {broken.place}" if broken.place else ""
+    yield from show_message(broken.message, place)
+
+
+def show_message(message: str, place: str = "") -> Iterator[ReportRow]:
+    """Yield the lines of what was met, the first with the place of the error."""
+    first, *others = cut(hide_addresses(message), MESSAGE_CHARS_MAX).splitlines() or [""]
+    first = NOWHERE.sub("", first)  # an error without a text, a task without a line of the program
+    yield from under("got", (row("", line.rstrip()) for line in (first + place, *others) if line.strip()))
 
 
 def show_script(
@@ -125,7 +137,9 @@ def show_points(finding: ProgramFinding) -> str:
     many = f"{plural(len(finding.outcome.perturbations), 'perturbation')}"
     if len(steps) > 1:
         return f"{many}; it fails alike at {len(steps)} steps: {', '.join(show_runs(steps))}"
-    return f"{many}; {plural(len(finding.points), 'case')} of {finding.phase!r} fail alike"
+    if len(finding.points) == 1:
+        return f"{many}; no other case of {finding.phase!r} fails alike"
+    return f"{many}; {len(finding.points)} cases of {finding.phase!r} fail alike"
 
 
 def show_runs(steps: Sequence[int]) -> Iterator[str]:
@@ -168,7 +182,10 @@ def show_finding(finding: ProgramFinding, file: Path) -> dict[str, object]:
 def report_saved(file: str, saved: "SavedCase", *, all_events: bool = False) -> Report:
     """Report a case as its file records it; nothing is run."""
     name = name_subject(saved.program)
-    case, events = [str(each) for each in saved.perturbations], [*saved.events]
+    events = [*saved.events]
+    applied = [each.text for each in events if each.kind == "injection"]  # with the place
+    written = [str(each) for each in saved.perturbations]
+    case = [next((it for it in applied if it.startswith(each)), each) for each in written]
     shown = events if all_events else choose_shown(events)
     lines = [
         f"{each.ms:>6} ms  step {each.step:<4} {'!' if each.kind == 'injection' else ' '} {each}"
@@ -181,7 +198,7 @@ def report_saved(file: str, saved: "SavedCase", *, all_events: bool = False) -> 
         *([] if saved.trace else [row("edited", "the file was edited: what it tells proves nothing")]), BLANK,
         *under("cause", (row("", each) for each in case or ["nothing: it fails undisturbed"])),
         *([row("promised", promise)] if (promise := find_promise(saved.rule)) else []),
-        row("got", cut(saved.message, MESSAGE_CHARS_MAX)),
+        *show_message(saved.message),
         *under("events", (row("", each, hang=23) for each in lines)),
     ]  # fmt: skip
     value = {
@@ -199,11 +216,12 @@ def choose_shown(events: Sequence[ProgramEvent]) -> list[ProgramEvent]:
 
 def report_needed(name: str, file: str, program: Program, saved: "SavedCase") -> Report:
     """Report what happens if one perturbation is left out. Raises BadProgram."""
-    outcome = run_case(program, saved.perturbations, saved.seed)
-    broken = judge(program, outcome)
-    if broken is None:
-        raise BadProgram(f"{file}: passes now, and there is nothing to explain")
-    needed = [(str(each), end) for each, end in find_needed(program, saved.perturbations, saved.seed)]
+    with same_for_each_run(program):
+        outcome = run_case(program, saved.perturbations, saved.seed)
+        broken = judge(program, outcome)
+        if broken is None:
+            raise BadProgram(f"{file}: passes now, and there is nothing to explain")
+        needed = [(str(each), end) for each, end in find_needed(program, saved.perturbations, saved.seed)]
     rows = [whole("repeat", show_replay(file, name)), BLANK, *list_causes(broken, outcome)]
     rows += under("needed", (row("", f"{each}; without it: {end}") for each, end in needed))
     value = {"rule": broken.rule, "needed": [{"what": each, "without": end} for each, end in needed]}
@@ -226,8 +244,9 @@ def report_replay(
     if where:
         is_same, is_alike = broken.rule == saved.rule, True
     else:
-        is_same = fingerprint_of(broken) == saved.fingerprint
         is_alike = saved.trace in ("", outcome.trace)
+        is_repeated = bool(saved.trace) and is_alike and broken.rule == saved.rule  # in other words, perhaps
+        is_same = is_repeated or fingerprint_of(broken) == saved.fingerprint
     code = (0 if is_alike else 4) if is_same else 1
     verdict = (
         ("as recorded" if is_alike else "the same rule, by another way") if is_same else "another failure"

@@ -4,7 +4,7 @@ A rule returns what is broken in one line, or None. A program may bring rules of
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from umi_core.data import Data
@@ -25,11 +25,17 @@ RESULTS: Final = {
 
 
 class BrokenRule(Data):
-    """The name of the rule, what it promises, and what was met instead."""
+    """The name of the rule, what it promises, and what was met instead.
+
+    `error`: the class of what was raised, if that broke the rule. `place`: where the program raised it.
+    """
 
     rule: str
     promised: str
     message: str
+    error: str = ""
+    place: str = ""
+    uncompared = ("error", "place")
 
 
 def ends(outcome: ProgramOutcome) -> str | None:
@@ -58,8 +64,10 @@ def settles_calls(outcome: ProgramOutcome) -> str | None:
     calls, results = Counter[str](), Counter[str]()
     for kind, call_id in list_calls(outcome.history):
         (calls if kind == "call" else results)[call_id] += 1
-        if kind == "result" and results[call_id] > calls[call_id]:
-            return f"call {call_id!r} has a result without a call, or more than one"
+        if kind == "result" and not calls[call_id]:
+            return f"the result of {call_id!r} has no call before it"
+        if results[call_id] > calls[call_id]:
+            return f"call {call_id!r} has more than one result"
     left = [call_id for call_id in calls if calls[call_id] > results[call_id]]
     return f"call {left[0]!r} has no result" if left else None
 
@@ -96,9 +104,23 @@ def judge(program: Program, outcome: ProgramOutcome) -> BrokenRule | None:
             message = rule(outcome)
         except AssertionError as error:
             message = str(error) or f"{name} does not hold"
+        except BadProgram:
+            raise
+        except Exception as error:  # a rule of the program
+            raise BadProgram(f"rule {name}: raised {type(error).__name__}: {error}") from error
+        if not isinstance(message, str | None):
+            raise BadProgram(f"rule {name}: expected what is wrong as a text, or None, got {message!r}")
         if message is not None:
-            return BrokenRule(name, show_promise(rule) or name, message)
+            return BrokenRule(name, show_promise(rule) or name, message, *find_error(outcome, message))
     return None
+
+
+def find_error(outcome: ProgramOutcome, message: str) -> tuple[str, str]:
+    """Return the class and the place of the error that a message is about; "" if it is about none."""
+    for each in outcome.endings:
+        if each.error is not None and each.raised_at and str(each) == message:
+            return type(each.error).__name__, each.raised_at
+    return "", ""
 
 
 def show_promise(rule: ProgramRule) -> str:
@@ -117,6 +139,8 @@ def find_promise(name: str) -> str:
 
 def list_calls(history: Sequence[Any]) -> Iterator[tuple[str, str]]:
     """Yield ("call", id) and ("result", id) in the order of the messages."""
+    if isinstance(history, str) or not isinstance(history, Iterable):
+        raise BadProgram(f"run.history: expected a list of messages, got {history!r:.100}")
     for message in history:
         yield from calls_of(message)
 

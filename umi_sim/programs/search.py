@@ -3,17 +3,22 @@
 Law 1. A phase is run to its end, so that a report says at how many of its points a rule breaks.
 Law 2. The search ends after the first phase that breaks a rule, unless all of it is asked for.
 Law 3. What is found is run once more, and shrunk to the fewest perturbations that break the same rule.
+Law 4. Each run begins with the same globals: none sees what another one left.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from time import monotonic
-from typing import Final
+from typing import Any, Final, overload
 
 from msgspec import structs
 
 from umi_core.data import Data, Owner
 from umi_sim.kernel.prng import Stream
 from umi_sim.kernel.progress import at
+from umi_sim.programs.module_state import same_for_each_run
 from umi_sim.programs.perturbations import (
     CancelTask,
     DelayCallback,
@@ -26,7 +31,7 @@ from umi_sim.programs.perturbations import (
 )
 from umi_sim.programs.program import Program
 from umi_sim.programs.rules import BrokenRule, judge
-from umi_sim.programs.simulation import ProgramOutcome, run_case, silence_dead
+from umi_sim.programs.simulation import ProgramOutcome, Reached, run_case, silence_dead
 from umi_sim.targets.items import PARTED
 
 FOLDER: Final = ".umi-sim/programs"  # of findings
@@ -39,6 +44,7 @@ COMBINED: Final = (2, 3)
 PAUSES_MAX: Final = 4
 PAUSE_MAX: Final = 12
 SHRINK_RUNS_MAX: Final = 200
+MORE: Final = re.compile(", and [0-9]+ more$")
 Case = tuple[tuple[Perturbation, ...], int]  # with its seed
 
 
@@ -68,28 +74,40 @@ class Exploration(Owner):
     phases: list[Phase] = []
     findings: list[ProgramFinding] = []
     is_complete: bool = True
-    known: set[str] = set()  # fingerprints
+    known: set[str] = set()  # kinds of failures
+    recoveries: tuple[list["Recovery"], list["Recovery"]] = ([], [])  # by calls and sites, by steps
 
     @property
     def run_count(self) -> int:
         return sum(phase.run_count for phase in self.phases)
 
-    def take(self, phase: Phase, cases: Iterable[Case], until_s: float | None = None) -> None:
-        """Run the cases of a phase, and add each new finding."""
+    def take(
+        self, phase: Phase, cases: Iterable[Case], until_s: float | None = None, base: Reached | None = None
+    ) -> ProgramOutcome | None:
+        """Run the cases of a phase, and add each new finding. Return the outcome of the last run.
+
+        `base`: what the undisturbed run reached; what a case reaches beside is noted.
+        """
         self.phases.append(phase)
         broken: dict[str, list[tuple[BrokenRule, Case]]] = {}
+        outcome = None
         for case in cases:
             if until_s is not None and monotonic() >= until_s:
                 self.is_complete = False
                 break
             at(phase.name, phase.run_count, min(phase.planned, POINTS_MAX))
             phase.run_count += 1
-            if rule := judge(self.program, run_case(self.program, *case)):
+            outcome = run_case(self.program, *case)
+            if rule := judge(self.program, outcome):
                 phase.failing_count += 1
-                broken.setdefault(fingerprint_of(rule), []).append((rule, case))
+                broken.setdefault(kind_of(rule), []).append((rule, case))
+            elif base is not None:
+                for found, pool in zip(self.recoveries, list_more(base, outcome.reached), strict=True):
+                    found.extend([(case[0][0], pool)] if pool else [])
         for mark in [each for each in broken if each not in self.known]:
             self.known.add(mark)
             self.findings.append(conclude(self.program, phase.name, broken[mark]))
+        return outcome
 
 
 def explore(
@@ -99,25 +117,35 @@ def explore(
 
     `drawn`: how many combinations are drawn. `seconds`: when the search ends, wherever it is.
     """
-    with silence_dead():
+    with silence_dead(), same_for_each_run(program):
         return explore_quietly(program, seed, drawn, seconds, to_end)
 
 
 def explore_quietly(program: Program, seed: int, drawn: int, seconds: int, to_end: bool) -> Exploration:
     found, until_s = Exploration(program), monotonic() + seconds
-    base = run_case(program, (), seed)
-    for name, cases in list_phases(program, base, drawn, seed):
-        found.take(Phase(name, len(cases)), spread(cases), until_s)
-        has_ended = found.findings and (not to_end or name == UNDISTURBED)
-        if has_ended or not found.is_complete:
-            break
+    base = found.take(Phase(UNDISTURBED, 1), [((), seed)])
+    if base is None or found.findings:
+        return found
+    pools = list_pools(program, base.reached)
+    for name, pool in pools.items():
+        cases: Iterable[Case] = (((each,), seed) for each in spread(pool))
+        found.take(Phase(name, len(pool)), cases, until_s, base.reached)
+        if (found.findings and not to_end) or not found.is_complete:
+            return found
+    combined = [*pools.values(), *([[OrderJobs()]] if base.reached.job_count else [])]
+    if combined and drawn:
+        cases = (
+            (draw_case(combined, found.recoveries, number, Stream(seed, "program", number)), seed + number)
+            for number in range(drawn)
+        )
+        found.take(Phase("combinations drawn", drawn), cases, until_s)
     return found
 
 
-def spread(cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield all cases, or POINTS_MAX of them, evenly spread."""
-    count = min(len(cases), POINTS_MAX)
-    yield from (cases[number * len(cases) // count] for number in range(count))
+def spread(pool: "Pool") -> Iterator[Perturbation]:
+    """Yield all points, or POINTS_MAX of them, evenly spread."""
+    count = min(len(pool), POINTS_MAX)
+    yield from (pool[number * len(pool) // count] for number in range(count))
 
 
 # Phases.
@@ -126,61 +154,99 @@ def spread(cases: Sequence[Case]) -> Iterator[Case]:
 UNDISTURBED: Final = "undisturbed"
 
 
-def list_phases(
-    program: Program, base: ProgramOutcome, drawn: int, seed: int
-) -> Iterator[tuple[str, list[Case]]]:
-    """Yield each phase: its name and its cases, which follow from the undisturbed run."""
-    main, others = list_cancels(base, [0]), list_cancels(base, list_others(program, base))
-    kills = [KillProcess(number + 1) for number in range(base.reached.step_count)]
-    calls = [
-        FailCall(service, call, how)  # type: ignore[arg-type] # one of those that it has
-        for service, count in base.reached.calls.items()
-        for call in range(1, count + 1)
-        for how in base.reached.ways[service]
-    ]
-    delays = [DelayCallback(it.step, by) for it in kills for by in range(1, program.reorder + 1)]
-    alone: list[tuple[str, Sequence[Perturbation]]] = [
-        ("main cancelled", main), ("other tasks cancelled", others), ("process killed", kills),
-        ("calls failing", calls), ("files, SQLite and network failing", list_sites(base)),
-        ("callbacks delayed", delays),
-    ]  # fmt: skip
-    yield UNDISTURBED, [((), seed)]
-    for name, pool in alone:
-        if pool:
-            yield name, [((each,), seed) for each in pool]
-    pools = [pool for _, pool in alone if pool]
-    if base.reached.job_count:
-        pools.append([OrderJobs()])  # a new one is drawn each time
-    if pools and drawn:
-        cases = (draw_case(pools, Stream(seed, "program", number)) for number in range(drawn))
-        yield "combinations drawn", [(case, seed + number) for number, case in enumerate(cases)]
+class Points(Sequence[Perturbation]):
+    """Perturbations at all steps of some spans, made when they are asked for: there may be millions."""
+
+    def __init__(self, spans: Sequence[range], make: Callable[[int, int], Perturbation]) -> None:
+        self.spans, self.make = spans, make
+        self.ends = [*accumulate(map(len, spans))]
+
+    def __len__(self) -> int:
+        return self.ends[-1] if self.ends else 0
+
+    @overload
+    def __getitem__(self, at: int) -> Perturbation: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Perturbation]: ...
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[each] for each in range(*at.indices(len(self)))]
+        number = bisect_right(self.ends, at)
+        span = self.spans[number]
+        return self.make(span[at - self.ends[number]], number)  # counted from the end of its span
 
 
-def list_others(program: Program, base: ProgramOutcome) -> list[int]:
+Pool = Sequence[Perturbation]
+Recovery = tuple[Perturbation, Pool]
+"""A perturbation after which no rule broke, and the points that only a run with it reached."""
+
+
+def list_pools(program: Program, base: Reached) -> dict[str, Pool]:
+    """Return by phase the points at which one thing can go wrong, as the undisturbed run reached them."""
+    spans, others = base.spans, list_others(program, base)
+    kills = range(1, base.step_count + 1)
+    delays = [kills] * program.reorder
+    pools: dict[str, Pool] = {
+        "main cancelled": Points(spans[:1], lambda step, _: CancelTask(step)),
+        "other tasks cancelled": Points(
+            [spans[each] for each in others], lambda step, number: CancelTask(step, others[number])
+        ),
+        "process killed": Points([kills], lambda step, _: KillProcess(step)),
+        "calls failing": list_calls(base, {}),
+        "files, SQLite and network failing": list_sites(base, {}),
+        "callbacks delayed": Points(delays, lambda step, number: DelayCallback(step, number + 1)),
+    }
+    return {name: pool for name, pool in pools.items() if pool}
+
+
+def list_others(program: Program, base: Reached) -> list[int]:
     """Return the tasks beside main that may be cancelled: those of the program, or all."""
-    own = range(len(base.reached.spans)) if program.library_tasks else base.reached.own_tasks
+    own = range(len(base.spans)) if program.library_tasks else base.own_tasks
     return [number for number in own if number]  # 0 is main
 
 
-def list_cancels(base: ProgramOutcome, tasks: Sequence[int]) -> list[Perturbation]:
-    """Return each step before which one of these tasks may be cancelled."""
-    return [CancelTask(step, task) for task in tasks for step in base.reached.spans[task]]
+def list_calls(reached: Reached, known: Mapping[str, int]) -> Pool:
+    """Return how each call can fail, after the `known` ones of each service."""
+    return [
+        FailCall(service, call, how)  # type: ignore[arg-type] # one of those that it has
+        for service, count in reached.calls.items()
+        for call in range(known.get(service, 0) + 1, count + 1)
+        for how in reached.ways[service]
+    ]
 
 
-def list_sites(base: ProgramOutcome) -> list[Perturbation]:
+def list_sites(reached: Reached, known: Mapping[str, int]) -> Pool:
     found: list[Perturbation] = []
-    for site, count in base.reached.sites.items():
-        for call in range(1, min(count, SITE_CALLS_MAX) + 1):
+    for site, count in reached.sites.items():
+        for call in range(known.get(site, 0) + 1, min(count, SITE_CALLS_MAX) + 1):
             parts = PARTS if site in PARTED else PARTS[:1]
             found += [kind(site, call, part) for kind in (FailSite, KillAtSite) for part in parts]
     return found
 
 
-def draw_case(pools: Sequence[Sequence[Perturbation]], chance: Stream) -> tuple[Perturbation, ...]:
-    """Draw some perturbations, of which at most one is at a site, and at most one orders jobs."""
-    found = dict[object, Perturbation]()
-    for _ in range(chance.between(*COMBINED)):
-        each = chance.pick(chance.pick(pools))
+def list_more(base: Reached, reached: Reached) -> tuple[Pool, Pool]:
+    """Return what can go wrong where main handles a failure: calls of its own, and steps after it."""
+    if reached.has_died:
+        return (), ()  # main begins anew, and does what it always does
+    steps = range(reached.applied_step + 1, reached.spans[0].stop) if reached.applied_step else range(0)
+    calls = [*list_calls(reached, base.calls), *list_sites(reached, base.sites)]
+    return calls, Points([steps], lambda step, _: CancelTask(step))
+
+
+def draw_case(
+    pools: Sequence[Pool], recoveries: Sequence[Sequence[Recovery]], number: int, chance: Stream
+) -> tuple[Perturbation, ...]:
+    """Draw some perturbations, of which at most one is at a site, and at most one orders jobs.
+
+    Every second case is a perturbation and one where main handles it.
+    """
+    found, handled = dict[object, Perturbation](), [each for each in recoveries if each]
+    if number % 2 and handled:
+        first, pool = chance.pick(chance.pick(handled))
+        drawn = [first, chance.pick(pool)]
+    else:
+        drawn = [chance.pick(chance.pick(pools)) for _ in range(chance.between(*COMBINED))]
+    for each in drawn:
         match each:
             case OrderJobs():
                 pauses = (chance.between(1, PAUSE_MAX) for _ in range(chance.between(0, PAUSES_MAX)))
@@ -201,13 +267,20 @@ def fingerprint_of(broken: BrokenRule) -> str:
     return fingerprint.digest("program", broken.rule, fingerprint.normal(broken.message), "")
 
 
+def kind_of(broken: BrokenRule) -> str:
+    """Return what failures have in common that a report tells once: the place of an error, or its message."""
+    if broken.place:
+        return f"{broken.rule} {broken.error} {broken.place}"
+    return fingerprint_of(structs.replace(broken, message=MORE.sub("", broken.message)))
+
+
 def conclude(program: Program, phase: str, broken: Sequence[tuple[BrokenRule, Case]]) -> ProgramFinding:
     """Shrink the first of the cases that break a rule in the same way."""
     rule, (case, seed) = broken[0]
-    small = shrink(program, case, seed, fingerprint_of(rule))
+    small = shrink(program, case, seed, kind_of(rule))
     outcome = run_case(program, small, seed, is_watched=True)
     again = judge(program, outcome)
-    recurs = again is not None and fingerprint_of(again) == fingerprint_of(rule)
+    recurs = again is not None and kind_of(again) == kind_of(rule)
     return ProgramFinding(again or rule, outcome, phase, tuple(case for _, (case, _) in broken), recurs)
 
 
@@ -224,7 +297,7 @@ def shrink(
         if run_count > SHRINK_RUNS_MAX:
             return False
         broken = judge(program, run_case(program, tuple(tried), seed))
-        if broken is None or fingerprint_of(broken) != wanted:
+        if broken is None or kind_of(broken) != wanted:
             return False
         best = tuple(tried)
         return True
@@ -239,6 +312,8 @@ def shrink(
         for simpler in best[place].list_simpler():
             if keep((*best[:place], simpler, *best[place + 1 :])):
                 break
+    if (in_order := tuple(sorted(best, key=lambda each: getattr(each, "step", 0)))) != best:
+        keep(in_order)
     return best
 
 

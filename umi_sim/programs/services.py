@@ -13,12 +13,14 @@ Law 2. Errors are those of the client library that is named; without one those o
 import asyncio
 import inspect
 import json
+import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 from urllib.error import HTTPError
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 LATENCY_MS: Final = 20  # of the request, and of the reply
 TIMEOUT_MS: Final = 30_000
 SLOW_MS: Final = 60_000
+PYTHON: Final = "python"
 URL: Final = "http://service.invalid"
 UNAPPLIED: Final = ("refused", "rate_limit")
 running: list["ProgramRun"] = []  # the current one is last
@@ -39,6 +42,13 @@ class BadProgram(ValueError):
 def current_run() -> "ProgramRun | None":
     """Return the current run; None outside of a simulation."""
     return running[-1] if running else None
+
+
+def refuse(message: str) -> NoReturn:
+    """Raises BadProgram, in the end of the run too."""
+    if run := current_run():
+        run.refuse(message)
+    raise BadProgram(message)
 
 
 # Errors, as client libraries raise them.
@@ -101,7 +111,7 @@ def make_redis_error(how: str) -> Any:
 
 
 LIBRARIES: Final[Mapping[str, Callable[[str], Exception]]] = {
-    "python": make_python_error,
+    PYTHON: make_python_error,
     "httpx": make_httpx_error,
     "openai": make_openai_error,
     "anthropic": lambda how: make_openai_error(how, "anthropic"),
@@ -127,10 +137,10 @@ def choose_error(errors: Errors) -> Callable[[str], Exception]:
 def service(function: Function) -> Function: ...
 @overload
 def service(
-    *, name: str = "", errors: Errors = "python", latency_ms: int = LATENCY_MS
+    *, name: str = "", errors: Errors = PYTHON, latency_ms: int = LATENCY_MS
 ) -> Callable[[Function], Function]: ...
 def service(
-    function: Function | None = None, *, name: str = "", errors: Errors = "python",
+    function: Function | None = None, *, name: str = "", errors: Errors = PYTHON,
     latency_ms: int = LATENCY_MS,
 ) -> Any:  # fmt: skip
     """Make a function a service: async or not, or an async generator, which is a stream.
@@ -150,6 +160,7 @@ def make_service(function: Function, answer: str, errors: Errors, latency_ms: in
         @wraps(function)
         async def stream(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
             run = current_run()
+            require(run, errors)
             how = run.begin_call(answer, has_stream=True) if run else ""
             await before_call(run, how, fail, latency_ms)
             chunks = [each async for each in function(*args, **kwargs)] if how == "cut" else None
@@ -166,18 +177,33 @@ def make_service(function: Function, answer: str, errors: Errors, latency_ms: in
 
         return stream
 
-    return make_call(function, answer, fail, latency_ms)
+    return make_call(function, answer, errors, latency_ms)
+
+
+def require(run: "ProgramRun | None", errors: Errors) -> None:
+    """Check that the library can be imported whose errors are raised. Raises BadProgram."""
+    if run is not None and isinstance(errors, str) and errors != PYTHON and not is_installed(errors):
+        run.refuse(
+            f"errors={errors!r}: {errors} is not installed; without errors= those of Python are raised"
+        )
+
+
+@cache
+def is_installed(package: str) -> bool:
+    return package in sys.modules or find_spec(package) is not None
 
 
 def make_call(
-    function: Function, name: str, fail: Callable[[str], Exception], latency_ms: int,
+    function: Function, name: str, errors: Errors, latency_ms: int,
     take_back: Callable[[Any], None] = lambda reply: None,
 ) -> Function:  # fmt: skip
     """Return the function as a service. `take_back`: called with a reply that did not reach its caller."""
+    fail = choose_error(errors)
 
     @wraps(function)
     async def call(*args: Any, **kwargs: Any) -> Any:
         run = current_run()
+        require(run, errors)
         how = run.begin_call(name) if run else ""
         await before_call(run, how, fail, latency_ms)
         reply = function(*args, **kwargs)
@@ -221,7 +247,7 @@ async def after_call(
     return reply
 
 
-def play_script(name: str, replies: Sequence[Any], *, errors: Errors = "python") -> Any:
+def play_script(name: str, replies: Sequence[Any], *, errors: Errors = PYTHON) -> Any:
     """Return a service that gives these replies, one after the other; an exception among them is raised.
 
     A reply that did not reach its caller is given again. A process that starts again begins with the first.
@@ -237,18 +263,17 @@ def play_script(name: str, replies: Sequence[Any], *, errors: Errors = "python")
         if not left:
             count = len(replies)
             message = f"is asked for reply {count + 1}, and has {count}: give play_script another one"
-            raise BadProgram(f"{name}: {message}")
+            refuse(f"{name}: {message}")
         found = left.popleft()
         if isinstance(found, Exception):
             raise found
         return found
 
-    fail = choose_error(errors)
-    return make_call(reply, name, fail, LATENCY_MS, lambda lost: list_left().appendleft(lost))
+    return make_call(reply, name, errors, LATENCY_MS, lambda lost: list_left().appendleft(lost))
 
 
 def play_recording(
-    file: str | Path, function: Callable[..., Any], *, name: str = "", errors: Errors = "python"
+    file: str | Path, function: Callable[..., Any], *, name: str = "", errors: Errors = PYTHON
 ) -> Any:
     """Return a service whose replies are in a file of JSON lines, each {"args", "kwargs", "reply"}.
 
@@ -265,9 +290,7 @@ def play_recording(
             if {"args": line["args"], "kwargs": line["kwargs"]} == asked:
                 return line["reply"]
         if current_run():
-            raise BadProgram(
-                f"{file}: holds no reply of {called} to {json.dumps(asked)}; call it once outside"
-            )
+            refuse(f"{file}: holds no reply of {called} to {json.dumps(asked)}; call it once outside")
         found = function(*args, **kwargs)
         found = await found if inspect.isawaitable(found) else found
         from umi_sim.record.saved_failures import write_whole

@@ -13,6 +13,7 @@ import ctypes
 import gc
 import inspect
 import logging
+import os
 import random
 import sys
 import warnings
@@ -28,6 +29,7 @@ import msgspec
 from umi_core.data import Data
 from umi_sim.kernel.wording import cut
 from umi_sim.programs.events import SUBJECT_CHARS_MAX, TEXT_CHARS_MAX, EventKind, ProgramEvent
+from umi_sim.programs.module_state import ModuleState, kept, restore_modules
 from umi_sim.programs.perturbations import (
     CancelTask,
     DelayCallback,
@@ -37,10 +39,11 @@ from umi_sim.programs.perturbations import (
     OrderJobs,
     Perturbation,
 )
-from umi_sim.programs.places import find_place, hide_addresses, is_own, name_task
-from umi_sim.programs.program import Main, Program, ProgramRun, begin, check_program
+from umi_sim.programs.places import find_caller, find_place, find_raised, hide_addresses, is_own, name_task
+from umi_sim.programs.program import Main, Program, ProgramRun, begin, check_program, show_effect
 from umi_sim.programs.services import BadProgram, running
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
+from umi_sim.targets.clocks import patch_names
 from umi_sim.targets.faults import Killed, fail
 from umi_sim.targets.loop import STEPS_MAX, OutOfReach, Stuck
 from umi_sim.targets.world import TargetWorld, world_of
@@ -83,16 +86,18 @@ class ProgramEnding(Data):
     """How main, resume or verify ended. `place`: where it waits if it hangs.
 
     `has_ignored`: it returned although it was cancelled, without calling `uncancel` of its task. `folder`:
-    the text shows FOLDER in its place, since each run has another one.
+    the text shows FOLDER in its place, since each run has another one. `raised_at`: where its error was
+    raised, in the code of the program.
     """
 
     what: Literal["main", "resume", "verify"]
     how: Literal["returned", "raised", "cancelled", "died", "hung"]
     error: BaseException | None = None
-    uncompared = ("error", "folder")
+    uncompared = ("error", "folder", "raised_at")
     place: str = ""
     has_ignored: bool = False
     folder: str = ""
+    raised_at: str = ""
 
     def __str__(self) -> str:
         message = f": {type(self.error).__name__}: {self.error}" if self.error is not None else ""
@@ -128,6 +133,7 @@ class Reached(Data):
     `step_count`: of main in all processes. `spans`: by task, the steps before which it could be cancelled.
     `own_tasks`: numbers of the tasks that run a coroutine of the program itself. `calls`: of each service,
     which can fail in these `ways`. `sites`: how often each was reached. `job_count`: of executors.
+    `applied_step`: how many steps had run when the first perturbation was applied. `has_died`: a process did.
     """
 
     step_count: int = 0
@@ -137,13 +143,16 @@ class Reached(Data):
     ways: Mapping[str, Sequence[str]] = {}
     sites: Mapping[str, int] = {}
     job_count: int = 0
+    applied_step: int = 0
+    has_died: bool = False
 
 
 def run_case(
     program: Program, perturbations: Sequence[Perturbation] = (), seed: int = 0, *, is_watched: bool = False
 ) -> ProgramOutcome:
     """Run a program once. Raises BadProgram. `is_watched`: the outcome has the events of the run."""
-    check_program(program)
+    check_program(program, perturbations)
+    restore_modules()
     with silence_dead(), world_of(PlainProcess, seed) as world:
         simulation = Simulation(program, perturbations, seed, world, is_watched)
         try:
@@ -218,6 +227,7 @@ class Simulation:
         self.program, self.perturbations, self.seed, self.world = program, perturbations, seed, world
         self.loop: Any = world.loop
         self.run = ProgramRun(world.folder, perturbations)
+        self.modules = kept[-1] if kept else ModuleState(program)
         self.start_ms, self.events = world.clock.now_ms, list[ProgramEvent]()
         if is_watched:
             self.run.watch = self.note_event
@@ -226,7 +236,8 @@ class Simulation:
         self.runs: list[int] = []
         self.endings: list[ProgramEnding] = []
         self.disturbed: list[bool] = []
-        self.places: dict[int, str] = {}  # of effects
+        self.site_place = ""  # where a site failed
+        self.applied_step = 0
         self.left: Any = None  # the folder as the process left it that died in a site
         self.cancels = [it for it in perturbations if isinstance(it, CancelTask)]
         self.kills = {it.step: it for it in perturbations if isinstance(it, KillProcess)}
@@ -243,22 +254,25 @@ class Simulation:
     def run_all(self) -> ProgramOutcome:
         running.append(self.run)
         try:
-            with computing_at_most(COMPUTING_SECONDS_MAX), self.install_hooks():
+            exits = patch_names([(os, "_exit", self.refuse_exit)])
+            with computing_at_most(COMPUTING_SECONDS_MAX), self.install_hooks(), exits:
                 self.run_main()
                 self.run_rest()
+        except OutOfReach as error:
+            raise BadProgram(f"{self.program.name}: {error}, which a simulation does not have") from None
         finally:
             self.run.has_died = True  # whatever is ended from here on has no effect
             running.pop()
-        for ending in self.endings:
-            if isinstance(ending.error, BadProgram):
-                raise ending.error
-            if isinstance(ending.error, OutOfReach):
-                raise BadProgram(f"{self.program.name}: {ending.error}, which a simulation does not have")
+        if self.run.refused is not None:
+            raise self.run.refused
         return self.make_outcome()
+
+    def refuse_exit(self, code: int) -> None:
+        self.run.refuse(f"{self.program.name}: ends by os._exit({code}), which would end the simulation too")
 
     def run_main(self) -> None:
         site = self.sites[0] if self.sites else None
-        action = self.die if isinstance(site, KillAtSite) else fail
+        action = self.die if isinstance(site, KillAtSite) else self.fail_site
         self.world.sites.arm(
             site.site if site else "", site.call if site else 0, action, site.part if site else 0
         )
@@ -270,7 +284,7 @@ class Simulation:
         while True:
             before = len(self.run.effects)
             self.endings.append(self.drive("main", self.program.main))
-            self.disturbed.append(any(each.excuses for each in self.run.effects[before:]))
+            self.disturbed.append(any(each.excuses for each, _ in self.run.effects[before:]))
             if self.endings[-1].how != "died":
                 break
             self.restart()
@@ -307,10 +321,16 @@ class Simulation:
         self.run.folder = self.world.folder = self.left or self.world.copy_folder()
         self.left = None
         self.loop.abandon()
+        self.modules.free_locks()
         self.run.begin_process()
         self.run.watch("process", "", "a new process begins on what the last one left")
 
+    def fail_site(self, error: Exception) -> None:
+        self.site_place = show_caller()
+        fail(error)
+
     def die(self, error: Exception) -> None:
+        self.site_place = show_caller()
         self.left = self.world.copy_folder()
         self.run.has_died = True
         raise Killed
@@ -363,7 +383,7 @@ class Simulation:
             for _ in range(STEPS_MAX):
                 if task.done():
                     ending = end_of(what, task, self.world.base)
-                    if isinstance(ending.error, OutOfTime):
+                    if isinstance(ending.error, OutOfTime | OutOfReach | BadProgram):
                         raise ending.error
                     return ending
                 self.step()
@@ -393,11 +413,15 @@ class Simulation:
             if self.is_watched and self.runs[-1] >= 0:
                 self.note_step(self.tasks[self.runs[-1]])
         self.note_sites()
+        if self.run.effects and not self.applied_step:
+            self.applied_step = len(self.runs)
 
     def note_step(self, task: NumberedTask) -> None:
         name = name_task(task)
         if task.done():
-            self.note_event("end", name, str(end_of("", task, self.world.base)).strip())
+            ending = end_of("", task, self.world.base)
+            has_died = isinstance(ending.error, Killed)
+            self.note_event("end", name, "dies with its process" if has_died else str(ending).strip())
         else:
             self.note_event("step", name, f"waits at {find_place(task)}")
 
@@ -409,7 +433,8 @@ class Simulation:
     def disturb(self, step: int) -> None:
         """Apply the perturbations before this step. Raises ProcessDied."""
         if kill := self.kills.pop(step, None):
-            self.apply(kill)
+            main = self.tasks[self.first_task]
+            self.apply(kill, f"{name_task(main)} is at {find_place(main) or 'its beginning'}")
             raise ProcessDied
         for cancel in [each for each in self.cancels if each.step == step]:
             self.cancels.remove(cancel)
@@ -425,22 +450,18 @@ class Simulation:
     def note_sites(self) -> None:
         """Note that a site failed. Raises ProcessDied if the process died in it."""
         if self.sites and self.world.sites.fired:
-            self.apply(self.sites.pop(), self.world.sites.told)
+            self.apply(self.sites.pop(), "; ".join(filter(None, (self.world.sites.told, self.site_place))))
         if self.left is not None:
             raise ProcessDied
 
     def apply(self, effect: Perturbation, place: str = "") -> None:
-        self.places[len(self.run.effects)] = place
-        self.run.effects.append(effect)
-        self.run.watch("injection", "", f"{effect}; {place}" if place else str(effect))
+        self.run.effects.append((effect, place))
+        self.run.watch("injection", "", show_effect(effect, place))
 
     def make_outcome(self) -> ProgramOutcome:
         if self.endings[-1].how == "hung":
             self.run.watch("end", "", str(self.endings[-1]))
-        effects = (
-            f"{each}; {place}" if (place := self.places.get(at)) else str(each)
-            for at, each in enumerate(self.run.effects)
-        )
+        effects = (show_effect(each, place) for each, place in self.run.effects)
         digest = blake2b(digest_size=TRACE_BYTES)
         for part in (self.runs, self.run.calls, self.leaked, *self.endings):
             digest.update(hide_addresses(str(part)).encode(errors="backslashreplace"))
@@ -453,12 +474,19 @@ class Simulation:
             self.run.ways,
             self.sites_reached,
             self.loop.job_count,
+            self.applied_step,
+            any(each.how == "died" for each in self.endings),
         )
         return ProgramOutcome(
             self.seed, tuple(self.perturbations), tuple(self.endings), tuple(self.disturbed), self.leaked,
             self.history, self.run.acknowledged, tuple(effects), reached, digest.hexdigest(),
             self.events,
         )  # fmt: skip
+
+
+def show_caller() -> str:
+    place = find_caller()
+    return f"at {place}" if place else ""
 
 
 def make_pick(order: int) -> Callable[[int], int]:
@@ -473,4 +501,5 @@ def end_of(what: Any, task: Any, folder: Path) -> ProgramEnding:
     error = task.exception()
     has_ignored = error is None and task.cancelling() > 0
     how: Literal["returned", "raised"] = "returned" if error is None else "raised"
-    return ProgramEnding(what, how, error, has_ignored=has_ignored, folder=str(folder))
+    place = find_raised(error) if error is not None else ""
+    return ProgramEnding(what, how, error, has_ignored=has_ignored, folder=str(folder), raised_at=place)

@@ -43,6 +43,7 @@ class Sites:
         self.counts: Counter[str] = Counter()  # since it was armed
         self.loop: Any = None  # that of the run: at each site other jobs may go on
         self.is_locked = False  # by a lock of Python itself: no job can pause here
+        self.is_ours = False  # what is done to files meanwhile the simulator does, and not the store
 
     def arm(self, site: str, n: int, action: Callable[[Exception], None], part: int = 0) -> None:
         """`part`: how much of the call is done all the same, in per cent."""
@@ -74,7 +75,7 @@ class Sites:
 
     def is_own(self, path: Any) -> bool:
         try:
-            return os.path.abspath(os.fsdecode(path)).startswith(self.folder)
+            return not self.is_ours and os.path.abspath(os.fsdecode(path)).startswith(self.folder)
         except TypeError:  # no path at all
             return False
 

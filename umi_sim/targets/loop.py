@@ -299,7 +299,8 @@ class Loop(asyncio.BaseEventLoop):
         except BaseException as error:
             del self.flights[worker.ident], jobs.flying[worker]
             if isinstance(error, TimeoutError):
-                message = "a job waits for a lock that was made before the run, or for another process"
+                others = "another process, or an event loop of its own"
+                message = f"a job waits for a lock that was made before the run, for {others}"
                 raise OutOfReach(message) from None
             raise
         if not (worker.point_count or jobs.is_single or self.has_points_in_lines):

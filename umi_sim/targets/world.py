@@ -158,7 +158,11 @@ class TargetWorld:
     def copy_folder(self) -> Path:
         """Return a copy of the folder as a process that dies now leaves it."""
         new = self.base / str(len(list(self.base.iterdir())))
-        shutil.copytree(self.folder, new, ignore=shutil.ignore_patterns("*-shm"))
+        self.sites.is_ours = True
+        try:
+            shutil.copytree(self.folder, new, ignore=shutil.ignore_patterns("*-shm"))
+        finally:
+            self.sites.is_ours = False
         return new
 
     def end(self) -> None:

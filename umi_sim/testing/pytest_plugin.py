@@ -8,6 +8,7 @@ Law 2. Which tests there are follows from files and options, so every process of
 Law 3. A failure is told in the layout of umi_sim.explain.report, without a traceback; a bad file in one line.
 """
 
+import inspect
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -315,7 +316,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
     main.__module__, main.__qualname__ = pyfuncitem.obj.__module__, pyfuncitem.name
     main.__name__ = pyfuncitem.obj.__name__
+    message = ""
     try:
+        if not inspect.iscoroutinefunction(pyfuncitem.obj):
+            raise BadProgram(f"{pyfuncitem.name}: expected an async test, as its marker is umi_program")
         check(
             main,
             folder=pyfuncitem.config.rootpath / FOLDER,
@@ -323,7 +327,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
             **marker.kwargs,
         )
     except (AssertionError, BadProgram) as error:
-        pytest.fail(str(error), pytrace=False)
+        message = str(error)
+    if message:
+        pytest.fail(message, pytrace=False)
     return True
 
 

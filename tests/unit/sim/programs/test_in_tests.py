@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umi_sim.programs import CancelTask, ProgramRun, check, simulate
+from umi_sim.programs import BadProgram, CancelTask, ProgramRun, check, simulate
 
 pytest_plugins = ("pytester",)
 PLUGIN = ("-p", "umi_sim.testing.pytest_plugin")
@@ -39,21 +39,48 @@ async def test_without_a_run():
 @pytest.mark.umi_program(without=["end"])
 async def test_wrong():
     pass
+
+@pytest.mark.umi_program
+def test_plain(umi_run):
+    pass
 """
 
 
 def test_a_marked_test_is_a_program(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(TESTS)
     done = pytester.runpytest_inprocess(*PLUGIN, "-p", "no:xdist", "--strict-markers")
-    done.assert_outcomes(passed=2, failed=2)
+    done.assert_outcomes(passed=2, failed=3)
     done.stdout.fnmatch_lines(
         ["FAIL *:test_bad continues", "*repeat*pytest *.py::test_bad", "*half of it is there*"]
     )
     done.stdout.fnmatch_lines(["*without: unknown rule 'end'*"])
+    done.stdout.fnmatch_lines(["*test_plain: expected an async test, as its marker is umi_program"])
+    done.stdout.no_fnmatch_line("*another exception*")
     (kept,) = (pytester.path / ".umi-sim" / "programs").iterdir()
     again = pytester.runpytest_inprocess(*PLUGIN, "-p", "no:xdist", "-k", "test_bad")
     again.stdout.fnmatch_lines(["*kept before: 1 run, 1 failing"])
     assert kept.exists()
+
+
+def test_the_first_line_of_a_failed_check_is_its_verdict(tmp_path: Path) -> None:
+    async def main(run: ProgramRun) -> None:
+        raise ValueError("one\ntwo")
+
+    with pytest.raises(AssertionError) as caught:
+        check(main, folder=tmp_path)
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("FAIL test_in_tests:")
+    at = next(number for number, line in enumerate(lines) if line.startswith("  got "))
+    assert lines[at].startswith("  got      main raised: ValueError: one; at test_in_tests.py:")
+    assert lines[at + 1] == "           two"
+
+
+def test_what_is_no_perturbation_is_refused() -> None:
+    async def main() -> None: ...
+
+    for own_loop in (False, True):
+        with pytest.raises(BadProgram, match="got 'cancel'"):
+            simulate(main, "cancel", own_loop=own_loop)  # type: ignore[arg-type] # that is the point
 
 
 def test_a_partial_function_is_a_program(tmp_path: Path) -> None:
@@ -115,7 +142,11 @@ def test_the_calls_of_a_history_are_read_in_each_form(history: list[Any], calls:
     ("history", "message"),
     [
         ([{"tool_calls": [{"id": "a"}]}], "call 'a' has no result"),
-        ([{"role": "tool", "tool_call_id": "a"}], "call 'a' has a result without a call, or more than one"),
+        ([{"role": "tool", "tool_call_id": "a"}], "the result of 'a' has no call before it"),
+        (
+            [{"tool_calls": [{"id": "a"}]}, *[{"role": "tool", "tool_call_id": "a"}] * 2],
+            "call 'a' has more than one result",
+        ),
     ],
 )
 def test_a_call_has_exactly_one_result(history: list[Any], message: str) -> None:

@@ -217,10 +217,40 @@ def test_a_watched_run_is_the_same_run() -> None:
     assert run_case(program, case).events == []
     events = [str(each) for each in watched.events]
     assert events[:5] == [
-        "acknowledged: 'first'", "call 1 of store", events[2], "the process dies before step 2",
+        "acknowledged: 'first'", "call 1 of store", events[2],
+        "the process dies before step 2; main is at agent_programs.py:120 (acknowledge_early)",
         "a new process begins on what the last one left",
     ]  # fmt: skip
     assert events[2].startswith("main waits at agent_programs.py:")
+
+
+def test_a_file_is_shown_with_the_place_of_its_cause() -> None:
+    lines = umi("show", found("hanging")).stdout.splitlines()
+    assert lines[3].startswith("  cause    main is cancelled before step 2; main is at own_agent.py:")
+    assert "  cause    main is cancelled before step 2" in umi("show", written()).stdout.splitlines()
+
+
+def test_the_same_failure_in_other_words_is_as_recorded() -> None:
+    """A newer umi_sim may say more clearly what an older one has recorded."""
+    from umi_sim.formats.strict_json import checksum
+
+    path = Path(found("hanging"))
+    document = json.loads(path.read_text())
+    document["failure"] |= {"message": "resume does not end", "fingerprint": "0" * 12}
+    path.write_text(json.dumps({**document, "checksum": checksum(document)}))
+    assert umi("replay", str(path), "--of", "own_agent:hanging").exit_code == 0
+    path.write_text(json.dumps({**document, "trace": "", "checksum": ""}))
+    assert umi("replay", str(path), "--of", "own_agent:hanging").exit_code == 1
+
+
+def test_a_script_runs_in_the_folder_of_the_program_wherever_it_lies() -> None:
+    Path("shown").mkdir()
+    case = [{"kind": "cancel", "step": 2}, {"kind": "kill", "step": 90}]
+    file = written(perturbations=case)
+    for name in (file, found("hanging")):
+        assert umi("export", name, "--of", "own_agent:hanging", "--out", "shown/show.py").exit_code == 0
+        done = subprocess.run([sys.executable, "shown/show.py"], capture_output=True, check=False)
+        assert (done.returncode, b"ModuleNotFoundError" in done.stderr) == (1, False)
 
 
 def test_why_leaves_out_each_perturbation() -> None:

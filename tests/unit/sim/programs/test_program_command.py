@@ -86,7 +86,8 @@ def test_a_program_that_keeps_the_rules_passes() -> None:
         (["planted"], "planted: write MODULE:NAME, as in mine:main"),
         (["nowhere:main"], "nowhere:main: no module nowhere"),
         (["planted:mian"], "planted:mian: planted has no function mian; it has main, resume, correct"),
-        (["planted:number"], "planted:number: planted has no function number; it has main, resume, correct"),
+        (["planted:number"], "planted:number: number is an object of class int, and no async function"),
+        (["planted:main()"], "planted:main(): planted has no function main(); it has main, resume, correct"),
     ],
 )
 def test_a_mistake_is_reported_in_one_line(args: list[str], message: str) -> None:
@@ -94,7 +95,65 @@ def test_a_mistake_is_reported_in_one_line(args: list[str], message: str) -> Non
     assert (done.exit_code, done.stderr) == (2, f"umi-sim: {message}\n")
 
 
-def test_a_module_that_raises_is_reported_with_its_line() -> None:
-    Path("broken.py").write_text("x = 1\nraise KeyError('a')\n")
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("raise KeyError('a')", "line 2: KeyError: 'a'\n"),
+        ("raise SystemExit(3)", "line 2: SystemExit: 3\n"),
+        ("raise SystemExit", "line 2: SystemExit\n"),
+        ("def (", "SyntaxError: "),
+    ],
+)
+def test_a_module_that_raises_is_reported_with_its_line(line: str, message: str) -> None:
+    Path("broken.py").write_text(f"x = 1\n{line}\n")
     done = umi("program", "broken:main")
-    assert (done.exit_code, "line 2: KeyError: 'a'" in done.stderr) == (2, True)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"umi-sim: broken:main: cannot be imported: {message}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("async def main(run, question, n=1): ...", "main: takes the run or nothing, but question has no"),
+        ("async def main(*, question): ...", "main: takes the run or nothing, but question has no default"),
+        ("def main(run): ...", "main: expected an async function, got main, which is not async"),
+        ("async def main(run): yield 1", "main: expected an async function, got main, a generator"),
+        ("async def f(): ...\nmain = f()", "wrong:main: main is a coroutine: name the function f itself"),
+        (
+            "class Agent:\n  async def run(self): ...\nmain = Agent()",
+            "wrong:main: main is an object of class Agent, and no async function",
+        ),
+        ("async def main(run): run.history = 17", "run.history: expected a list of messages, got 17"),
+        ("import os\nasync def main(run): os._exit(3)", "wrong:main: ends by os._exit(3), which would end"),
+        (
+            "async def main(run): ...\ndef own(outcome): return outcome.nothing\nrules = [own]",
+            "rule own: raised AttributeError: ",
+        ),
+        (
+            "async def main(run): ...\ndef own(outcome): return False\nrules = [own]",
+            "rule own: expected what is wrong as a text, or None, got False",
+        ),
+    ],
+)
+def test_a_program_that_cannot_be_run_is_one_line(
+    source: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "wrong", raising=False)
+    Path("wrong.py").write_text(source + "\n")
+    done = umi("program", "wrong:main")
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"umi-sim: {message}")
+
+
+def test_what_a_program_prints_is_no_part_of_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "talking", raising=False)
+    Path("talking.py").write_text(
+        "import sys\nasync def main(run):\n    print('hello')\n    print('oh', file=sys.stderr)\n"
+        "    assert run.life == 2\n"
+    )
+    found = umi("program", "talking:main", "--json")
+    assert "hello" not in found.output
+    file = json.loads(found.stdout)["findings"][0]["file"]
+    again = umi("replay", file, "--of", "talking:main", "--json")
+    assert (again.exit_code, json.loads(again.stdout)["replay"]) == (0, "as recorded")
+    assert "hello" in again.stderr

@@ -1,7 +1,9 @@
 """Goal: services fail as client libraries do, each failure before or after the request was applied."""
 
 import asyncio
+import contextlib
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -21,6 +23,40 @@ from umi_sim.programs import (
 )
 from umi_sim.programs.perturbations import WAYS
 from umi_sim.programs.services import LIBRARIES
+
+
+def test_a_library_that_is_missing_is_reported_whatever_the_program_catches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("umi_sim.programs.services.is_installed", lambda package: package == "httpx")
+
+    async def answer() -> int:
+        return 1
+
+    async def main(call: Any) -> None:
+        with contextlib.suppress(Exception):
+            await call()
+
+    message = "errors='redis': redis is not installed"
+    for call in (service(errors="redis")(answer), play_script("model", [1], errors="redis")):
+        with pytest.raises(BadProgram, match=message):
+            simulate(partial(main, call))
+        assert asyncio.run(call()) == 1  # outside it is as it was
+    for errors in ("httpx", "python", {"timeout": OSError}):
+        assert simulate(partial(main, service(errors=errors)(answer))).broken is None
+
+
+def test_a_script_that_is_too_short_is_reported_whatever_the_program_catches() -> None:
+    model = play_script("model", ["a"])
+
+    async def main() -> None:
+        for _ in range(2):
+            with contextlib.suppress(Exception):
+                await model()
+
+    with pytest.raises(BadProgram, match="model: is asked for reply 2, and has 1"):
+        simulate(main)
+
 
 APPLIED = {"refused": 0, "rate_limit": 0, "timeout": 1, "reset": 1, "malformed": 1, "slow": 1}
 

@@ -248,3 +248,43 @@ def test_what_dies_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert explore(main, drawn=10).findings == []
     assert capsys.readouterr() == ("", "")
+
+
+async def write_twice(run: ProgramRun) -> None:
+    for name in "ab":
+        (run.folder / name).write_text(name)
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("site", ["open", "write"])
+def test_a_file_that_the_simulator_copies_is_no_site(site: str) -> None:
+    """A process that dies leaves its folder, which the next one gets as a copy."""
+    for call in range(1, 6):
+        outcome = simulate(write_twice, KillProcess(3), KillAtSite(site, call)).check()
+        assert [each.how for each in outcome.endings].count("died") == len(outcome.effects)
+    base = simulate(write_twice).outcome.reached.sites
+    killed = simulate(write_twice, KillProcess(3)).outcome.reached.sites
+    assert base[site] <= killed[site] <= 2 * base[site] - 1
+
+
+def test_a_job_with_a_loop_of_its_own_is_out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("umi_sim.targets.threads.SILENT_SECONDS_MAX", 0.2)
+
+    async def main() -> None:
+        await asyncio.to_thread(lambda: asyncio.run(asyncio.sleep(1)))
+
+    with pytest.raises(BadProgram, match="or an event loop of its own, which a simulation does not have"):
+        simulate(main)
+
+
+def test_what_never_began_is_no_warning(recwarn: pytest.WarningsRecorder) -> None:
+    """anyio keeps the coroutine of a task in another one."""
+    anyio = pytest.importorskip("anyio")
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(anyio.sleep, 1)
+
+    for step in range(1, 6):
+        simulate(main, KillProcess(step)).check()
+    assert [each for each in recwarn if "never awaited" in str(each.message)] == []

@@ -1,0 +1,170 @@
+"""Goal: each run of a search finds the globals of a program as they were before it."""
+
+import asyncio
+import functools
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from umi_sim.programs import (
+    CancelTask,
+    KillProcess,
+    Program,
+    ProgramOutcome,
+    ProgramRun,
+    check,
+    explore,
+    service,
+    simulate,
+)
+from umi_sim.programs.module_state import ModuleState, same_for_each_run
+
+CHARGES: list[str] = []
+BOOK: dict[str, list[str]] = {"mail": []}
+LOCK = asyncio.Lock()
+TURNS: asyncio.Queue[int] = asyncio.Queue()
+count = 0
+
+
+class Ledger:
+    """Stands for a bank: in an object, and in its class."""
+
+    total = 0
+    rows: deque[str] = deque()
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+
+
+LEDGER = Ledger()
+
+
+@functools.cache
+def first_of(name: str) -> list[str]:
+    return [name]
+
+
+@service
+async def charge(order: str) -> None:
+    CHARGES.append(order)
+
+
+async def checkpoint_first(run: ProgramRun) -> None:
+    """Note that it is done before it is: a charge may be missing."""
+    if await run.store.get("done") is None:
+        await run.store.put("done", True)
+        await charge("a")
+
+
+async def effect_first(run: ProgramRun) -> None:
+    """Note that it is done after it is: a charge may be doubled."""
+    if await run.store.get("done") is None:
+        await charge("a")
+        await run.store.put("done", True)
+
+
+async def require_one(run: ProgramRun) -> None:
+    assert CHARGES == ["a"], CHARGES
+
+
+def charges_once(outcome: ProgramOutcome) -> str | None:
+    """Require that nothing is charged twice."""
+    return None if len(CHARGES) < 2 else f"charged {len(CHARGES)} times"
+
+
+@pytest.mark.parametrize("main", [checkpoint_first, effect_first])
+def test_no_run_sees_what_another_left_in_a_global(main: Any) -> None:
+    (finding,) = explore(main, resume=main, verify=require_one).findings
+    assert len(finding.outcome.perturbations) == 1
+    assert isinstance(finding.outcome.perturbations[0], CancelTask)
+    assert finding.recurs
+    assert CHARGES == []  # and nothing is left in the end
+
+
+def test_a_rule_reads_globals_of_its_own_run() -> None:
+    (finding,) = explore(effect_first, resume=effect_first, rules=[charges_once]).findings
+    assert (finding.phase, finding.broken.message) == ("main cancelled", "charged 2 times")
+
+
+def test_a_single_run_leaves_its_globals_for_who_looks_at_them() -> None:
+    with same_for_each_run(Program(effect_first)):
+        simulate(effect_first).check()
+        assert CHARGES == ["a"]
+    assert CHARGES == []
+
+
+async def change_all(run: ProgramRun) -> None:
+    global count
+    assert (count, Ledger.total, len(Ledger.rows), LEDGER.seen) == (0, 0, 0, set())
+    assert BOOK == {"mail": []}
+    assert first_of("a") == ["a"]
+    assert not hasattr(Ledger, "late")
+    await asyncio.sleep(0.01)
+    count += 1
+    Ledger.total += 1
+    Ledger.rows.append("a")
+    Ledger.late = True  # type: ignore[attr-defined] # a name that was not there
+    LEDGER.seen.add("a")
+    BOOK["mail"].append("a")
+    BOOK["news"] = []
+    first_of("a").append("b")
+
+
+def test_names_containers_objects_classes_and_caches_are_as_before() -> None:
+    mail = BOOK["mail"]
+    assert explore(change_all, drawn=5).findings == []
+    assert BOOK["mail"] is mail
+
+
+def test_what_a_test_closes_over_is_as_before_too(tmp_path: Path) -> None:
+    sent: list[str] = []
+
+    @service
+    async def send(to: str) -> None:
+        sent.append(to)
+
+    async def main(run: ProgramRun) -> None:
+        await send("ann")
+
+    async def verify(run: ProgramRun) -> None:
+        assert sent.count("ann") <= run.life - 1, sent  # one in each process
+
+    check(main, verify=verify, folder=tmp_path, drawn=20)
+
+
+async def hold_global_lock(run: ProgramRun) -> None:
+    async with LOCK:
+        TURNS.put_nowait(1)
+        await asyncio.sleep(0.01)
+        assert TURNS.get_nowait() == 1
+    assert TURNS.empty()
+
+
+@pytest.mark.parametrize("step", [2, 3])
+def test_a_lock_of_a_module_is_free_in_a_new_process(step: int) -> None:
+    simulate(hold_global_lock, KillProcess(step)).check()
+    assert not LOCK.locked()
+
+
+async def meet_at_lock(run: ProgramRun) -> None:
+    async with asyncio.TaskGroup() as group:  # who waits binds a lock to its loop
+        group.create_task(hold_global_lock(run))
+        group.create_task(hold_global_lock(run))
+
+
+def test_a_lock_of_a_module_belongs_to_no_loop_of_another_run() -> None:
+    assert explore(meet_at_lock, drawn=10).findings == []
+
+
+def test_a_large_table_and_what_packages_hold_are_left_alone() -> None:
+    table = list(range(20_000))
+
+    async def main() -> None:
+        table.append(len(pytest.__all__))
+
+    with same_for_each_run(Program(main)):
+        simulate(main).check()
+    assert len(table) == 20_001
+    assert not any(value is pytest for value in ModuleState(Program(main)).seen.values() if value == [])
