@@ -1,19 +1,25 @@
-"""Module state: what globals of a program's modules hold, so that each run of a search finds the same.
+"""Module state: what globals of a program's modules hold, so that runs and processes begin as they should.
 
-Law 1. No run sees what another one left in a global, such as a ledger that stands for a bank.
-Law 2. All objects stay the same objects. Names, containers and instances of classes of the program get back
-       what they held; nothing else is known of, such as what a library keeps.
-Law 3. Within a run globals survive a death, but for what asyncio made: a lock of a dead process is free.
+    CHARGES = []            # a service appends to it: it stands for a bank, and survives a death
+    CACHE = {}              # main alone uses it: it is empty again in a new process
+
+Law 1. No run of a search sees what another one left in a global.
+Law 2. What services, `verify` and rules use is outside of the process; all else is its memory, which it
+       loses when it dies. What a function closes over is left alone within a run.
+Law 3. All objects stay the same objects. Names, containers, instances of classes of the program and caches of
+       functools get back what they held; nothing is known of what packages keep.
 """
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from types import FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from umi_core.data import Owner
+from umi_sim.programs.services import Service, find_function
 from umi_sim.targets.clocks import NOT_THEIRS
 from umi_sim.targets.threads import PACKAGES
 
@@ -23,82 +29,138 @@ if TYPE_CHECKING:
 SIZE_MAX: Final = 10_000  # elements of a container: a larger one is a table, which no run writes
 COUNT_MAX: Final = 100_000  # objects
 CONTAINERS: Final = dict, list, set, deque, bytearray
-LOOKED_INTO: Final = (*CONTAINERS, tuple, frozenset)
 ASYNCIO: Final = "asyncio.locks", "asyncio.queues"
 kept: Final[list["ModuleState"]] = []  # of the search in progress, which is last
 
 
+class HeldState(Owner):
+    """What one object held. `put_back`: gives it back, but for names that are outside."""
+
+    owner: Any
+    put_back: Callable[[frozenset[str]], None]
+    is_of_asyncio: bool = False
+
+
 class ModuleState:
-    """What the modules of a program held at one moment. `restores`: by what each is put back."""
+    """What the modules of a program held at one moment. `seen`: all objects that were met, by identity.
+
+    `outside`: those that stand for the world outside; `outside_names`: names of a module, by its identity.
+    """
 
     def __init__(self, program: "Program") -> None:
         self.seen: dict[int, Any] = {}
-        self.restores: list[Callable[[], None]] = []
-        self.of_asyncio: list[Callable[[], None]] = []
-        functions = (program.main, program.resume, program.verify, *program.rules)
-        waiting = deque[Any](sys.modules.get(find_module(each)) for each in functions if each is not None)
-        waiting.extend(functions)
-        while waiting and len(self.seen) < COUNT_MAX:
+        self.held: list[HeldState] = []
+        functions = [it for it in (program.main, program.resume, program.verify, *program.rules) if it]
+        functions += [find_function(it) for it in functions]
+        self.walk([*(find_module(it) for it in functions), *functions], self.seen, self.note)
+        self.outside: dict[int, Any] = {}
+        self.outside_names: dict[int, set[str]] = {}
+        judges = [program.verify, *program.rules]
+        self.note_used([*filter(is_service, self.seen.values()), *(it for it in judges if it)])
+        self.walk(filter(has_services, self.seen.values()), self.outside, list_parts)
+
+    def walk(self, roots: Iterable[Any], seen: dict[int, Any], note: Callable[[Any], Iterable[Any]]) -> None:
+        """Note what can be reached, each object once."""
+        waiting = deque(roots)
+        while waiting and len(seen) < COUNT_MAX:
             each = waiting.popleft()
-            if id(each) not in self.seen:
-                self.seen[id(each)] = each
-                waiting.extend(self.note(each))
+            if id(each) not in seen:
+                seen[id(each)] = each
+                waiting.extend(note(each))
+
+    # What is there.
 
     def note(self, value: Any) -> Iterable[Any]:
         """Note what a value holds; return what it refers to."""
-        if isinstance(value, LOOKED_INTO):
-            if len(value) > SIZE_MAX:
-                return ()
-            if isinstance(value, CONTAINERS):
-                self.restores.append(partial(refill, value, copy_of(value)))
-            return [*value, *value.values()] if isinstance(value, dict) else tuple(value)
-        if isinstance(value, FunctionType):
-            given = value.__defaults__, value.__kwdefaults__, value.__closure__, vars(value)
-            return (sys.modules.get(value.__module__), *given) if is_theirs(value.__module__) else given
-        if isinstance(value, partial | MethodType):
-            return (
-                (value.func, *value.args) if isinstance(value, partial) else (value.__func__, value.__self__)
-            )
-        if hasattr(type(value), "cell_contents"):
-            return read_cell(value)
-        if isinstance(value, ModuleType):
+        if is_a(value, FunctionType):
+            given = value.__defaults__, value.__kwdefaults__, *(value.__closure__ or ())
+            return [find_module(value), *given, *vars(value).values()]
+        if is_a(value, CellType):
+            return self.note_cell(value)
+        if is_a(value, ModuleType):
             return self.note_names(value) if is_theirs(value.__name__) else ()
-        if isinstance(value, type):
-            if not is_theirs(value.__module__):
-                return ()
-            return [sys.modules.get(value.__module__), *self.note_names(value)]
+        if is_a(value, type):
+            return [find_module(value), *self.note_names(value)] if is_theirs(value.__module__) else ()
         if hasattr(type(value), "cache_clear") and is_theirs(getattr(value, "__module__", "")):
-            self.restores.append(value.cache_clear)  # of functools
-            return ()
-        return self.note_instance(value)
+            self.held.append(HeldState(value, lambda _: value.cache_clear()))  # of functools
+            return [value.__wrapped__]
+        self.note_contents(value)
+        return list_parts(value)
 
     def note_names(self, owner: Any) -> list[Any]:
         """Note the names of a module or a class; return the values."""
         names = {name: value for name, value in vars(owner).items() if not name.startswith("__")}
-        self.restores.append(partial(rebind, owner, names))
+        self.held.append(HeldState(owner, partial(rebind, owner, names)))
         return [*names.values()]
 
-    def note_instance(self, value: Any) -> list[Any]:
-        """Note the fields of an instance of a class of the program, or of one of asyncio."""
-        kind = type(value).__module__
-        fields = getattr(value, "__dict__", None)
-        if not isinstance(fields, dict) or not (kind in ASYNCIO or is_theirs(kind)):
-            return []
-        if kind not in ASYNCIO:
-            self.restores.append(partial(refill, fields, {**fields}))
-            return [*fields.values()]
-        queues = [each for each in fields.values() if isinstance(each, CONTAINERS)]
-        self.of_asyncio.extend(partial(refill, each, copy_of(each)) for each in (fields, *queues))
-        return [each for each in fields.values() if type(each).__module__ in ASYNCIO]
+    def note_cell(self, cell: Any) -> tuple[Any, ...]:
+        found = read_cell(cell)
+        if found:
+            self.held.append(HeldState(cell, lambda _: setattr(cell, "cell_contents", found[0])))
+        return found
+
+    def note_contents(self, value: Any) -> None:
+        """Note what a container, an instance of a class of the program, or a lock holds."""
+        if is_a(value, CONTAINERS) and len(value) <= SIZE_MAX:
+            self.held.append(HeldState(value, partial(refill, value, copy_of(value))))
+        fields = fields_of(value)
+        if fields is None:
+            return
+        is_of_asyncio = type(value).__module__ in ASYNCIO
+        self.held.append(HeldState(value, partial(refill, fields, {**fields}), is_of_asyncio))
+        for each in filter(is_container, fields.values()) if is_of_asyncio else ():
+            self.seen[id(each)] = each
+            self.held.append(HeldState(each, partial(refill, each, copy_of(each)), is_of_asyncio))
+
+    # What is outside.
+
+    def note_used(self, functions: Sequence[Any]) -> None:
+        """Note as outside what these functions name, and what functions and methods name that they name."""
+        waiting, known = [*map(find_function, functions)], dict[int, Any]()
+        while waiting:
+            each = waiting.pop()
+            if id(each) in known or not is_a(each, FunctionType) or not is_theirs(each.__module__):
+                continue
+            known[id(each)] = each
+            found = [*self.list_used(each.__globals__, {*list_names(each.__code__)})]
+            found += [it for cell in each.__closure__ or () for it in read_cell(cell)]
+            self.walk(
+                [it for it in found if not is_a(it, (FunctionType, ModuleType))], self.outside, list_parts
+            )
+            waiting += [find_function(it) for it in found if is_a(it, (FunctionType, MethodType, partial))]
+            kinds = [it if is_a(it, type) else type(it) for it in found]
+            waiting += [
+                find_function(it)
+                for kind in kinds
+                if is_theirs(kind.__module__)
+                for it in vars(kind).values()
+                if is_a(it, FunctionType)
+            ]
+
+    def list_used(self, names: Mapping[str, Any], used: set[str]) -> Iterator[Any]:
+        """Yield the values of the names that are used, and note these as outside."""
+        home = sys.modules.get(str(names.get("__name__")))
+        for name in sorted(used & {*names}):
+            value = names[name]
+            self.outside_names.setdefault(id(home), set()).add(name)
+            if is_a(value, ModuleType) and is_theirs(value.__name__) and vars(value) is not names:
+                yield from self.list_used(vars(value), used)
+            yield value
+
+    # What is put back.
 
     def restore(self) -> None:
-        for each in (*self.restores, *self.of_asyncio):
-            each()
+        """Put back all, for another run."""
+        for each in self.held:
+            each.put_back(frozenset())
 
-    def free_locks(self) -> None:
-        """Put back what asyncio made, as in a new process."""
-        for each in self.of_asyncio:
-            each()
+    def begin_process(self) -> None:
+        """Put back what a process has in its memory, as it dies; no lock of asyncio is outside."""
+        for each in self.held:
+            if not isinstance(each.owner, CellType) and (
+                each.is_of_asyncio or id(each.owner) not in self.outside
+            ):
+                each.put_back(frozenset(self.outside_names.get(id(each.owner), ())))
 
 
 @contextmanager
@@ -113,13 +175,38 @@ def same_for_each_run(program: "Program") -> Iterator[None]:
         state.restore()
 
 
-def restore_modules() -> None:
-    if kept:
-        kept[-1].restore()
+def find_state(program: "Program") -> ModuleState:
+    """Return what a run begins with, put back if another one may have changed it."""
+    if not kept:
+        return ModuleState(program)
+    kept[-1].restore()
+    return kept[-1]
 
 
-def find_module(function: Any) -> str:
-    return str(getattr(getattr(function, "func", function), "__module__", ""))
+# Objects. Their class is asked for by `type`: a proxy would load what it stands for.
+
+
+def is_a(value: Any, kinds: Any) -> bool:
+    return issubclass(type(value), kinds)
+
+
+def is_container(value: Any) -> bool:
+    return is_a(value, CONTAINERS)
+
+
+def is_service(value: Any) -> bool:
+    return is_a(value, FunctionType) and isinstance(vars(value).get("is_made_by"), Service)
+
+
+def has_services(value: Any) -> bool:
+    """Return whether a value is an instance of a class with methods that are services."""
+    return is_theirs(type(value).__module__) and any(map(is_service, vars(type(value)).values()))
+
+
+def find_module(value: Any) -> Any:
+    """Return the module of a function or a class; None if it is not the program's."""
+    name = getattr(find_function(value), "__module__", "")
+    return sys.modules.get(str(name)) if is_theirs(name) else None
 
 
 def is_theirs(module: Any) -> bool:
@@ -131,10 +218,40 @@ def is_theirs(module: Any) -> bool:
     return not any(each in file for each in PACKAGES)
 
 
+def fields_of(value: Any) -> dict[str, Any] | None:
+    """Return the fields of an instance of a class of the program, or of one of asyncio that waits."""
+    kind = type(value).__module__
+    fields = getattr(value, "__dict__", None) if kind in ASYNCIO or is_theirs(kind) else None
+    return fields if is_a(fields, dict) else None
+
+
+def list_parts(value: Any) -> list[Any]:
+    """Return what a value holds that can change."""
+    if is_a(value, partial):
+        return [value.func, *value.args]
+    if is_a(value, MethodType):
+        return [value.__func__, value.__self__]
+    if is_a(value, type):
+        named = vars(value).items() if is_theirs(value.__module__) else ()
+        return [it for name, it in named if not name.startswith("__") and not is_a(it, FunctionType)]
+    fields = [*(fields_of(value) or {}).values()]
+    if not is_a(value, (*CONTAINERS, tuple, frozenset)) or len(value) > SIZE_MAX:
+        return fields
+    return [*fields, *value, *(value.values() if is_a(value, dict) else ())]
+
+
+def list_names(code: CodeType) -> Iterator[str]:
+    """Yield the names that code uses, and that of functions within it."""
+    yield from code.co_names
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from list_names(each)
+
+
 def read_cell(cell: Any) -> tuple[Any, ...]:
     try:
         return (cell.cell_contents,)
-    except ValueError:  # not bound yet
+    except ValueError:
         return ()
 
 
@@ -150,17 +267,16 @@ def copy_of(value: Any) -> Any:
     return list(value)
 
 
-def refill(container: Any, held: Any) -> None:
-    """Let a container hold again what it held. One that has not changed is left alone."""
+def refill(container: Any, held: Any, _: frozenset[str] = frozenset()) -> None:
+    """Let a container hold again what it held."""
     match container:
         case dict():
             if not is_same(container, held):
                 dict.clear(container)
                 dict.update(container, held)
         case set():
-            if set(container) != held:
-                set.clear(container)
-                set.update(container, held)
+            set.clear(container)
+            set.update(container, held)
         case deque():
             deque.clear(container)
             deque.extend(container, held)
@@ -171,16 +287,18 @@ def refill(container: Any, held: Any) -> None:
 
 
 def is_same(now: dict[Any, Any], held: dict[Any, Any]) -> bool:
+    pairs = zip(now.items(), held.items(), strict=False)
     return len(now) == len(held) and all(
-        name == before and value is held[before]
-        for (name, value), before in zip(now.items(), held, strict=True)
+        name is before and value is was for (name, value), (before, was) in pairs
     )
 
 
-def rebind(owner: Any, names: dict[str, Any]) -> None:
+def rebind(owner: Any, names: dict[str, Any], outside: frozenset[str]) -> None:
+    """Give names of a module or a class the values again that they had; remove those that are new."""
     now = vars(owner)
     for name in [each for each in now if not each.startswith("__") and each not in names]:
-        delattr(owner, name)
+        if name not in outside:
+            delattr(owner, name)
     for name, value in names.items():
-        if now.get(name, rebind) is not value:
+        if name not in outside and now.get(name, rebind) is not value:
             setattr(owner, name, value)

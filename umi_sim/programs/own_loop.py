@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from umi_sim.programs.module_state import restore_modules
+from umi_sim.programs.module_state import find_state
 from umi_sim.programs.perturbations import CancelTask, Perturbation
 from umi_sim.programs.places import find_place, name_task
 from umi_sim.programs.program import Main, Program, ProgramRun, begin, check_program
@@ -40,7 +40,6 @@ class CountingQueue(deque[Any]):
 def run_on_asyncio(program: Program, perturbations: Sequence[Perturbation] = ()) -> ProgramOutcome:
     """Run a program once on a loop of asyncio. Raises BadProgram if it is not only cancelled."""
     check_program(program, perturbations)
-    restore_modules()
     for each in perturbations:
         if not isinstance(each, CancelTask):
             raise BadProgram(f"{each}: on asyncio's own loop tasks can be cancelled, and nothing else")
@@ -53,7 +52,7 @@ class OwnLoopRun:
 
     def __init__(self, program: Program, perturbations: Sequence[Perturbation], folder: Path) -> None:
         self.program, self.perturbations = program, perturbations
-        self.run = ProgramRun(folder)
+        self.run, self.modules = ProgramRun(folder), find_state(program)
         self.cancels = {each.step: each for each in perturbations if isinstance(each, CancelTask)}
         self.tasks: list[NumberedTask] = []
         self.effects: list[str] = []
@@ -70,6 +69,7 @@ class OwnLoopRun:
                 endings.append(self.drive(loop, "resume", self.program.resume))
             history = self.run.history
             if self.program.verify is not None:
+                self.modules.begin_process()
                 self.run.begin_process()
                 endings.append(self.drive(loop, "verify", self.program.verify))
         finally:

@@ -34,7 +34,7 @@ WAYS: Final[Mapping[How, str]] = {
     "timeout": "it times out: the request was applied, and its reply is lost",
     "reset": "its connection is reset: the request was applied, and its reply is lost",
     "malformed": "its reply is malformed",
-    "slow": "its reply takes a minute",
+    "slow": "its reply takes a minute, or longer than each timeout",
     "cut": "its stream breaks off in the middle",
 }
 

@@ -15,7 +15,7 @@ from umi_sim.programs.module_state import same_for_each_run
 from umi_sim.programs.perturbations import Perturbation
 from umi_sim.programs.places import hide_addresses
 from umi_sim.programs.program import Program
-from umi_sim.programs.rules import BrokenRule, find_promise, judge
+from umi_sim.programs.rules import BrokenRule, ends_when_cancelled, find_promise, judge
 from umi_sim.programs.search import UNDISTURBED, Exploration, ProgramFinding, find_needed, fingerprint_of
 from umi_sim.programs.services import BadProgram
 from umi_sim.programs.simulation import ProgramOutcome, run_case
@@ -40,6 +40,12 @@ def report_exploration(name: str, found: Exploration, files: Sequence[Path], rep
     if not found.is_complete:
         tried.append(row("", "its time is over before all was tried: --seconds gives it more"))
     if not found.findings:
+        if found.ignored_count and ends_when_cancelled not in found.program.rules:
+            runs = plural(found.ignored_count, "run")
+            note = (
+                f"main returned in {runs} although it was cancelled; rules = [ends_when_cancelled] forbids it"
+            )
+            tried.append(row("noted", note))
         return Report(
             f"PASS {name}: no rule broken in {plural(found.run_count, 'run')}", tried,
             lambda: {"result": "pass", "runs": found.run_count, "phases": show_phases(found)},

@@ -1,6 +1,7 @@
 """The search: every point at which one thing can go wrong, in order; then drawn combinations.
 
-Law 1. A phase is run to its end, so that a report says at how many of its points a rule breaks.
+Law 1. A phase is run to its end, so that a report says at how many of its points a rule breaks; one that has
+       failed for FAILING_SECONDS, as what goes on for ever takes long, is enough.
 Law 2. The search ends after the first phase that breaks a rule, unless all of it is asked for.
 Law 3. What is found is run once more, and shrunk to the fewest perturbations that break the same rule.
 Law 4. Each run begins with the same globals: none sees what another one left.
@@ -37,9 +38,11 @@ from umi_sim.targets.items import PARTED
 FOLDER: Final = ".umi-sim/programs"  # of findings
 SECONDS: Final = 60
 DRAWN: Final = 100
+FAILING_SECONDS: Final = 10
 POINTS_MAX: Final = 2_000  # of a phase; of more, so many are tried, evenly spread
 SITE_CALLS_MAX: Final = 50
 PARTS: Final = (0, 40)
+OTHER_SHARE: Final = 4  # one in so many second failures is where a first one made no call of its own
 COMBINED: Final = (2, 3)
 PAUSES_MAX: Final = 4
 PAUSE_MAX: Final = 12
@@ -71,11 +74,13 @@ class Exploration(Owner):
     """The result of a search. `is_complete`: its time was enough."""
 
     program: Program
+    to_end: bool = False  # whether it goes on after a finding
     phases: list[Phase] = []
     findings: list[ProgramFinding] = []
     is_complete: bool = True
+    ignored_count: int = 0  # runs in which main returned although it was cancelled
     known: set[str] = set()  # kinds of failures
-    recoveries: tuple[list["Recovery"], list["Recovery"]] = ([], [])  # by calls and sites, by steps
+    recoveries: tuple[list["Recovery"], list["Recovery"]] = ([], [])  # that make calls of their own; others
 
     @property
     def run_count(self) -> int:
@@ -90,20 +95,24 @@ class Exploration(Owner):
         """
         self.phases.append(phase)
         broken: dict[str, list[tuple[BrokenRule, Case]]] = {}
-        outcome = None
+        outcome, began_s = None, monotonic()
         for case in cases:
             if until_s is not None and monotonic() >= until_s:
                 self.is_complete = False
                 break
+            if broken and not self.to_end and monotonic() >= began_s + FAILING_SECONDS:
+                break
             at(phase.name, phase.run_count, min(phase.planned, POINTS_MAX))
             phase.run_count += 1
             outcome = run_case(self.program, *case)
+            self.ignored_count += any(each.has_ignored for each in outcome.endings)
             if rule := judge(self.program, outcome):
                 phase.failing_count += 1
                 broken.setdefault(kind_of(rule), []).append((rule, case))
             elif base is not None:
-                for found, pool in zip(self.recoveries, list_more(base, outcome.reached), strict=True):
-                    found.extend([(case[0][0], pool)] if pool else [])
+                calls, steps = list_more(base, outcome.reached)
+                pools = [pool for pool in (calls, steps) if pool]
+                self.recoveries[0 if calls else 1].extend([(case[0][0], pools)] if pools else [])
         for mark in [each for each in broken if each not in self.known]:
             self.known.add(mark)
             self.findings.append(conclude(self.program, phase.name, broken[mark]))
@@ -122,7 +131,7 @@ def explore(
 
 
 def explore_quietly(program: Program, seed: int, drawn: int, seconds: int, to_end: bool) -> Exploration:
-    found, until_s = Exploration(program), monotonic() + seconds
+    found, until_s = Exploration(program, to_end), monotonic() + seconds
     base = found.take(Phase(UNDISTURBED, 1), [((), seed)])
     if base is None or found.findings:
         return found
@@ -177,7 +186,7 @@ class Points(Sequence[Perturbation]):
 
 
 Pool = Sequence[Perturbation]
-Recovery = tuple[Perturbation, Pool]
+Recovery = tuple[Perturbation, Sequence[Pool]]
 """A perturbation after which no rule broke, and the points that only a run with it reached."""
 
 
@@ -188,12 +197,12 @@ def list_pools(program: Program, base: Reached) -> dict[str, Pool]:
     delays = [kills] * program.reorder
     pools: dict[str, Pool] = {
         "main cancelled": Points(spans[:1], lambda step, _: CancelTask(step)),
-        "other tasks cancelled": Points(
-            [spans[each] for each in others], lambda step, number: CancelTask(step, others[number])
-        ),
         "process killed": Points([kills], lambda step, _: KillProcess(step)),
         "calls failing": list_calls(base, {}),
         "files, SQLite and network failing": list_sites(base, {}),
+        "other tasks cancelled": Points(  # later: most tasks are cancelled only where others fail
+            [spans[each] for each in others], lambda step, number: CancelTask(step, others[number])
+        ),
         "callbacks delayed": Points(delays, lambda step, number: DelayCallback(step, number + 1)),
     }
     return {name: pool for name, pool in pools.items() if pool}
@@ -240,10 +249,11 @@ def draw_case(
 
     Every second case is a perturbation and one where main handles it.
     """
-    found, handled = dict[object, Perturbation](), [each for each in recoveries if each]
-    if number % 2 and handled:
-        first, pool = chance.pick(chance.pick(handled))
-        drawn = [first, chance.pick(pool)]
+    found = dict[object, Perturbation]()
+    active, others = recoveries
+    if number % 2 and (active or others):
+        first, more = chance.pick(active if active and (not others or chance.below(OTHER_SHARE)) else others)
+        drawn = [first, chance.pick(chance.pick(more))]
     else:
         drawn = [chance.pick(chance.pick(pools)) for _ in range(chance.between(*COMBINED))]
     for each in drawn:

@@ -29,10 +29,18 @@ if TYPE_CHECKING:
 LATENCY_MS: Final = 20  # of the request, and of the reply
 TIMEOUT_MS: Final = 30_000
 SLOW_MS: Final = 60_000
+SLOWEST_MS: Final = 3_600_000
 PYTHON: Final = "python"
 URL: Final = "http://service.invalid"
 UNAPPLIED: Final = ("refused", "rate_limit")
 running: list["ProgramRun"] = []  # the current one is last
+
+
+class Service:
+    """The mark of a function that is a service."""
+
+
+SERVICE: Final = Service()
 
 
 class BadProgram(ValueError):
@@ -167,7 +175,7 @@ def make_service(function: Function, answer: str, errors: Errors, latency_ms: in
             if chunks is None:
                 async for each in function(*args, **kwargs):
                     if run is not None:
-                        await asyncio.sleep(SLOW_MS / 1000 if how == "slow" else 0)
+                        await asyncio.sleep(find_slow_ms() / 1000 if how == "slow" else 0)
                     yield each
                 await after_call(run, how, None, fail, 0)
                 return
@@ -175,7 +183,7 @@ def make_service(function: Function, answer: str, errors: Errors, latency_ms: in
                 yield each
             raise fail("cut")
 
-        return stream
+        return marked(stream)
 
     return make_call(function, answer, errors, latency_ms)
 
@@ -214,7 +222,22 @@ def make_call(
             take_back(reply)
             raise
 
-    return call
+    return marked(call)
+
+
+def marked(function: Any) -> Function:
+    function.is_made_by = SERVICE
+    return function  # type: ignore[no-any-return] # as it came
+
+
+def find_function(function: Any) -> Any:
+    """Return the function that a partial function, a method or a service stands for."""
+    while True:
+        inner = getattr(function, "func", None) or getattr(function, "__func__", None)
+        inner = inner or getattr(function, "__wrapped__", None)
+        if inner is None:
+            return function
+        function = inner
 
 
 async def before_call(
@@ -235,7 +258,7 @@ async def after_call(
     """Let the reply travel, and return it. Raises what a request raises whose reply is lost."""
     if run is None:
         return reply
-    waits_ms = {"timeout": TIMEOUT_MS, "slow": SLOW_MS}.get(how, latency_ms)
+    waits_ms = find_slow_ms() if how == "slow" else TIMEOUT_MS if how == "timeout" else latency_ms
     if waits_ms:
         await asyncio.sleep(waits_ms / 1000)
     if how in ("timeout", "reset"):
@@ -245,6 +268,16 @@ async def after_call(
             return reply[: len(reply) // 2]
         raise fail(how)
     return reply
+
+
+def find_slow_ms() -> int:
+    """Return a minute, or a second more than the longest time of up to an hour that now runs.
+
+    A program that waits for five minutes at most has a path for what takes longer.
+    """
+    loop: Any = asyncio.get_running_loop()
+    times = (round(1000 * (it.when() - loop.time())) for it in loop.timers if not it.cancelled())
+    return max((each + 1_000 for each in times if SLOW_MS <= each <= SLOWEST_MS), default=SLOW_MS)
 
 
 def play_script(name: str, replies: Sequence[Any], *, errors: Errors = PYTHON) -> Any:

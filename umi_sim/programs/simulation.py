@@ -29,7 +29,7 @@ import msgspec
 from umi_core.data import Data
 from umi_sim.kernel.wording import cut
 from umi_sim.programs.events import SUBJECT_CHARS_MAX, TEXT_CHARS_MAX, EventKind, ProgramEvent
-from umi_sim.programs.module_state import ModuleState, kept, restore_modules
+from umi_sim.programs.module_state import find_state
 from umi_sim.programs.perturbations import (
     CancelTask,
     DelayCallback,
@@ -41,7 +41,7 @@ from umi_sim.programs.perturbations import (
 )
 from umi_sim.programs.places import find_caller, find_place, find_raised, hide_addresses, is_own, name_task
 from umi_sim.programs.program import Main, Program, ProgramRun, begin, check_program, show_effect
-from umi_sim.programs.services import BadProgram, running
+from umi_sim.programs.services import LATENCY_MS, BadProgram, running
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.targets.clocks import patch_names
 from umi_sim.targets.faults import Killed, fail
@@ -152,7 +152,6 @@ def run_case(
 ) -> ProgramOutcome:
     """Run a program once. Raises BadProgram. `is_watched`: the outcome has the events of the run."""
     check_program(program, perturbations)
-    restore_modules()
     with silence_dead(), world_of(PlainProcess, seed) as world:
         simulation = Simulation(program, perturbations, seed, world, is_watched)
         try:
@@ -227,7 +226,8 @@ class Simulation:
         self.program, self.perturbations, self.seed, self.world = program, perturbations, seed, world
         self.loop: Any = world.loop
         self.run = ProgramRun(world.folder, perturbations)
-        self.modules = kept[-1] if kept else ModuleState(program)
+        self.modules = find_state(program)
+        world.sites.latency_ms = LATENCY_MS
         self.start_ms, self.events = world.clock.now_ms, list[ProgramEvent]()
         if is_watched:
             self.run.watch = self.note_event
@@ -237,6 +237,7 @@ class Simulation:
         self.endings: list[ProgramEnding] = []
         self.disturbed: list[bool] = []
         self.site_place = ""  # where a site failed
+        self.ordered: OrderJobs | None = None
         self.applied_step = 0
         self.left: Any = None  # the folder as the process left it that died in a site
         self.cancels = [it for it in perturbations if isinstance(it, CancelTask)]
@@ -281,6 +282,8 @@ class Simulation:
             if isinstance(each, OrderJobs):
                 self.loop.pick = make_pick(each.order)
                 self.loop.pauses.extend(each.pauses)
+                self.ordered = each
+                self.run.watch("injection", "", str(each))
         while True:
             before = len(self.run.effects)
             self.endings.append(self.drive("main", self.program.main))
@@ -288,6 +291,9 @@ class Simulation:
             if self.endings[-1].how != "died":
                 break
             self.restart()
+        if self.ordered is not None and self.loop.job_count:
+            places = ", ".join(dict.fromkeys(self.loop.paused_at))
+            self.run.effects.append((self.ordered, f"paused at {places}" if places else ""))
         self.run.is_quiet = True
         self.calls, self.sites_reached = dict(self.run.calls), dict(self.world.sites.counts)
         self.world.sites.site = self.world.sites.full = ""
@@ -321,7 +327,7 @@ class Simulation:
         self.run.folder = self.world.folder = self.left or self.world.copy_folder()
         self.left = None
         self.loop.abandon()
-        self.modules.free_locks()
+        self.modules.begin_process()
         self.run.begin_process()
         self.run.watch("process", "", "a new process begins on what the last one left")
 

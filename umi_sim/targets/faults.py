@@ -5,6 +5,7 @@ Law 2. What fails has not happened: a statement is not executed, a commit not tr
 Law 3. Only what belongs to the store is counted: connections made during a run, files of its folder.
 """
 
+import asyncio
 import datetime
 import os
 import re
@@ -42,6 +43,7 @@ class Sites:
         self.action: Callable[[Exception], None] = fail
         self.counts: Counter[str] = Counter()  # since it was armed
         self.loop: Any = None  # that of the run: at each site other jobs may go on
+        self.latency_ms = 0  # of a reply that took no time, such as one of a mock
         self.is_locked = False  # by a lock of Python itself: no job can pause here
         self.is_ours = False  # what is done to files meanwhile the simulator does, and not the store
 
@@ -264,7 +266,10 @@ def failing_later(sites: Any, real: Any, unsent: Errors, lost: Errors) -> Any:
 
     async def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
         sites.reach("request", unsent("connection refused"))
+        before = sites.loop.callback_count if sites.latency_ms else -1
         answer = await real(self, *args, **kwargs)
+        if before >= 0 and before == sites.loop.callback_count:
+            await asyncio.sleep(sites.latency_ms / 1000)  # else no cancel could come before the reply
         sites.reach("response", lost("timed out"))
         return answer
 

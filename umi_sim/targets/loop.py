@@ -121,7 +121,7 @@ class Loop(asyncio.BaseEventLoop):
         self.pause_count = self.whole_count = 0  # jobs that paused; that ran whole while another waited
         self.paused_at: list[str] = []  # of the last item, places in the code of the store
         self.can_end_early = False  # whether a task may be cancelled while its job pauses
-        self.progress = 0
+        self.progress = self.callback_count = 0
         self.passed_over = 0  # steps in which a job could have gone on, since one did
         self.moment_count = 0  # of real time, in which a thread of the store was waited for
         self.own_threads: list[threading.Thread] = []  # that the store itself has begun
@@ -262,6 +262,7 @@ class Loop(asyncio.BaseEventLoop):
             self.progress += 1
             handle = self.ready.popleft()
             if not handle.cancelled():
+                self.callback_count += 1
                 with suppress(SystemExit):  # its task has kept it
                     handle._run()
         elif self.done:

@@ -158,6 +158,75 @@ def test_a_lock_of_a_module_belongs_to_no_loop_of_another_run() -> None:
     assert explore(meet_at_lock, drawn=10).findings == []
 
 
+# In a process that dies.
+
+MEMORY: list[str] = []
+lazy: asyncio.Lock | None = None
+
+
+class Bank:
+    """Its method is a service, so it is elsewhere, whoever holds it."""
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+
+    @service
+    async def pay(self, order: str) -> None:
+        self.rows.append(order)
+
+
+BANK = Bank()
+
+
+class Agent:
+    made: list[str] = []
+
+    def __init__(self) -> None:
+        self.history: list[str] = []
+
+
+AGENT = Agent()
+
+
+@functools.cache
+def open_client() -> asyncio.Lock:
+    return asyncio.Lock()
+
+
+async def fill_memory(run: ProgramRun) -> None:
+    global lazy
+    assert (MEMORY, AGENT.history, Agent.made, lazy) == ([], [], [], None)
+    assert len(BANK.rows) == len(CHARGES) == run.life - 1
+    lazy = asyncio.Lock()
+    for each in (MEMORY, AGENT.history, Agent.made):
+        each.append("a")
+    await BANK.pay("a")
+    await charge("b")
+    async with lazy, open_client():
+        await asyncio.sleep(1)
+
+
+def list_rows() -> list[str]:
+    return BANK.rows
+
+
+def test_a_death_ends_what_only_main_uses_and_nothing_that_is_elsewhere() -> None:
+    async def verify(run: ProgramRun) -> None:
+        assert len(list_rows()) == 2
+        assert sent == [1, 2]
+
+    sent: list[int] = []
+
+    async def main(run: ProgramRun) -> None:
+        sent.append(run.life)  # of the test, which closes over it
+        await fill_memory(run)
+
+    with same_for_each_run(Program(main, verify=verify)):
+        last = simulate(main).outcome.reached.step_count
+        outcome = simulate(main, KillProcess(last), verify=verify).check()
+    assert [each.how for each in outcome.endings] == ["died", "returned", "returned"]
+
+
 def test_a_large_table_and_what_packages_hold_are_left_alone() -> None:
     table = list(range(20_000))
 

@@ -5,18 +5,24 @@ import json
 from contextlib import suppress
 from typing import Any
 
+import httpx
+import pytest
+
+from umi_sim.kernel.report import laid_out
 from umi_sim.programs import (
     CancelTask,
     FailCall,
     FailSite,
     KillAtSite,
     KillProcess,
+    OrderJobs,
     Program,
     ProgramRun,
     explore,
     service,
     simulate,
 )
+from umi_sim.programs.reports import report_exploration
 from umi_sim.programs.search import Points, list_pools
 from umi_sim.programs.simulation import Reached
 
@@ -182,3 +188,131 @@ def test_a_cause_names_the_place() -> None:
     for case in (FailCall("book", 1, "reset"), FailSite("open", 1), KillAtSite("write", 1), KillProcess(2)):
         (effect,) = simulate(main, case).outcome.effects
         assert "at test_search.py:" in effect, effect
+
+
+async def wait_five_minutes(run: ProgramRun) -> None:
+    run.history = [{"tool_calls": [{"id": "a"}]}]
+    with suppress(OSError, ValueError):
+        async with asyncio.timeout(300):
+            await book("a")
+            run.history = []
+            return
+    if asyncio.get_running_loop().time() - run.state.began < 290:
+        run.history = []
+
+
+async def begin_to_wait(run: ProgramRun) -> None:
+    run.state.began = asyncio.get_running_loop().time()
+    await wait_five_minutes(run)
+
+
+def test_what_is_slow_is_slower_than_a_timeout_of_minutes() -> None:
+    for case in list(list_ways("book")):
+        broken = simulate(begin_to_wait, case).broken
+        assert (broken is not None) == (case.how == "slow"), case
+
+
+def list_ways(name: str) -> list[FailCall]:
+    return [FailCall(name, 1, how) for how in ("refused", "rate_limit", "timeout", "reset", "slow")]
+
+
+def test_what_is_slow_is_no_slower_than_it_has_to_be() -> None:
+    async def main(run: ProgramRun) -> None:
+        loop = asyncio.get_running_loop()
+        waiting = asyncio.create_task(asyncio.sleep(86_400))  # no timeout of an hour at most
+        await asyncio.sleep(0)
+        began = loop.time()
+        await book("a")
+        run.acknowledge("seconds", round(loop.time() - began))
+        waiting.cancel()
+
+    outcome = simulate(main, FailCall("book", 1, "slow")).outcome
+    assert outcome.acknowledged == {"seconds": 60}
+
+
+async def keep_client_waiting(run: ProgramRun) -> None:
+    """Ask by httpx, whose mock needs no time; the call has no result when main is cancelled."""
+    transport = httpx.MockTransport(lambda request: httpx.Response(200))
+    async with httpx.AsyncClient(transport=transport) as client:
+        run.history = [{"tool_calls": [{"id": "a"}]}]
+        with suppress(httpx.HTTPError):
+            await client.get("http://tool.invalid")
+        run.history = []
+
+
+def test_a_request_to_a_mock_can_be_cancelled() -> None:
+    (finding,) = explore(keep_client_waiting).findings
+    assert (finding.broken.rule, finding.phase) == ("settles_calls", "main cancelled")
+
+
+def test_a_failing_call_is_named_before_a_cancelled_task() -> None:
+    """A worker ends with its call; nothing in the program cancels it alone."""
+
+    async def main() -> None:
+        ready = asyncio.Event()
+
+        async def prepare() -> None:
+            await book("a")
+            ready.set()
+
+        task = asyncio.create_task(prepare())
+        try:
+            await ready.wait()
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    (finding,) = explore(main).findings
+    assert finding.outcome.perturbations == (FailCall("book", 1, "refused"),)
+
+
+def test_the_order_of_jobs_is_a_cause() -> None:
+    async def main(run: ProgramRun) -> None:
+        def append(name: str) -> None:
+            path = run.folder / "rows"
+            before = path.read_text() if path.exists() else ""
+            (run.folder / name).write_text(before + name)
+            (run.folder / name).replace(path)
+
+        await asyncio.gather(*(asyncio.to_thread(append, name) for name in "abc"))
+
+    async def verify(run: ProgramRun) -> None:
+        path = run.folder / "rows"
+        assert len(path.read_text()) == 3
+
+    case = OrderJobs(0, (5,))
+    (effect,) = simulate(main, case, verify=verify).outcome.effects
+    assert effect.startswith(f"{case}; paused at ")
+    assert simulate(book_in_main, case).outcome.effects == ()
+
+
+async def book_in_main() -> None:
+    await book("a")
+
+
+def test_a_main_that_ignores_its_cancellation_is_noted() -> None:
+    async def main() -> None:
+        with suppress(asyncio.CancelledError):
+            await book("a")
+
+    def show(program: Program) -> str:
+        found = explore(program.main, rules=program.rules, drawn=0)
+        return "\n".join(laid_out(report_exploration("a:main", found, [])))
+
+    assert "noted    main returned in " in show(Program(main))
+    assert "noted" not in show(Program(book_in_main))
+
+
+def test_a_phase_that_fails_slowly_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("umi_sim.programs.search.FAILING_SECONDS", 0)
+
+    async def main(run: ProgramRun) -> None:
+        assert not getattr(run.state, "is_cut", False)
+        run.state.is_cut = True
+        await book("a")
+        run.state.is_cut = False
+
+    for to_end, count in ((False, 1), (True, 4)):
+        found = explore(main, resume=main, to_end=to_end, drawn=0)
+        assert found.phases[1].failing_count == count
+        assert found.is_complete

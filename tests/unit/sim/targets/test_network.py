@@ -126,6 +126,7 @@ def test_a_lost_response_has_done_its_work(site: str, answer: str) -> None:
 class Sites:
     def __init__(self) -> None:
         self.reached: list[str] = []
+        self.latency_ms = 0
 
     def reach(self, site: str, error: Exception) -> None:
         self.reached.append(f"{site}: {error}")
