@@ -10,6 +10,7 @@ Law 3. All objects stay the same objects. Names, containers, instances of classe
        functools get back what they held; nothing is known of what packages keep.
 """
 
+import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -50,6 +51,7 @@ class ModuleState:
     def __init__(self, program: "Program") -> None:
         self.seen: dict[int, Any] = {}
         self.held: list[HeldState] = []
+        self.modules, self.folder = frozenset(sys.modules), find_folder(find_module(program.main))
         functions = [it for it in (program.main, program.resume, program.verify, *program.rules) if it]
         functions += [find_function(it) for it in functions]
         self.walk([*(find_module(it) for it in functions), *functions], self.seen, self.note)
@@ -151,11 +153,19 @@ class ModuleState:
 
     def restore(self) -> None:
         """Put back all, for another run."""
+        self.forget_imports()
         for each in self.held:
             each.put_back(frozenset())
 
+    def forget_imports(self) -> None:
+        """Let modules be imported anew that a run has imported: they may fill a registry."""
+        for name in [each for each in sys.modules if each not in self.modules]:
+            if self.folder and is_theirs(name) and find_folder(sys.modules[name]).startswith(self.folder):
+                del sys.modules[name]
+
     def begin_process(self) -> None:
         """Put back what a process has in its memory, as it dies; no lock of asyncio is outside."""
+        self.forget_imports()
         for each in self.held:
             if not isinstance(each.owner, CellType) and (
                 each.is_of_asyncio or id(each.owner) not in self.outside
@@ -207,6 +217,11 @@ def find_module(value: Any) -> Any:
     """Return the module of a function or a class; None if it is not the program's."""
     name = getattr(find_function(value), "__module__", "")
     return sys.modules.get(str(name)) if is_theirs(name) else None
+
+
+def find_folder(module: Any) -> str:
+    file = getattr(module, "__file__", None)
+    return os.path.dirname(os.path.abspath(file)) if file else ""
 
 
 def is_theirs(module: Any) -> bool:

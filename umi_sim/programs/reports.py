@@ -246,7 +246,10 @@ def report_replay(
     if broken is None:
         head = f"PASS {name}: {file} passes{where}, where {saved.rule or 'nothing'} was broken"
         value: dict[str, object] = {"result": "pass", "file": file}
-        return Report(head, list(under("injected", (row("", each) for each in applied))), lambda: value, 1)
+        rows = list(under("injected", (row("", each) for each in applied)))
+        if saved.program != name:
+            rows.append(row("recorded", f"with {name_subject(saved.program)}"))
+        return Report(head, rows, lambda: value, 1)
     if where:
         is_same, is_alike = broken.rule == saved.rule, True
     else:

@@ -429,7 +429,8 @@ class Simulation:
             has_died = isinstance(ending.error, Killed)
             self.note_event("end", name, "dies with its process" if has_died else str(ending).strip())
         else:
-            self.note_event("step", name, f"waits at {find_place(task)}")
+            place = find_place(task)
+            self.note_event("step", name, f"waits at {place}" if place else "waits")
 
     def note_event(self, kind: EventKind, subject: str, text: str) -> None:
         ms = self.world.clock.now_ms - self.start_ms

@@ -2,6 +2,8 @@
 
 import asyncio
 import functools
+import importlib
+import sys
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -237,3 +239,34 @@ def test_a_large_table_and_what_packages_hold_are_left_alone() -> None:
         simulate(main).check()
     assert len(table) == 20_001
     assert not any(value is pytest for value in ModuleState(Program(main)).seen.values() if value == [])
+
+
+REGISTRY = """
+import asyncio
+TOOLS = {}
+
+
+async def main():
+    import own_lazy_tools
+    await asyncio.sleep(0.01)
+    assert TOOLS == {"add": own_lazy_tools.add}
+
+
+async def resume():
+    assert len(TOOLS) < 2
+"""
+
+
+def test_a_module_that_a_run_imports_is_imported_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_lazy.py").write_text(REGISTRY)
+    (tmp_path / "own_lazy_tools.py").write_text(
+        "from own_lazy import TOOLS\nasync def add(): ...\nTOOLS['add'] = add\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    own = importlib.import_module("own_lazy")
+    found = explore(own.main, resume=own.resume, drawn=3)
+    assert (found.findings, "own_lazy_tools" in sys.modules, own.TOOLS) == ([], False, {})
+    del sys.modules["own_lazy"]
