@@ -6,8 +6,8 @@
 Law 1. No run of a search sees what another one left in a global.
 Law 2. What services, `verify` and rules use is outside of the process; all else is its memory, which it
        loses when it dies. What a function closes over is left alone within a run.
-Law 3. All objects stay the same objects. Names, containers, instances of classes of the program and caches of
-       functools get back what they held; nothing is known of what packages keep.
+Law 3. All objects stay the same objects. Names, containers, fields of instances and caches of functools get
+       back what they held; nothing is known of modules of packages.
 """
 
 import os
@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from umi_core.data import Owner
@@ -31,6 +31,9 @@ SIZE_MAX: Final = 10_000  # elements of a container: a larger one is a table, wh
 COUNT_MAX: Final = 100_000  # objects
 CONTAINERS: Final = dict, list, set, deque, bytearray
 ASYNCIO: Final = "asyncio.locks", "asyncio.queues"
+STANDARD: Final = "types", "argparse", "contextlib", "queue", "unittest.mock"
+TESTING: Final = "hypothesis", "xdist", "coverage"  # they know what they do
+EMPTY: Final = object()  # of a slot
 kept: Final[list["ModuleState"]] = []  # of the search in progress, which is last
 
 
@@ -105,12 +108,16 @@ class ModuleState:
         """Note what a container, an instance of a class of the program, or a lock holds."""
         if is_a(value, CONTAINERS) and len(value) <= SIZE_MAX:
             self.held.append(HeldState(value, partial(refill, value, copy_of(value))))
-        fields = fields_of(value)
-        if fields is None:
+        fields, slots = fields_of(value), slots_of(value)
+        if fields is None and not slots:
             return
         is_of_asyncio = type(value).__module__ in ASYNCIO
-        self.held.append(HeldState(value, partial(refill, fields, {**fields}), is_of_asyncio))
-        for each in filter(is_container, fields.values()) if is_of_asyncio else ():
+        if fields is not None:
+            self.held.append(HeldState(value, partial(refill, fields, {**fields}), is_of_asyncio))
+        if slots:
+            before = [(slot, read_slot(slot, value)) for slot in slots]
+            self.held.append(HeldState(value, partial(refill_slots, value, before)))
+        for each in filter(is_container, (fields or {}).values()) if is_of_asyncio else ():
             self.seen[id(each)] = each
             self.held.append(HeldState(each, partial(refill, each, copy_of(each)), is_of_asyncio))
 
@@ -234,10 +241,41 @@ def is_theirs(module: Any) -> bool:
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:
-    """Return the fields of an instance of a class of the program, or of one of asyncio that waits."""
-    kind = type(value).__module__
-    fields = getattr(value, "__dict__", None) if kind in ASYNCIO or is_theirs(kind) else None
+    """Return the fields of an instance of a class written in Python; None if it is left alone."""
+    fields = getattr(value, "__dict__", None) if has_state(value) else None
     return fields if is_a(fields, dict) else None
+
+
+def slots_of(value: Any) -> list[Any]:
+    kinds = [kind for kind in type(value).__mro__ if "__slots__" in vars(kind)] if has_state(value) else []
+    return [slot for kind in kinds for slot in vars(kind).values() if is_a(slot, MemberDescriptorType)]
+
+
+def has_state(value: Any) -> bool:
+    """Return whether an object is one of those that programs keep in globals: theirs, clients, mocks."""
+    module = type(value).__module__
+    top = str(module).partition(".")[0]
+    if module in (*ASYNCIO, *STANDARD) or is_theirs(module):
+        return True
+    file = getattr(sys.modules.get(top), "__file__", None) or ""
+    return top not in NOT_THEIRS and top not in TESTING and any(each in file for each in PACKAGES)
+
+
+def read_slot(slot: Any, value: Any) -> Any:
+    try:
+        return slot.__get__(value)
+    except AttributeError:
+        return EMPTY
+
+
+def refill_slots(value: Any, before: Sequence[tuple[Any, Any]], _: frozenset[str] = frozenset()) -> None:
+    for slot, held in before:
+        if read_slot(slot, value) is held:
+            continue
+        if held is EMPTY:
+            slot.__delete__(value)
+        else:
+            slot.__set__(value, held)
 
 
 def list_parts(value: Any) -> list[Any]:
@@ -249,7 +287,7 @@ def list_parts(value: Any) -> list[Any]:
     if is_a(value, type):
         named = vars(value).items() if is_theirs(value.__module__) else ()
         return [it for name, it in named if not name.startswith("__") and not is_a(it, FunctionType)]
-    fields = [*(fields_of(value) or {}).values()]
+    fields = [*(fields_of(value) or {}).values(), *(read_slot(slot, value) for slot in slots_of(value))]
     if not is_a(value, (*CONTAINERS, tuple, frozenset)) or len(value) > SIZE_MAX:
         return fields
     return [*fields, *value, *(value.values() if is_a(value, dict) else ())]

@@ -6,8 +6,12 @@ import importlib
 import sys
 from collections import deque
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
+import anyio
+import httpx
 import pytest
 
 from umi_sim.programs import (
@@ -270,3 +274,40 @@ def test_a_module_that_a_run_imports_is_imported_again(
     found = explore(own.main, resume=own.resume, drawn=3)
     assert (found.findings, "own_lazy_tools" in sys.modules, own.TOOLS) == ([], False, {})
     del sys.modules["own_lazy"]
+
+
+class Slots:
+    __slots__ = ("count", "late")
+    late: int
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+def make_transport() -> httpx.MockTransport:
+    return httpx.MockTransport(lambda request: httpx.Response(200))
+
+
+client = httpx.AsyncClient(transport=make_transport())
+turns = anyio.Semaphore(1)
+slots = Slots()
+space = SimpleNamespace(count=0)
+send = AsyncMock()
+
+
+async def use_packages(run: ProgramRun) -> None:
+    assert (slots.count, hasattr(slots, "late"), space.count) == (0, False, 0)
+    slots.count = slots.late = space.count = 1
+    async with client, turns:  # a client that was closed cannot be opened again
+        await asyncio.sleep(0.01)
+        await client.get("http://example.invalid")
+        await send("ann")
+
+
+async def see_sent(run: ProgramRun) -> None:
+    assert send.await_count <= run.life - 1
+
+
+def test_clients_and_locks_of_packages_and_mocks_are_as_before() -> None:
+    assert explore(use_packages, verify=see_sent, drawn=10).findings == []
+    assert (client.is_closed, turns.value, slots.count, send.await_count) == (False, 1, 0, 0)
