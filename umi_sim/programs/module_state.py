@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -63,6 +64,8 @@ class ModuleState:
         judges = [program.verify, *program.rules]
         self.note_used([*filter(is_service, self.seen.values()), *(it for it in judges if it)])
         self.walk(filter(has_services, self.seen.values()), self.outside, list_parts)
+        cells = (read_cell(it) for it in self.seen.values() if is_a(it, CellType))
+        self.walk(chain.from_iterable(cells), self.outside, list_parts)
 
     def walk(self, roots: Iterable[Any], seen: dict[int, Any], note: Callable[[Any], Iterable[Any]]) -> None:
         """Note what can be reached, each object once."""

@@ -19,6 +19,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from errno import ESRCH
 from hashlib import blake2b
 from inspect import CORO_CLOSED
 from pathlib import Path
@@ -51,6 +52,8 @@ from umi_sim.targets.world import TargetWorld, world_of
 STEP_SECONDS: Final = 1 / 10_000  # what asks again and again lets time pass for what it waits for
 SETTLING_STEPS: Final = 1_000
 COMPUTING_SECONDS_MAX: Final = 10
+PIDS: Final = 5_000_000  # more than any system has
+REAL_KILL: Final = os.kill
 TRACE_BYTES: Final = 16
 taken_away: Final[list[int]] = []  # tasks that died or hung, since the outermost silence began
 
@@ -255,8 +258,9 @@ class Simulation:
     def run_all(self) -> ProgramOutcome:
         running.append(self.run)
         try:
-            exits = patch_names([(os, "_exit", self.refuse_exit)])
-            with computing_at_most(COMPUTING_SECONDS_MAX), self.install_hooks(), exits:
+            ours = {"_exit": self.refuse_exit, "getpid": self.find_pid, "kill": self.send_signal}
+            system = patch_names((os, name, function) for name, function in ours.items())
+            with computing_at_most(COMPUTING_SECONDS_MAX), self.install_hooks(), system:
                 self.run_main()
                 self.run_rest()
         except OutOfReach as error:
@@ -270,6 +274,19 @@ class Simulation:
 
     def refuse_exit(self, code: int) -> None:
         self.run.refuse(f"{self.program.name}: ends by os._exit({code}), which would end the simulation too")
+
+    def find_pid(self) -> int:
+        """Return the number of the present process, another one after each death."""
+        return PIDS + self.run.life
+
+    def send_signal(self, pid: int, number: int) -> None:
+        """Ask for a process of the run, or any other one."""
+        if pid == self.find_pid() and number:
+            self.run.refuse(f"{self.program.name}: sends signal {number} to its process, which has none")
+        elif PIDS < pid < PIDS + self.run.life:
+            raise ProcessLookupError(ESRCH, "No such process")
+        elif pid != self.find_pid():
+            REAL_KILL(pid, number)
 
     def run_main(self) -> None:
         site = self.sites[0] if self.sites else None

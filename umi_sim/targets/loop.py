@@ -43,7 +43,7 @@ HERE_MAX = ThreadPoolExecutor()._max_workers  # of such an executor, on this mac
 SQLITE_BUSY = 5
 NEVER = 2**40  # seconds
 MOMENTS_MAX = 10_000
-OUTSIDE = """add_reader add_signal_handler add_writer create_connection create_server subprocess_exec
+OUTSIDE = """add_reader add_writer create_connection create_server subprocess_exec
 subprocess_shell""".split()
 T = TypeVar("T")
 
@@ -137,6 +137,12 @@ class Loop(asyncio.BaseEventLoop):
 
     def is_running(self) -> bool:
         return events._get_running_loop() is self
+
+    def add_signal_handler(self, *args: Any) -> None:  # type: ignore[override] # it looks at none
+        """Do nothing: no signal comes."""
+
+    def remove_signal_handler(self, sig: int) -> bool:
+        return True
 
     def call_exception_handler(self, context: Any) -> None:
         """Ignore the failure of a task that nothing awaits, as a program does that only logs it."""
@@ -470,7 +476,7 @@ def place_of(frame: Any) -> str:
 
 
 def out_of_reach(*args: Any, **kwargs: Any) -> Any:
-    raise OutOfReach("needs an event loop with sockets, pipes or signals")
+    raise OutOfReach("needs an event loop with sockets or pipes")
 
 
 for outside in OUTSIDE:

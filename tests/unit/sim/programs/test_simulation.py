@@ -1,6 +1,8 @@
 """Goal: a case is a value, what dies is gone, and what is injected is what a real process may meet."""
 
 import asyncio
+import os
+import signal
 import sqlite3
 import time
 from typing import Any
@@ -288,3 +290,29 @@ def test_what_never_began_is_no_warning(recwarn: pytest.WarningsRecorder) -> Non
     for step in range(1, 6):
         simulate(main, KillProcess(step)).check()
     assert [each for each in recwarn if "never awaited" in str(each.message)] == []
+
+
+def test_each_process_has_a_number_of_its_own_and_no_signal_comes() -> None:
+    pids = list[int]()
+
+    async def main() -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, pids.clear)
+        for pid in pids:
+            with pytest.raises(ProcessLookupError):
+                os.kill(pid, 0)
+        pids.append(os.getpid())
+        os.kill(pids[-1], 0)
+        await asyncio.sleep(1)
+        assert asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
+
+    simulate(main, KillProcess(2)).check()
+    assert len({*pids, os.getpid()}) == 3
+    os.kill(os.getpid(), 0)
+
+
+def test_a_signal_to_itself_is_refused() -> None:
+    async def main() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(BadProgram, match="sends signal 15 to its process, which has none"):
+        simulate(main)
