@@ -139,6 +139,9 @@ class Checker:
         self.note_past([op], times_ms)
         before = self.possible
         if not self.narrow(lambda states: self.after(states, op, got, times_ms)):
+            # `get` says that there is nothing since a statement of it failed: no restart has lost it
+            if spared and self.blamed.rule == "reopen-lost":
+                self.blamed = NO_SUSPECTS
             return self.describe_break(op, got, times_ms)
         if op.name in self.contract.reads:
             self.last_reads[key_of(op)] = got.value

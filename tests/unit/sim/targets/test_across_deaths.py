@@ -71,6 +71,25 @@ class Swallows(Replaced):
             self.rows = rows
 
 
+class ErrorsAsNothing(Replaced):
+    """The first request of a process writes a log; where that fails, nothing is there."""
+
+    is_logged = False
+
+    def get(self, key: str) -> object:
+        try:
+            if not self.is_logged:
+                (self.folder / "log").write_text("begun")
+        except OSError:
+            return MISSING
+        self.is_logged = True
+        return super().get(key)
+
+    def put(self, key: str, value: object) -> None:
+        self.get(key)
+        super().put(key, value)
+
+
 class OldInMemory(Replaced):
     """A delete leaves what is in memory: no death is needed to see it."""
 
@@ -121,6 +140,7 @@ CASES: tuple[tuple[type[Kv], tuple[Item, ...], str, tuple[str, ...]], ...] = (
     (RaisesAfterwards, (V1, NOT_PUT, CRASH, GET), "error-applied", ("fail", "crash", "op")),
     # the failing delete has nothing to do with it
     (Batched, (V1, within("fail", OTHER, "open"), CRASH, GET), "reopen-lost", ("op", "crash", "op")),
+    (ErrorsAsNothing, (V1, CRASH, within("fail", GET, "open")), "answer", ("op", "crash", "fail")),
     # it was answered as done, though something failed below
     (Swallows, (within("fail", V1, "write"), CRASH, GET), "reopen-lost", ("fail", "crash", "op")),
     (Swallows, (within("fail", V1, "write"), DIES, GET), "reopen-lost", ("fail", "crash", "op")),
