@@ -1,16 +1,17 @@
 """chromadb: umi-sim target chromadb_collection:Collection
 
-Run with chromadb 1.5.9. Texts are found by a hash of their words, so no model is needed; users are metadata.
+Run with chromadb 1.5.9. The vector of a text is its hash, so no model is needed and no two texts have the
+same; users are metadata.
 """
 
-import zlib
+import hashlib
 
 import chromadb
 
 from umi_sim.targets import MemoryStore
 
 
-class ByWords(chromadb.EmbeddingFunction):
+class ByText(chromadb.EmbeddingFunction):
     def __init__(self):
         pass
 
@@ -18,10 +19,7 @@ class ByWords(chromadb.EmbeddingFunction):
         return [self.vector(text) for text in input]
 
     def vector(self, text):
-        found = [0.0] * 16
-        for word in text.split():
-            found[zlib.crc32(word.encode()) % 16] += 1.0
-        return [*found, 1.0]
+        return [*map(float, hashlib.blake2b(text.encode(), digest_size=16).digest())]
 
 
 class Collection(MemoryStore):
@@ -30,7 +28,7 @@ class Collection(MemoryStore):
 
     def make(self):
         self.client = chromadb.PersistentClient(str(self.folder))
-        self.rows = self.client.get_or_create_collection("notes", embedding_function=ByWords())
+        self.rows = self.client.get_or_create_collection("notes", embedding_function=ByText())
 
     def close(self):
         self.client.close()

@@ -3,6 +3,8 @@
 Run with haystack-ai 3.4.1. Users are metadata.
 """
 
+import asyncio
+
 from haystack import Document
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.document_stores.types import DuplicatePolicy
@@ -15,6 +17,7 @@ class InMemory(MemoryStore):
 
     def make(self):
         self.store = InMemoryDocumentStore(shared=False)
+        self.lock = asyncio.Lock()  # an update reads before it writes: no removal may come in between
 
     def _where(self, field, value):
         return {"field": field, "operator": "==", "value": value}
@@ -28,12 +31,14 @@ class InMemory(MemoryStore):
         return found[0].content if found else MISSING
 
     async def update(self, id, text):
-        [old] = await self.store.filter_documents_async(self._where("id", id))
-        new = Document(id=id, content=text, meta=old.meta)
-        await self.store.write_documents_async([new], DuplicatePolicy.OVERWRITE)
+        async with self.lock:
+            [old] = await self.store.filter_documents_async(self._where("id", id))
+            new = Document(id=id, content=text, meta=old.meta)
+            await self.store.write_documents_async([new], DuplicatePolicy.OVERWRITE)
 
     async def delete(self, id):
-        await self.store.delete_documents_async([id])
+        async with self.lock:
+            await self.store.delete_documents_async([id])
 
     async def list(self, user):
         found = await self.store.filter_documents_async(self._where("meta.user", user))
