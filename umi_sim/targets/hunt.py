@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import suppress
@@ -23,7 +23,7 @@ from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import NO_JOBS, JobCounts, KnownMet, TargetVerdict, run
 from umi_sim.targets.model import CROWD, Pool
-from umi_sim.targets.promises import SCOPES, name_anomaly
+from umi_sim.targets.promises import SCOPES, name_anomaly, promise_broken
 from umi_sim.targets.shrinking import Live, find_needed, fingerprint_of, is_endless, shrink
 from umi_sim.targets.values import MISSING
 
@@ -53,7 +53,10 @@ class Finding(Owner):
 
 
 class HuntShare(Owner):
-    """Counts of some runs, and those that broke a promise (`broken`, of one process)."""
+    """Counts of some runs, and those that broke a promise (`broken`, of one process).
+
+    `tried`: how many runs could have broken a promise, by its name.
+    """
 
     run_count: int = 0
     op_count: int = 0
@@ -62,11 +65,13 @@ class HuntShare(Owner):
     threads: tuple[str, ...] = ()
     inferred: tuple[tuple[str, object], ...] = ()  # by any run: a flag can have several values
     broken: list[TargetVerdict] = []
+    tried: dict[str, int] = {}
 
     def take(self, other: "HuntShare") -> None:
         self.run_count += other.run_count
         self.op_count += other.op_count
         self.jobs += other.jobs
+        self.tried = dict(Counter(self.tried) + Counter(other.tried))
         self.known = tuple(dict.fromkeys((*self.known, *other.known)))
         self.threads = tuple(dict.fromkeys((*self.threads, *other.threads)))
         self.inferred = tuple(dict.fromkeys((*self.inferred, *other.inferred)))
@@ -161,8 +166,8 @@ def hunt(
     `jobs`: so many processes, each of which gets the adapter by `make`; what is told is the same.
     """
     way = way or HuntStrategy()
-    until_s = None if seconds is None else monotonic() + seconds
     found = Hunt(adapter=adapter, moments=moments_of(adapter))
+    until_s = None if seconds is None else monotonic() + seconds  # the probes of a slow store take as long
     task = partial(run_part, way=way, moments=found.moments)
     parts = by_processes(partial(task, make), seeds, jobs) if make and jobs > 1 else None
     for part in parts or (task(lambda: adapter, [seed]) for seed in seeds):
@@ -176,7 +181,18 @@ def hunt(
         is_over = is_over or len(found.not_recurring) >= NOT_RECURRING_COUNT_MAX
         if is_over or (found.findings and not way.to_end):
             break
+    if way.to_end:
+        found.known = tuple(explain_known(adapter, met, way.live) for met in found.known)
     return found
+
+
+def explain_known(adapter: type[Adapter], met: KnownMet, live: Live) -> KnownMet:
+    """Return a known divergence with the promise that it breaks, which its smallest run shows."""
+    others = tuple(each for each in adapter.known if each.address != met.address)
+    undeclared = declare(adapter, {"known": others})
+    verdict = live(undeclared, met.items, met.seed)
+    items = shrink(undeclared, verdict, live).items if verdict.broken else ()
+    return structs.replace(met, promise=promise_broken(met.rule, met.anomaly, items))
 
 
 def run_part(make: Make, seeds: Sequence[int], *, way: HuntStrategy, moments: Moments) -> HuntShare:
@@ -185,7 +201,12 @@ def run_part(make: Make, seeds: Sequence[int], *, way: HuntStrategy, moments: Mo
     for seed in seeds:
         verdict = way.live(adapter, way.draw(adapter, seed, moments), seed)
         op_count = sum(len(step.item.ops) for step in verdict.steps)
-        share.take(HuntShare(1, op_count, verdict.known, verdict.jobs, verdict.threads, verdict.inferred))
+        share.take(
+            HuntShare(
+                1, op_count, verdict.known, verdict.jobs, verdict.threads, verdict.inferred,
+                tried=dict.fromkeys(verdict.tried, 1),
+            )
+        )  # fmt: skip
         if verdict.broken is not None:
             share.broken.append(verdict)
             if not way.to_end:

@@ -22,6 +22,7 @@ from umi_sim.targets.checker import NOT_ASKED, BrokenContract, Checker, Got, Too
 from umi_sim.targets.items import ContractOp, Item, join_shown
 from umi_sim.targets.loop import OutOfReach, Stuck
 from umi_sim.targets.names import NotAsked
+from umi_sim.targets.promises import list_tried
 from umi_sim.targets.threads import find_own_threads
 from umi_sim.targets.values import MISSING
 from umi_sim.targets.world import (
@@ -83,17 +84,22 @@ NO_JOBS: Final = JobCounts()
 
 
 class KnownMet(Data):
-    """A known divergence that a run has met: where it is told of, and how it showed."""
+    """A known divergence that a run has met: where it is told of, how it showed, and the run up to it."""
+
+    uncompared = ("items", "seed", "promise")
 
     address: str
     rule: str
     anomaly: str = ""
+    items: tuple[Item, ...] = ()
+    seed: int = 0
+    promise: str = ""  # the one that it breaks, of what was found by `--all`
 
 
 class TargetVerdict(Data):
     """How a run ended, and in which item. `known`: divergences that were met.
 
-    `reached`: how often at most an operation came to a site.
+    `reached`: how often at most an operation came to a site. `tried`: promises that it could have broken.
     """
 
     items: tuple[Item, ...]
@@ -107,6 +113,7 @@ class TargetVerdict(Data):
     threads: tuple[str, ...] = ()  # operations that began a thread
     inferred: tuple[tuple[str, object], ...] = ()  # flags that the answers showed, each with its value
     seed: int = 0  # of what Python drew by chance
+    tried: tuple[str, ...] = ()
 
 
 def run(
@@ -130,9 +137,9 @@ def run(
         jobs += verdict.jobs
         met = find_known(adapter, verdict.broken)
         if met is None or not left:
-            known_once = tuple(dict.fromkeys(known))
+            known_once = tuple(structs.replace(it, seed=seed) for it in dict.fromkeys(known))
             return structs.replace(verdict, known=known_once, jobs=jobs, seed=seed)
-        known.append(met)
+        known.append(structs.replace(met, items=left[: verdict.ended_at + 1]))
         left = (*left[: verdict.ended_at], *left[verdict.ended_at + 1 :])
 
 
@@ -162,6 +169,7 @@ class TargetRun:
         self.at = 0  # the item that happens now
         self.threaded: dict[str, None] = {}  # operations that began a thread
         self.has_cancelled = False  # whether this process has had a request cancelled
+        self.tried: dict[str, None] = {}  # promises
 
     def live(self, items: Sequence[Item]) -> TargetVerdict:
         try:
@@ -215,10 +223,14 @@ class TargetRun:
         self.steps.append(TargetStep(item, tuple(map(str, gots)), tuple(gots), paused_at, times_ms))
         for name, others in self.world.names.take_guesses():
             self.checker.take_name(name, others)
-        self.has_cancelled |= item.kind == "cancel" and gots[0].is_unknown
+        is_cancelled = item.kind == "cancel" and gots[0].is_unknown
+        self.has_cancelled |= is_cancelled
+        is_plain = item.kind in ("fail", "cancel") and not (is_cancelled or self.world.has_failed)
+        done = structs.replace(item, kind="op") if is_plain else item
+        self.tried |= dict.fromkeys(list_tried(self.adapter, done))
         broken = self.judge(item, gots)
         if (met := find_known(self.adapter, broken)) is not None and self.checker.accept(item.ops):
-            self.known.append(met)
+            self.known.append(structs.replace(met, items=tuple(step.item for step in self.steps)))
             broken = None
         if broken is None and item.kind in RESTARTS:
             with computing_at_most(self.seconds):
@@ -311,7 +323,7 @@ class TargetRun:
         return TargetVerdict(
             tuple(items), tuple(self.steps), digest.hexdigest(), broken, self.at, tuple(self.known),
             self.world.reached, jobs, tuple(self.threaded),
-            self.checker.infer_flags(flags_of(self.adapter), ops_of(self.adapter)),
+            self.checker.infer_flags(flags_of(self.adapter), ops_of(self.adapter)), tried=tuple(self.tried),
         )  # fmt: skip
 
     def got_of(self, outcome: Any, op: ContractOp | None = None) -> Got:

@@ -1,10 +1,12 @@
 """Promises of a store: the rules that see them broken, and standard names of what went wrong."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from umi_core.data import Data
 from umi_sim.targets.adapter import PAGED, Adapter, is_async, ops_of
+from umi_sim.targets.items import Item
+from umi_sim.targets.world import RESTARTS
 
 SCOPES: Final = ("ns", "user", "session", "agent", "run")  # arguments that say whose a row is
 RULES: Final[Mapping[str, str]] = {
@@ -79,6 +81,7 @@ class Promise(Data):
 
     `anomaly`: only this kind of failure of its rules counts; what is left counts for a later promise.
     `needs`: what a class must be able to express, else `lacks`. `flag`: by which it makes the promise.
+    `tries`: whether an item of a run of this class could have broken it.
     """
 
     name: str
@@ -88,6 +91,7 @@ class Promise(Data):
     needs: Callable[[type[Adapter]], bool] = lambda _: True
     lacks: str = ""
     anomaly: str = ""
+    tries: Callable[[type[Adapter], Item], bool] = lambda _, item: bool(item.ops)
 
     def why_not(self, adapter: type[Adapter]) -> str:
         """Return why a class is not held to it; empty where it is."""
@@ -105,53 +109,84 @@ def can_remove(adapter: type[Adapter]) -> bool:
     return bool({*adapter.contract.removes} & {*ops_of(adapter)})
 
 
+def is_removal(adapter: type[Adapter], item: Item) -> bool:
+    return any(op.name in adapter.contract.removes for op in item.ops)
+
+
+def is_of_kind(*kinds: str) -> Callable[[type[Adapter], Item], bool]:
+    return lambda _, item: item.kind in kinds
+
+
+def names_any(names: tuple[str, ...]) -> Callable[[type[Adapter], Item], bool]:
+    return lambda _, item: any(not op.args.keys().isdisjoint(names) for op in item.ops)
+
+
 NO_REMOVAL: Final = "no operation removes"
 NO_ASYNC: Final = "no operation is `async`"
 NO_SCOPE: Final = "no operation takes " + " or ".join(f"`{name}`" for name in SCOPES)
 PROMISES: Final = (
     Promise(
         "forgets", "no answer shows what was removed", ("answer",),
-        needs=can_remove, lacks=NO_REMOVAL, anomaly="resurrection",
+        needs=can_remove, lacks=NO_REMOVAL, anomaly="resurrection", tries=is_removal,
     ),
     Promise(
-        "erases", "no file of the store has what was removed", ("erased",), "erases", can_remove, NO_REMOVAL
+        "erases", "no file of the store has what was removed", ("erased",), "erases", can_remove, NO_REMOVAL,
+        tries=is_removal,
     ),
     Promise(
         "answers", "one request after the other is answered as written",
         ("answer", "raises", "order", "invariant", "hang", "process"),
     ),
     Promise(
-        "keeps apart", "no scope shows what is of another", ("scope",), "", takes_any(SCOPES), NO_SCOPE
+        "keeps apart", "no scope shows what is of another", ("scope",), "", takes_any(SCOPES), NO_SCOPE,
+        tries=names_any(SCOPES),
     ),
     Promise(
-        "concurrent", "concurrent requests equal some order of them", ("at-once",), "", is_async, NO_ASYNC
+        "concurrent", "concurrent requests equal some order of them", ("at-once",), "", is_async, NO_ASYNC,
+        tries=is_of_kind("at_once"),
     ),
     Promise(
         "cancelled", "a cancelled request is done or not, and cancels no other",
-        ("cancel-split", "cancel-spread"), "", is_async, NO_ASYNC,
+        ("cancel-split", "cancel-spread"), "", is_async, NO_ASYNC, tries=is_of_kind("cancel"),
     ),
     Promise(
-        "failures", "an error means not applied, and done means done",
-        ("error-applied", "batch-split", "done-lost"), "fails",
+        "failures", "an error means not applied, done means done, and the store goes on",
+        ("error-applied", "batch-split", "done-lost"), "fails", tries=is_of_kind("fail"),
     ),
     Promise(
-        "crashes", "a process that dies or restarts loses and splits nothing",
-        ("crash-split", "reopen-lost"), "durable",
+        "crashes", "a process that dies or restarts loses and splits nothing, and starts again",
+        ("crash-split", "reopen-lost"), "durable", tries=is_of_kind(*RESTARTS),
     ),
     Promise(
         "deadlines", "a time to live is neither shorter nor longer", ("ttl",),
-        needs=takes_any(("ttl",)), lacks="no operation takes `ttl`",
+        needs=takes_any(("ttl",)), lacks="no operation takes `ttl`", tries=names_any(("ttl",)),
     ),
     Promise(
         "pages", "pages are complete while rows come and go", ("pages",),
         needs=lambda adapter: PAGED in ops_of(adapter), lacks=f"no `{PAGED}`",
+        tries=lambda _, item: any(op.name == PAGED for op in item.ops),
     ),
+)  # fmt: skip
+OF_CONDITIONS: Final = (  # the promise about what a run needs; a restart may be needed to show another
+    ("failures", ("fail",)), ("cancelled", ("cancel",)), ("concurrent", ("at_once",)),
+    ("crashes", RESTARTS), ("pages", ("paged",)),
 )  # fmt: skip
 
 
-def promise_broken(rule: str, anomaly: str) -> str:
-    """Return the name of the promise that a failure breaks."""
-    return next(it.name for it in PROMISES if rule in it.rules and it.anomaly in ("", anomaly))
+def promise_broken(rule: str, anomaly: str, items: Iterable[Item]) -> str:
+    """Return the name of the promise that a failure breaks, if one is. `items`: those of its smallest run.
+
+    "A store opens, and nothing is raised" is about one request after the other, and if a death within a write
+    is needed to break it, about crashes.
+    """
+    name = next((it.name for it in PROMISES if rule in it.rules and it.anomaly in ("", anomaly)), "")
+    kinds = {item.kind for item in items} if name in ("answers", "crashes") else ()
+    return next((it for it, needed in OF_CONDITIONS if not {*needed}.isdisjoint(kinds)), name)
+
+
+def list_tried(adapter: type[Adapter], item: Item) -> Iterator[str]:
+    """Return the promises that an item could have broken, if what it asks for took place."""
+    return (it.name for it in PROMISES if it.tries(adapter, item))
 
 
 def list_promises(adapter: type[Adapter]) -> Mapping[str, str]:

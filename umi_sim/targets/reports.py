@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-import msgspec
-
 from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, row, under, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.record.saved_failures import name_subject
@@ -14,7 +12,7 @@ from umi_sim.targets.drawing import Moments, failing_moments
 from umi_sim.targets.hunt import Hunt
 from umi_sim.targets.items import ContractOp, Item, join_shown
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetStep, TargetVerdict
-from umi_sim.targets.promises import list_promises, meaning_of, tell_promise
+from umi_sim.targets.promises import list_promises, meaning_of, promise_broken, tell_promise
 from umi_sim.targets.seed_files import Earlier, SavedRun, document_of
 from umi_sim.targets.shrinking import fingerprint_of
 from umi_sim.targets.world import fitting
@@ -169,6 +167,7 @@ def list_unmet_deaths(found: Hunt) -> list[str]:
     return ["no crash within what its own threads do"] * bool(found.threads)
 
 
+KNOWN_FIELDS: Final = ("address", "rule", "anomaly", "promise")
 LINES: Final = "line_by_line = True lets jobs pause at each line of your code"
 
 
@@ -215,7 +214,10 @@ def as_json(found: Hunt, name: str, saved: str) -> dict[str, Any]:
 
 def verdict_as_json(adapter: type[Adapter], name: str, verdict: TargetVerdict) -> dict[str, Any]:
     broken = verdict.broken
-    names = {"anomaly": broken.anomaly, "hint": broken.hint} if broken else {"anomaly": "", "hint": ""}
+    names = {"anomaly": "", "hint": "", "promise": ""}
+    if broken:
+        promise = promise_broken(broken.rule, broken.anomaly, verdict.items)
+        names = {"anomaly": broken.anomaly, "hint": broken.hint, "promise": promise}
     return {**document_of(adapter, name, verdict), **names}
 
 
@@ -225,7 +227,8 @@ def counts_of(found: Hunt) -> dict[str, Any]:
         inferred.setdefault(name, []).append(value)
     return {
         "runs": found.run_count, "operations": found.op_count, "inferred": inferred,
-        "known": [msgspec.to_builtins(it) for it in found.known], "promised": list_promises(found.adapter),
+        "known": [{name: getattr(it, name) for name in KNOWN_FIELDS} for it in found.known],
+        "promised": list_promises(found.adapter), "tried": found.tried,
         "did_not_recur": [str(each.broken and each.broken.message) for each in found.not_recurring],
         **jobs_as_json(found.jobs, list_unmet_deaths(found)),
     }  # fmt: skip

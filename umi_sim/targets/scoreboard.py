@@ -1,7 +1,7 @@
 """The scoreboard: many adapters, each run for a while in a process of its own, as one table of promises.
 
-A cell says that a promise was *held* in all runs, *broken*, *not promised*, or *not expressible* by the
-adapter. Nothing is called correct: it was not broken in so many runs.
+A cell says that a promise was *held* in all runs, also in all of a *few*, *broken*, *not promised*, or *not
+expressible* by the adapter. Nothing is called correct: it was not broken in so many runs.
 """
 
 import ast
@@ -21,16 +21,20 @@ from typing import Any, Final
 from umi_core.data import Data
 from umi_sim.kernel.wording import group_digits, plural
 from umi_sim.record.saved_failures import write_whole
-from umi_sim.targets.promises import PROMISES, promise_broken
+from umi_sim.targets.promises import PROMISES
 
 Json = dict[str, Any]
 CONTRACTS: Final = ("Kv", "Sessions", "MemoryStore")
 PACKAGE: Final = re.compile(r"([A-Za-z][\w.-]*) \d+\.\d")
 SHOWN_AGAIN: Final = 1  # exit status of a script that says what was recorded
 GRACE_SECONDS: Final = 300  # for shrinking, beyond the time of a hunt
-HELD, BROKEN = "held", "broken"
+FEW_RUNS_MAX: Final = 19  # that could have broken a promise: in so few a rare failure is not met
+HELD, FEW, BROKEN = "held", "few", "broken"
+NOT_MET: Final = "not expressible: nothing in these runs could have broken it"
 WORST: Final = (BROKEN, HELD, "not promised", "not expressible")  # of what a cell may say, first
-SHOWN: Final = {BROKEN: "**broken**", HELD: "held", "not promised": "off", "not expressible": "–"}
+SHOWN: Final = {
+    BROKEN: "**broken**", HELD: "held", FEW: "few", "not promised": "off", "not expressible": "–",
+}  # fmt: skip
 
 
 class ScoredFailure(Data):
@@ -48,12 +52,17 @@ class ScoredFailure(Data):
 
 
 class ScoredSubject(Data):
-    """A store, or one of its adapters. `cells`: by promise; none where it could not be run: `left_out`."""
+    """A store, or one of its adapters. `cells`: by promise; none where it could not be run: `left_out`.
+
+    `tried`: how many runs could have broken each. `not_explored`: what they say nothing about, by class.
+    """
 
     name: str
     packages: str
     runs: int = 0
     cells: Mapping[str, str] = {}
+    tried: Mapping[str, int] = {}
+    not_explored: Mapping[str, Sequence[str]] = {}
     failures: tuple[ScoredFailure, ...] = ()
     left_out: str = ""
 
@@ -114,14 +123,22 @@ def score_subjects(
 
 
 def unite_classes(subject: str, rows: Sequence[ScoredSubject]) -> ScoredSubject:
-    """Return the rows of the classes of one store as one: of each promise the worst cell of any of them."""
+    """Return the rows of the classes of one store as one: of each promise the worst cell of any of them.
+
+    What few runs of all of them together have tried is no more than that, and what none has is not held.
+    """
     found = [it for it in rows if not it.left_out]
     promises = found[0].cells if found else ()
     rank = lambda cell: WORST.index(cell.partition(":")[0])  # noqa: E731  # used once
     cells = {promise: min((it.cells[promise] for it in found), key=rank) for promise in promises}
-    left_out = "" if found else rows[0].left_out
-    failures = tuple(failure for it in found for failure in it.failures)
-    return ScoredSubject(subject, rows[0].packages, sum(it.runs for it in found), cells, failures, left_out)
+    tried = {name: sum(it.tried[name] for it in found if it.cells[name] in (HELD, BROKEN)) for name in cells}
+    untested = [name for name, cell in cells.items() if cell == HELD and tried[name] <= FEW_RUNS_MAX]
+    few = {name: FEW if tried[name] else NOT_MET for name in untested}
+    return ScoredSubject(
+        subject, rows[0].packages, sum(it.runs for it in found), cells | few, tried,
+        {it.name: reasons for it in found for reasons in it.not_explored.values()},
+        tuple(failure for it in found for failure in it.failures), "" if found else rows[0].left_out,
+    )  # fmt: skip
 
 
 def score_class(folder: Path, seconds: int, out: Path, name: str) -> ScoredSubject:
@@ -137,19 +154,21 @@ def score_class(folder: Path, seconds: int, out: Path, name: str) -> ScoredSubje
         if found["result"] == "fail" and not failures:  # it did not recur, so there is no file of it
             return ScoredSubject(name, packages, found["runs"], left_out="; ".join(found["did_not_recur"]))
         broken = tuple(score_failures(run, failures, out))
-    known = [
-        ScoredFailure(promise_broken(it["rule"], it["anomaly"]), it["address"], name) for it in found["known"]
-    ]
+    known = [ScoredFailure(it["promise"], it["address"], name) for it in found["known"]]
     cells = {promise: lack or HELD for promise, lack in found["promised"].items()}
     cells |= {it.promise: BROKEN for it in (*broken, *known)}
-    return ScoredSubject(name, packages, found["runs"], cells, (*broken, *dict.fromkeys(known)))
+    tried = {promise: found["tried"].get(promise, 0) for promise in cells}
+    return ScoredSubject(
+        name, packages, found["runs"], cells, tried, {name: found["not_explored"]},
+        (*broken, *dict.fromkeys(known)),
+    )  # fmt: skip
 
 
 def score_failures(run: "AdapterRun", failures: Iterable[Json], out: Path) -> Iterator[ScoredFailure]:
     """Yield the first failure of each promise; its file and its script are copied to `out`."""
     kinds: dict[str, list[Json]] = {}
     for found in failures:
-        kinds.setdefault(promise_broken(found["failure"]["rule"], found["anomaly"]), []).append(found)
+        kinds.setdefault(found["promise"], []).append(found)
     for promise, (first, *more) in kinds.items():
         file = run.home / first["saved"]
         reason = run.check_script(first["saved"])
@@ -215,7 +234,8 @@ def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str, fold
     runs = group_digits(sum(it.runs for it in scored))
     yield (
         f"`umi-sim scoreboard --seconds {seconds}` on {date}: {plural(len(scored), 'store')}, {runs} runs. "
-        "*Held* means: not broken in these runs, and nothing more; *off*: not promised; *–*: not expressible."
+        f"*Held* means: not broken in these runs, and nothing more; *few*: held, in at most {FEW_RUNS_MAX} "
+        "runs that could have broken it; *off*: not promised; *–*: not expressible."
     )
     yield ""
     yield from (f"- **{it.name}**: {it.means}" for it in PROMISES)
@@ -234,6 +254,11 @@ def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str, fold
         yield from ("", "## Why some was not tested", "")
         for promise, why in sorted(dict.fromkeys(lacking)):
             yield f"- **{promise}**: {why}"
+    explored = [pair for it in scored for pair in it.not_explored.items()]
+    if unmet := [(reason, name) for name, reasons in explored for reason in reasons]:
+        yield from ("", "## What these runs say nothing about", "")
+        for reason in dict.fromkeys(reason for reason, _ in unmet):
+            yield f"- {reason}: {', '.join(f'`{name}`' for it, name in unmet if it == reason)}"
     if left_out := [it for it in subjects if it.left_out]:
         yield from ("", "## What could not be run", "")
         yield from (f"- `{it.name}` ({it.packages}): {it.left_out}" for it in left_out)

@@ -27,7 +27,7 @@ def test_a_leak_is_found_and_named(
     assert small is not None
     assert small.broken is not None
     assert (small.broken.rule, small.broken.op) == (rule, op)
-    assert promise_broken(small.broken.rule, small.broken.anomaly) == promise
+    assert promise_broken(small.broken.rule, small.broken.anomaly, small.items) == promise
     assert len(small.items) <= 6
 
 

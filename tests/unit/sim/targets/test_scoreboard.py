@@ -1,16 +1,22 @@
 """Goal: the table says of each adapter what was held, what broke, and what it was not held to and why."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec import structs
 
 from umi_sim.cli.root import cli
 from umi_sim.kernel.wording import group_digits
+from umi_sim.targets import MISSING, Known
 from umi_sim.targets.adapter import Kv
+from umi_sim.targets.hunt import HuntStrategy, hunt
+from umi_sim.targets.items import ContractOp, Item
+from umi_sim.targets.life import run
 from umi_sim.targets.promises import PROMISES, RULES, list_promises, promise_broken
-from umi_sim.targets.scoreboard import AdapterRun, list_adapters
+from umi_sim.targets.scoreboard import AdapterRun, ScoredSubject, list_adapters, unite_classes, write_table
 
 STORES = """
 '''A dict. Run with umi-forgets 1.0.'''
@@ -141,10 +147,98 @@ def test_a_script_that_cannot_be_run_shows_nothing(
 
 
 def test_every_rule_stands_for_one_promise_and_every_promise_has_rules() -> None:
-    names = {promise_broken(rule, "") for rule in RULES if rule != "alike"}
-    assert names | {promise_broken("answer", "resurrection")} == {it.name for it in PROMISES}
-    assert promise_broken("answer", "resurrection") == "forgets"
-    assert promise_broken("answer", "stale read") == "answers"
+    names = {promise_broken(rule, "", ()) for rule in RULES}
+    assert names | {promise_broken("answer", "resurrection", ())} == {"", *(it.name for it in PROMISES)}
+    assert promise_broken("alike", "", ()) == ""
+    assert promise_broken("answer", "resurrection", ()) == "forgets"
+    assert promise_broken("answer", "stale read", ()) == "answers"
+
+
+@pytest.mark.parametrize(
+    ("rule", "kinds", "promise"),
+    [
+        ("raises", ["op", "op"], "answers"),
+        ("raises", ["op", "crash_in"], "crashes"),
+        ("raises", ["op", "reopen"], "crashes"),
+        ("answer", ["fail", "op"], "failures"),
+        ("raises", ["cancel", "op"], "cancelled"),
+        ("raises", ["at_once"], "concurrent"),
+        ("answer", ["paged"], "pages"),
+        ("reopen-lost", ["op", "crash"], "crashes"),
+        ("reopen-lost", ["fail", "crash"], "failures"),
+        ("error-applied", ["fail", "crash"], "failures"),
+        ("scope", ["op", "crash"], "keeps apart"),
+    ],
+)
+def test_a_failure_that_needs_a_fault_breaks_the_promise_about_it(
+    rule: str, kinds: list[str], promise: str
+) -> None:
+    assert promise_broken(rule, "", [Item(kind) for kind in kinds]) == promise
+
+
+class Overwritten(Kv):
+    """A file that is emptied and written anew: a death in between leaves no JSON."""
+
+    durable = True
+
+    def make(self) -> None:
+        self.path = self.folder / "rows.json"
+        self.rows = json.loads(self.path.read_text()) if self.path.exists() else {}
+
+    def put(self, key: str, value: object) -> None:
+        self.rows[key] = value
+        self.path.write_text(json.dumps(self.rows))
+
+    def get(self, key: str) -> object:
+        return self.rows.get(key, MISSING)
+
+    async def has(self, key: str) -> bool:
+        for _ in range(4):
+            await asyncio.sleep(0)
+        return key in self.rows
+
+
+def test_a_known_divergence_breaks_the_promise_that_its_smallest_run_shows() -> None:
+    class Declared(Overwritten):
+        fails = ()
+        known = (Known("notes.md: a death", rule="raises", op="make"),)
+
+    found = hunt(Declared, range(60), way=HuntStrategy(to_end=True))
+    assert {(it.address, it.rule, it.promise) for it in found.known} == {
+        ("notes.md: a death", "raises", "crashes")
+    }
+
+
+def test_it_is_counted_in_how_many_runs_a_promise_could_be_broken() -> None:
+    class Quiet(Overwritten):
+        fails = ()
+        known = (Known("notes.md: a death"),)
+
+    tried = hunt(Quiet, range(60), way=HuntStrategy(to_end=True)).tried
+    assert set(tried) == {"answers", "crashes", "concurrent", "cancelled"}
+    assert 0 < tried["cancelled"] < tried["concurrent"] < tried["answers"] == 60
+    put, has = ContractOp("put", {"key": "a", "value": 1}), ContractOp("has", {"key": "a"})
+    early = [Item("fail", (put,), 1, "write"), Item("cancel", (has,), 1)]
+    assert set(run(Overwritten, early).tried) == {"answers", "failures", "cancelled"}
+    late = [Item("fail", (put,), 9, "write"), Item("cancel", (has,), 9)]
+    assert set(run(Overwritten, late).tried) == {"answers"}
+
+
+def test_what_few_runs_have_tried_is_not_called_held() -> None:
+    cells = {"answers": "held", "crashes": "held", "failures": "held", "pages": "not expressible: no `scan`"}
+    tried = {"answers": 15, "crashes": 9, "failures": 0, "pages": 0}
+    reasons = {"stores:Keeps": ["no crash within an operation"]}
+    one = ScoredSubject("stores:Keeps", "", 15, cells, tried, reasons)
+    other = ScoredSubject("stores:Failing", "", 15, {**cells, "crashes": "broken"}, tried)
+    both = unite_classes("stores:Keeps", [one, other])
+    assert [both.cells[name] for name in ("answers", "crashes")] == ["held", "broken"]
+    assert both.cells["failures"] == "not expressible: nothing in these runs could have broken it"
+    assert unite_classes("stores:Keeps", [one]).cells["answers"] == "few"
+    table = "\n".join(
+        write_table([structs.replace(both, cells={it.name: "few" for it in PROMISES})], 1, "", "")
+    )
+    assert "| 30 | few |" in table
+    assert "- no crash within an operation: `stores:Keeps`" in table
 
 
 def test_a_class_is_held_to_what_it_has_and_promises() -> None:
