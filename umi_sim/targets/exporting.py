@@ -170,6 +170,7 @@ def source_of(adapter: type[Adapter]) -> str:
 OURS: Final = "umi_sim.targets"
 BASES: Final = ("Kv", "Sessions", "MemoryStore")
 STAND_INS: Final = ("MISSING", *BASES)
+STILL: Final = b"it happens still\n"  # the last line of a script that shows what was recorded
 TRIAL_COUNT: Final = 3
 TRIAL_SECONDS: Final = 60
 PLAIN_SCRIPT: Final = '''\
@@ -295,7 +296,7 @@ def try_once(script: str) -> str:
         )  # fmt: skip
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         return f"{type(error).__name__}"
-    if done.returncode == 1 and done.stdout.endswith(b"it happens still\n"):
+    if done.returncode == 1 and done.stdout.endswith(STILL):
         return ""
     said = (done.stderr or done.stdout).decode(errors="replace").splitlines()
     return said[-1] if said else f"it ended with status {done.returncode}"

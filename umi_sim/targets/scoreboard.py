@@ -21,12 +21,12 @@ from typing import Any, Final
 from umi_core.data import Data
 from umi_sim.kernel.wording import group_digits, plural
 from umi_sim.record.saved_failures import write_whole
+from umi_sim.targets.exporting import STILL
 from umi_sim.targets.promises import PROMISES
 
 Json = dict[str, Any]
 CONTRACTS: Final = ("Kv", "Sessions", "MemoryStore")
 PACKAGE: Final = re.compile(r"([A-Za-z][\w.-]*) \d+\.\d")
-SHOWN_AGAIN: Final = 1  # exit status of a script that says what was recorded
 GRACE_SECONDS: Final = 300  # for shrinking, beyond the time of a hunt
 FEW_RUNS_MAX: Final = 19  # that could have broken a promise: in so few a rare failure is not met
 HELD, FEW, BROKEN = "held", "few", "broken"
@@ -217,10 +217,11 @@ class AdapterRun(Data):
             )
         except subprocess.TimeoutExpired:
             return "does not end"
-        if b"Traceback" in done.stderr:  # Python ends with the same status, say where a package is missing
+        if done.stdout.endswith(STILL):
+            return "says the same"
+        if b"Traceback" in done.stderr:  # say where a package is missing
             return f"cannot be run: {done.stderr.decode(errors='replace').splitlines()[-1]}"
-        is_same = done.returncode == SHOWN_AGAIN
-        return "says the same" if is_same else f"says something else ({done.returncode})"
+        return f"says something else ({done.returncode})"
 
 
 # As Markdown.

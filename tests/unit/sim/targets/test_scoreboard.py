@@ -133,7 +133,9 @@ def test_a_file_that_is_no_python_is_named_with_its_line(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        ("import sys; sys.exit(1)", "says the same"),
+        ("print('it happens still')", "says the same"),
+        ("import sys; print('it happens still'); sys.exit('Traceback, by a logger')", "says the same"),
+        ("import sys; sys.exit(1)", "says something else (1)"),
         ("", "says something else (0)"),
         ("import no_such_package", "cannot be run: ModuleNotFoundError: No module named 'no_such_package'"),
     ],
