@@ -24,6 +24,7 @@ EARLY: Final = 4  # steps after which half of all cancelled requests are cancell
 LATE, LATE_MAX = 4, 3  # in one of so many, the result of one of the first jobs comes late
 RENEWED: Final = (7, 8)  # of two alike at once, how many write different values
 CROWDED: Final = 12  # one run in so many has more entries than a page
+FAULTY_AT_FIRST: Final = 8  # one run in so many begins with a failure or a death
 CROWDED_IF_BOUNDED: Final = 3  # or about as many as the store keeps
 UNASKED: Final = TTL_ZERO[0]
 PROBLEMS: Final = ("at_once", "cancel", "fail", "crash_in")
@@ -68,6 +69,12 @@ def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Ite
     at = 0 if is_first else own.below(len(items))
     together = (Item("op" if len(each) == 1 else "in_turn", tuple(each)) for each in crowd if each)
     items[at:at] = together
+    first = Stream(seed, "target", "first")
+    faults = [kind for kind in ("fail", "crash_in") if plan.kinds[kind]]
+    if faults and first.chance(
+        1, FAULTY_AT_FIRST
+    ):  # what makes the tables of a store is not done again later
+        items.insert(0, draw_fault(plan, first, first.pick(faults), "first"))
     return tuple(items)
 
 
@@ -179,14 +186,19 @@ def draw_item(plan: DrawingPlan, chance: Stream, at: str) -> Item:
             ops, pauses = draw_beside(plan, own, op, at), draw_pauses(Stream(number, "pauses", at))
             return Item(kind, ops, 1 + number % EARLY if own.chance(1, 2) else number, pauses=pauses)
         case "fail" | "crash_in":
-            is_death = kind == "crash_in"
-            moments = plan.moments if is_death else failing_moments(plan.adapter, plan.moments)
-            op = draw_write(plan, chance, at, moments)
-            # where no operation of the run has a moment, nothing comes of it
-            unmet = SITES[0] if is_death else plan.adapter.fails[0]
-            site, number = chance.pick(moments.get(op.name) or [(unmet, 1)])
-            return Item(kind, (op,), number, site, draw_part(chance, kind, site))
+            return draw_fault(plan, chance, kind, at)
     return Item(kind, (draw_op(plan, chance, at),))
+
+
+def draw_fault(plan: DrawingPlan, chance: Stream, kind: str, at: str) -> Item:
+    """Draw an operation within which something fails, or the process dies."""
+    is_death = kind == "crash_in"
+    moments = plan.moments if is_death else failing_moments(plan.adapter, plan.moments)
+    op = draw_write(plan, chance, at, moments)
+    # where no operation of the run has a moment, nothing comes of it
+    unmet = SITES[0] if is_death else plan.adapter.fails[0]
+    site, number = chance.pick(moments.get(op.name) or [(unmet, 1)])
+    return Item(kind, (op,), number, site, draw_part(chance, kind, site))
 
 
 def draw_pauses(own: Stream) -> tuple[int, ...]:

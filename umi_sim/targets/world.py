@@ -197,6 +197,8 @@ class TargetWorld:
             case _:
                 answers = [self.call(*each) for each in calls]
         self.has_failed = self.sites.disarm()
+        if kind == "crash_in" and self.has_failed:  # whatever a store makes of it: nothing answers any more
+            answers = [faults.Killed() for _ in answers]
         answers = [self.translate_listing(*each, value) for each, value in zip(calls, answers, strict=True)]
         for site, count in self.sites.counts.items() if kind == "op" else ():
             self.reached[calls[0][0], site] = max(count, self.reached.get((calls[0][0], site), 0))

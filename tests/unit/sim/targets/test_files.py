@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -302,3 +302,32 @@ def test_a_thread_of_the_store_does_not_die_in_place_of_its_process() -> None:
     assert verdict.broken is None
     assert [step.told for step in verdict.steps] == ["None", "'v1'"]
     assert reported(InAThread, *verdict.threads)[1] == ["no crash within what its own threads do"]
+
+
+def test_some_runs_begin_with_a_death_or_a_failure() -> None:
+    """A store makes its tables in its first request: what a death leaves there is never made again."""
+
+    def first_kinds(durable: bool, fails: tuple[str, ...]) -> set[str]:
+        store = type("Begun", (Replaced,), {"fails": fails, "durable": durable})
+        return {draw_items(store, seed, MOMENTS)[0].kind for seed in range(200)} & {"fail", "crash_in"}
+
+    assert first_kinds(True, SITES) == {"fail", "crash_in"}
+    assert first_kinds(True, ()) == {"crash_in"}
+    assert first_kinds(False, SITES) == {"fail"}
+    assert first_kinds(False, ()) == set()
+    firsts = [draw_items(Replaced, seed, MOMENTS)[0].kind for seed in range(400)]
+    assert sum(kind in ("fail", "crash_in") for kind in firsts) > 50
+
+
+def test_a_request_in_which_the_process_dies_has_no_answer() -> None:
+    """A store that goes on after anything, as where a job ends with it, must not be believed."""
+
+    class GoesOn(Replaced):
+        def put(self, key: str, value: object) -> None:
+            with suppress(BaseException):
+                super().put(key, value)
+
+    put, get = ContractOp("put", {"key": "a", "value": 1}), ContractOp("get", {"key": "a"})
+    verdict = run(GoesOn, [Item("crash_in", (put,), 1, "open"), Item("op", (get,))])
+    assert verdict.steps[0].told == "died"
+    assert verdict.broken is None
