@@ -108,12 +108,17 @@ def tell_time(connection: Any, seconds: Callable[[], float]) -> None:
 
         return tell
 
+    def create(name: str, count: int, tell: Callable[..., Any]) -> None:
+        if hasattr(connection, "create_function"):
+            connection.create_function(name, count, tell)
+        else:
+            connection.create_scalar_function(name, tell, count)
+
     for name in ("datetime", "date", "time", "julianday", "unixepoch"):
-        connection.create_function(name, -1, make_sql_function(name, 0))
-    connection.create_function("strftime", -1, make_sql_function("strftime", 1))
+        create(name, -1, make_sql_function(name, 0))
+    create("strftime", -1, make_sql_function("strftime", 1))
     for name in ("timestamp", "date", "time"):
-        tell = make_sql_function({"timestamp": "datetime"}.get(name, name), 0)
-        connection.create_function(f"current_{name}", 0, tell)
+        create(f"current_{name}", 0, make_sql_function({"timestamp": "datetime"}.get(name, name), 0))
 
 
 class Rows:
@@ -148,8 +153,11 @@ def act_patiently(
     return sites.loop.insist(act, connection.timeout_s, may_wait)
 
 
-def connection_class(sites: Sites) -> type:
-    """Connections that can fail, as can their cursors. None of them waits in SQLite itself."""
+def failing_class(sites: Sites, real: type, broken: type[Exception], locked: type[Exception]) -> type:
+    """Connections or cursors whose statements can fail. None of them waits in SQLite itself.
+
+    `broken`: the error of a statement that fails; `locked`: that of a COMMIT.
+    """
 
     def statement(connection: Any, word: str, sql: Any) -> Any:
         """Return the statement to execute. Raises if it is its turn to fail."""
@@ -158,30 +166,34 @@ def connection_class(sites: Sites) -> type:
                 connection.timeout_s = int(asked[1]) / 1000
             return NO_WAIT if asked else sql
         if word in ENDING:
-            sites.reach("commit", sqlite3.OperationalError("database is locked"))
+            sites.reach("commit", locked("database is locked"))
         else:
-            sites.reach("statement", sqlite3.OperationalError("disk I/O error"))
+            sites.reach("statement", broken("disk I/O error"))
         return sql
 
-    def failing(real: type) -> type:
-        def method(name: str) -> Any:
-            act = getattr(real, name)
+    def method(name: str) -> Any:
+        act = getattr(real, name)
 
-            def call(self: Any, sql: Any, *args: Any) -> Any:
-                connection, word = getattr(self, "connection", self), first_word(str(sql))
-                sql = statement(connection, word, sql)
-                if name == "executemany" and args and not isinstance(args[0], Sequence):
-                    args = Rows(args[0]), *args[1:]
-                is_script = name == "executescript"
-                found = act_patiently(sites, connection, partial(act, self, sql, *args), word, is_script)
-                if word not in ("SAVEPOINT", "PRAGMA"):
-                    connection.has_begun = word != "BEGIN" and connection.in_transaction
-                return found
+        def call(self: Any, sql: Any, *args: Any, **kwargs: Any) -> Any:
+            connection, word = getattr(self, "connection", self), first_word(str(sql))
+            sql = statement(connection, word, sql)
+            if name == "executemany" and args and not isinstance(args[0], Sequence):
+                args = Rows(args[0]), *args[1:]
+            is_script = name == "executescript"
+            begin = partial(act, self, sql, *args, **kwargs)
+            found = act_patiently(sites, connection, begin, word, is_script)
+            if word not in ("SAVEPOINT", "PRAGMA"):
+                connection.has_begun = word != "BEGIN" and connection.in_transaction
+            return found
 
-            return call
+        return call
 
-        return type(real.__name__, (real,), {name: method(name) for name in EXECUTING})
+    return type(real.__name__, (real,), {name: method(name) for name in EXECUTING if hasattr(real, name)})
 
+
+def connection_class(sites: Sites) -> type:
+    """Connections of sqlite3 that can fail, as can their cursors."""
+    failing = partial(failing_class, sites, broken=sqlite3.OperationalError, locked=sqlite3.OperationalError)
     cursor_class = failing(sqlite3.Cursor)
 
     class Connection(sqlite3.Connection):
@@ -212,6 +224,26 @@ def connection_class(sites: Sites) -> type:
     return failing(Connection)
 
 
+def apsw_class(sites: Sites, seconds: Callable[[], float], apsw: Any) -> type:
+    """Connections of apsw that can fail, by their cursors: its connections execute by these."""
+    cursor_class = failing_class(sites, apsw.Cursor, broken=apsw.IOError, locked=apsw.BusyError)
+
+    class ApswConnection(apsw.Connection):  # type: ignore[misc] # what it is, is known when a store has loaded it
+        timeout_s: float = 0
+        has_begun = False
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            sites.switch()
+            super().__init__(*args, **kwargs)
+            self.cursor_factory = cursor_class
+            tell_time(self, seconds)
+
+        def set_busy_timeout(self, milliseconds: int) -> None:
+            self.timeout_s = milliseconds / 1000
+
+    return ApswConnection
+
+
 @lru_cache(maxsize=256)
 def first_word(sql: str) -> str:
     return "".join(sql.lstrip().split(None, 1)[:1]).upper().rstrip(";")
@@ -240,7 +272,12 @@ def install(sites: Sites, seconds: Callable[[], float]) -> AbstractContextManage
         tell_time(made, seconds)
         return made
 
-    return clocks.patch_names((owner, "connect", new_connect) for owner in (sqlite3, sqlite3.dbapi2))
+    changes: list[tuple[Any, str, Any]] = [
+        (owner, "connect", new_connect) for owner in (sqlite3, sqlite3.dbapi2)
+    ]
+    if apsw := sys.modules.get("apsw"):
+        changes.append((apsw, "Connection", apsw_class(sites, seconds, apsw)))
+    return clocks.patch_names(changes)
 
 
 # What a store asks of others over a network. A request that fails was not sent; a response that fails is

@@ -28,7 +28,8 @@ from umi_sim.targets.shrinking import Live, find_needed, fingerprint_of, is_endl
 from umi_sim.targets.values import MISSING
 
 PROBES: Final = range(8)
-COUNT_MAX: Final = 6
+EARLY_COUNT: Final = 6
+COUNT_MAX: Final = 100
 SEED_COUNT_MAX: Final = 1_000_000
 NOT_RECURRING_COUNT_MAX: Final = 10
 SEEDS_PER_TASK: Final = 10
@@ -141,8 +142,14 @@ def moments_of(adapter: type[Adapter]) -> Moments:
             break
     found: dict[str, list[tuple[str, int]]] = {}
     for (name, site), count in sorted(most.items()):
-        found.setdefault(name, []).extend((site, n) for n in range(1, min(count, COUNT_MAX) + 1))
+        found.setdefault(name, []).extend((site, n) for n in list_times(count))
     return found
+
+
+def list_times(count: int) -> list[int]:
+    """Return at which of so many times something may happen: of many more often at the first ones."""
+    every = range(1, min(count, COUNT_MAX) + 1)
+    return [*every, *(every[:EARLY_COUNT] if count > EARLY_COUNT else ())]
 
 
 class HuntStrategy(Data):

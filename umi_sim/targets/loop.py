@@ -13,7 +13,6 @@ import asyncio
 import heapq
 import inspect
 import os
-import sqlite3
 import sys
 import threading
 import warnings
@@ -449,8 +448,11 @@ class Loop(asyncio.BaseEventLoop):
             seen = self.progress
             try:
                 return act()
-            except sqlite3.OperationalError as error:
-                is_busy = getattr(error, "sqlite_errorcode", 0) == SQLITE_BUSY and may_wait()
+            except Exception as error:
+                codes = [
+                    getattr(error, name, 0) for name in ("sqlite_errorcode", "result")
+                ]  # the second: apsw
+                is_busy = SQLITE_BUSY in codes and may_wait()
                 if not is_busy or not self.wait(lambda: self.progress != seen, until):  # noqa: B023 - at once
                     raise
 

@@ -18,7 +18,7 @@ from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.checker import Checker
 from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.exporting import CannotExport, script_of
-from umi_sim.targets.hunt import Hunt, hunt, moments_of
+from umi_sim.targets.hunt import Hunt, hunt, list_times, moments_of
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import TargetVerdict, run
 from umi_sim.targets.shrinking import find_needed, shrink
@@ -153,6 +153,12 @@ def test_the_exported_script_of_a_hang_hangs_by_itself(
     quick = structs.replace(verdict, items=verdict.items[:1])
     with pytest.raises(CannotExport, match="did not hang"):
         script_of(store, quick)
+
+
+def test_a_long_operation_may_fail_at_its_end_too() -> None:
+    assert [list_times(count) for count in (0, 3, 6)] == [[], [1, 2, 3], [1, 2, 3, 4, 5, 6]]
+    assert list_times(8) == [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6]
+    assert max(list_times(1_000)) == 100
 
 
 class Forgetful(Kv):
