@@ -36,7 +36,7 @@ from umi_sim.targets.values import MISSING, key_of, same
 STATE_COUNT_MAX: Final = 256
 MOVE_COUNT_MAX: Final = 1_000
 LISTED_MAX: Final = 20  # members of a list that a reader compares by eye
-SUSPECT_COUNT_MAX: Final = 12
+SUSPECT_COUNT_MAX: Final = 24  # three requests at once are nine
 
 
 class TooMany(Exception):
@@ -187,9 +187,9 @@ class Checker:
                     self.suspect("cancel-split", in_some_order(before, is_torn=True))
             if removing := [op.name for op, got in zip(ops, gots, strict=True) if self.is_removal(op, got)]:
                 self.note_removed(before, "+".join(sorted(removing)))
-            # states with one of them lost must not be: a later answer that only they explain breaks at-once
+            # states with some of them lost must not be: a later answer that only they explain breaks at-once
             self.is_update = sum(op.name not in self.contract.reads for op in ops) > 1
-            for order in permutations(each, len(ops) - 1):
+            for order in chain.from_iterable(permutations(each, count) for count in range(1, len(ops))):
                 left = before
                 for at in order:
                     left = self.all_after(left, ops[at], times_ms)

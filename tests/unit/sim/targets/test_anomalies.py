@@ -1,5 +1,7 @@
 """A failure has its standard name where its rule and its operations leave no doubt, and else none."""
 
+import asyncio
+
 import pytest
 
 from tests.counters_in_jobs import InFile
@@ -112,3 +114,16 @@ def test_a_report_has_the_name() -> None:
     assert report.value is not None
     assert report.value()["anomaly"] == "lost update"
     assert "anomaly  lost update: of concurrent changes, one left no trace" in "\n".join(laid_out(report))
+
+
+def test_two_of_three_concurrent_changes_are_lost_together() -> None:
+    class KeepsLast(Changes):
+        async def put(self, key: str, value: object) -> None:
+            rows = dict(self.rows)
+            await asyncio.sleep(0)
+            self.rows = {**rows, key: value}
+
+    together = Item("at_once", tuple(op("put", key=key, value=key) for key in "abc"))
+    broken = run(KeepsLast, (together, one("count"))).broken
+    assert broken is not None
+    assert (broken.rule, broken.anomaly, broken.got) == ("at-once", "lost update", "1")
