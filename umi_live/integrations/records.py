@@ -7,7 +7,8 @@
 
 Law 1. An entry exists from the commit of its last record, which also names the earlier entries that it drops.
 Law 2. Dropped records are deleted after that. A process that ends before leaves some; no read shows them, and
-the next change of the log deletes them, as it does an entry whose time to live (`ttl`, in ms) is over.
+the next change of the log deletes them, as it does an entry whose time to live (`ttl`, in ms) is over. A
+record that drops others is deleted after them: without it they would be shown again.
 Law 3. Changes and reads of one memory run one after the other, to their end if a caller is cancelled.
 """
 
@@ -34,6 +35,7 @@ T = TypeVar("T")
 PIECE_BYTES: Final = TEXT_BYTES_MAX - 1  # without the mark of a part
 PIECE_COUNT_MAX: Final = 90  # each needs a pair of metadata, of which a record may have 100
 VALUE_BYTES_MAX: Final = PIECE_BYTES * PIECE_COUNT_MAX
+DROPS: Final = "drops"  # which earlier entries an entry drops
 ALL: Final = "all"  # earlier entries of the log
 TTL, AT = "ttl", "at"  # the time to live, in milliseconds; when an entry was added that was renewed since
 PART: Final = "+"  # begins the content of a part, so that no part is blank
@@ -143,7 +145,7 @@ async def append(
     for piece in pieces[1:]:
         ids.append(await add(memory, PART + piece, tags, {PART: ""}))
     rest = {f"{PART}{number}": key for number, key in enumerate(ids)}
-    await add(memory, pieces[0], tags, {**({"drops": drops} if drops else {}), **notes, **rest})
+    await add(memory, pieces[0], tags, {**({DROPS: drops} if drops else {}), **notes, **rest})
     if drops:
         await sweep(memory, tags[0])
 
@@ -151,7 +153,7 @@ async def append(
 async def renew(memory: LiveMemory, entry: LogEntry) -> None:
     """Begin the time to live of the only entry of a log anew, if it has one."""
     if TTL in entry.notes:
-        kept = {key: it for key, it in entry.notes.items() if key != "drops" and not key.startswith(PART)}
+        kept = {key: it for key, it in entry.notes.items() if key != DROPS and not key.startswith(PART)}
         await append(memory, entry.tags, entry.value, ALL, **{**kept, AT: str(entry.at_ms)})
 
 
@@ -193,20 +195,29 @@ async def clear(memory: LiveMemory, tags: Sequence[str]) -> bool:
     """Remove all entries of the log that the first tag names, and return whether there was one."""
     entries = (await read_logs(memory, tags[0])).get(tags[0], [])
     if len(entries) > 1:
-        await add(memory, "null", tags, {"drops": ALL, "empty": ""})
+        await add(memory, "null", tags, {DROPS: ALL, "empty": ""})
     elif entries:
-        await delete(memory, entries[0].ids[:1])
+        await delete_entry(memory, entries[0])
     await sweep(memory, tags[0])
     return bool(entries)
 
 
+async def delete_entry(memory: LiveMemory, entry: LogEntry) -> None:
+    """Delete the head of an entry, and before it what it drops."""
+    if DROPS in entry.notes:
+        await sweep(memory, entry.log)
+    await delete(memory, entry.ids[:1])
+
+
 async def sweep(memory: LiveMemory, log: str) -> None:
-    """Delete the records of a log that no read shows, the last one, which drops the others, after them."""
+    """Delete the records of a log that no read shows; those that drop others after these, oldest first."""
     records = await list_records(memory, log)
     kept = {key for entry in list_heads(records) for key in entry.ids}
-    *dead, last = [it.id for it in records if it.id not in kept and it.tags[0] == log] or [""]
-    await delete(memory, dead)
-    await delete(memory, [last] if last else [])
+    dead = [it for it in records if it.id not in kept and it.tags[0] == log]
+    await delete(memory, [it.id for it in dead if DROPS not in dict(it.metadata)])
+    for record in dead:
+        if DROPS in dict(record.metadata):
+            await delete(memory, [record.id])
 
 
 # Lists: logs whose entries are lists of items, each as many as were added together.
@@ -237,7 +248,7 @@ async def pop_item(memory: LiveMemory, tags: Sequence[str]) -> Any:
     if others:
         await append(memory, tags, others, drops=entries[-1].ids[0])
     else:
-        await delete(memory, entries[-1].ids[:1])
+        await delete_entry(memory, entries[-1])
         await sweep(memory, tags[0])
     return item
 
@@ -253,9 +264,9 @@ def list_heads(records: Iterable[Archival]) -> list[LogEntry]:
         notes, log = dict(it.metadata), kept.setdefault(it.tags[0], {})
         if PART in notes:
             continue
-        if notes.get("drops") == ALL:
+        if notes.get(DROPS) == ALL:
             log.clear()
-        log.pop(notes.get("drops", ""), None)
+        log.pop(notes.get(DROPS, ""), None)
         if "empty" not in notes:
             log[it.id] = it
     live = (it for log in kept.values() for it in log.values() if not is_expired(it))

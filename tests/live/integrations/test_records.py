@@ -115,6 +115,49 @@ def test_an_end_that_was_interrupted_shows_nothing_of_the_log(tmp_path: Path) ->
     use(tmp_path, work)
 
 
+@pytest.mark.parametrize("drops", [records.ALL, ""])
+@pytest.mark.parametrize("remove", [records.clear, records.pop_item])
+def test_what_was_replaced_is_not_back_once_its_successor_is_removed(
+    drops: str, remove: Callable[..., Awaitable[Any]], tmp_path: Path
+) -> None:
+    """A process died between the new value and the removal of the old one, which the new one drops."""
+
+    async def work(memory: LiveMemory) -> None:
+        await records.append(memory, LOG, ["old"])
+        [head] = (await records.read_logs(memory, LOG[0]))[LOG[0]]
+        await records.add(memory, '["new"]', LOG, {"drops": drops or head.ids[0]})
+        assert await values_of(memory) == [["new"]]
+        await remove(memory, LOG)
+        assert await values_of(memory) == []
+        assert await records.list_records(memory, LOG[0]) == []
+
+    use(tmp_path, work)
+
+
+def test_a_sweep_that_is_interrupted_shows_nothing_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A drops nothing, B drops A, C drops B, D drops C: with any of them deleted, D alone is there."""
+    values: list[Any] = []
+    delete = records.delete
+
+    async def delete_and_look(memory: LiveMemory, ids: list[str]) -> None:
+        for key in reversed(ids):
+            await delete(memory, [key])
+            values.append(await values_of(memory))
+
+    async def work(memory: LiveMemory) -> None:
+        await records.append(memory, LOG, "a")
+        for number, value in enumerate("bcd"):
+            dropped = (await records.list_records(memory, LOG[0]))[number].id
+            await records.add(memory, f'"{value}"', LOG, {"drops": dropped})
+        monkeypatch.setattr(records, "delete", delete_and_look)
+        await records.sweep(memory, LOG[0])
+
+    use(tmp_path, work)
+    assert values == [["d"]] * 3
+
+
 def test_no_file_has_what_was_removed(tmp_path: Path) -> None:
     """Also of a long value, and of an item that stood in one entry with others."""
 
