@@ -118,7 +118,8 @@ class SqliteStorage(SqlStorage):
         try:
             yield
         finally:
-            self.connection.execute("commit")
+            # A commit that fails would leave the transaction open, and with it no other could begin.
+            self.connection.execute("rollback")
 
     # Commits.
 

@@ -56,3 +56,12 @@ def test_a_close_that_is_cancelled_gives_up_the_scope(module: dict[str, Any], st
     delete = Item("cancel", (ContractOp("delete_all", user),), number=steps)
     items = (Item("op", (ContractOp("list", user),)), delete, Item("op", (ContractOp("count", user),)))
     assert run(module["Live"], items).broken is None
+
+
+@pytest.mark.parametrize("number", range(1, 5))
+def test_a_commit_that_fails_blocks_no_later_request(module: dict[str, Any], number: int) -> None:
+    """A transaction that only reads stayed open after it, and no other could begin."""
+    add = Item("op", (ContractOp("add", {"id": "m0", "text": "likes tea", "user": "ann"}),))
+    count = Item("op", (ContractOp("count", {"user": "ann"}),))
+    verdict = run(module["Live"], (Item("fail", add.ops, number, "commit"), count, add, count))
+    assert verdict.broken is None
