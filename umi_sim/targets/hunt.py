@@ -56,7 +56,7 @@ class Finding(Owner):
 class HuntShare(Owner):
     """Counts of some runs, and those that broke a promise (`broken`, of one process).
 
-    `tried`: how many runs could have broken a promise, by its name.
+    `tried`: how many runs could have broken a promise, by its name. `died_at`: as in a verdict.
     """
 
     run_count: int = 0
@@ -67,6 +67,7 @@ class HuntShare(Owner):
     inferred: tuple[tuple[str, object], ...] = ()  # by any run: a flag can have several values
     broken: list[TargetVerdict] = []
     tried: dict[str, int] = {}
+    died_at: tuple[str, ...] = ()
 
     def take(self, other: "HuntShare") -> None:
         self.run_count += other.run_count
@@ -75,6 +76,7 @@ class HuntShare(Owner):
         self.tried = dict(Counter(self.tried) + Counter(other.tried))
         self.known = tuple(dict.fromkeys((*self.known, *other.known)))
         self.threads = tuple(dict.fromkeys((*self.threads, *other.threads)))
+        self.died_at = tuple(dict.fromkeys((*self.died_at, *other.died_at)))
         self.inferred = tuple(dict.fromkeys((*self.inferred, *other.inferred)))
 
 
@@ -211,7 +213,7 @@ def run_part(make: Make, seeds: Sequence[int], *, way: HuntStrategy, moments: Mo
         share.take(
             HuntShare(
                 1, op_count, verdict.known, verdict.jobs, verdict.threads, verdict.inferred,
-                tried=dict.fromkeys(verdict.tried, 1),
+                tried=dict.fromkeys(verdict.tried, 1), died_at=verdict.died_at,
             )
         )  # fmt: skip
         if verdict.broken is not None:

@@ -100,6 +100,7 @@ class TargetVerdict(Data):
     """How a run ended, and in which item. `known`: divergences that were met.
 
     `reached`: how often at most an operation came to a site. `tried`: promises that it could have broken.
+    `died_at`: sites at which the process died within an operation.
     """
 
     items: tuple[Item, ...]
@@ -114,6 +115,7 @@ class TargetVerdict(Data):
     inferred: tuple[tuple[str, object], ...] = ()  # flags that the answers showed, each with its value
     seed: int = 0  # of what Python drew by chance
     tried: tuple[str, ...] = ()
+    died_at: tuple[str, ...] = ()
 
 
 def run(
@@ -319,11 +321,13 @@ class TargetRun:
         for step in self.steps:
             digest.update(f"{step.item}\n{step.told}\n".encode(errors="surrogatepass"))
         loop = self.world.loop
+        cut = [step.item for step in self.steps if [got.error for got in step.gots] == ["Killed"]]
         jobs = JobCounts(loop.job_count, loop.pause_count, loop.whole_count)
         return TargetVerdict(
             tuple(items), tuple(self.steps), digest.hexdigest(), broken, self.at, tuple(self.known),
             self.world.reached, jobs, tuple(self.threaded),
             self.checker.infer_flags(flags_of(self.adapter), ops_of(self.adapter)), tried=tuple(self.tried),
+            died_at=tuple(dict.fromkeys(item.site for item in cut)),
         )  # fmt: skip
 
     def got_of(self, outcome: Any, op: ContractOp | None = None) -> Got:

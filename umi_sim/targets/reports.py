@@ -132,8 +132,8 @@ def report_reached(found: Hunt) -> Iterator[ReportRow]:
     if lacking := [f"`{name}`" for name in adapter.contract.ops if name not in asked]:
         yield row("", f"not asked, since {adapter.__name__} has none of them: {', '.join(lacking)}")
     kinds = ["restarts and crashes"] if adapter.durable else []
-    if adapter.durable and (sites := list_sites(found.moments)):
-        kinds.append(f"crashes within operations (at {', '.join(sites)})")
+    if found.died_at:
+        kinds.append(f"crashes within operations (at {', '.join(sorted(found.died_at))})")
     kinds += ["requests at once", "cancellations"] if is_async(adapter) else []
     kinds += [f"failures of {site}" for site in list_sites(failing_moments(adapter, found.moments))]
     yield row("met", ", ".join(kinds) or "operations and time alone")
@@ -159,12 +159,14 @@ def list_sites(moments: Moments) -> list[str]:
 
 
 def list_unmet_deaths(found: Hunt) -> list[str]:
-    """Return what the hunt says nothing about: deaths within operations that no run can place."""
+    """Return what the hunt says nothing about: deaths within operations that no run has placed."""
     if not found.adapter.durable:
         return []
     if not found.moments:
         return ["no crash within an operation: none reached SQLite, a file or a client that runs see"]
-    return ["no crash within what its own threads do"] * bool(found.threads)
+    if found.threads:
+        return ["no crash within what its own threads do"]
+    return ["no crash within an operation: no run had one"] * (not found.died_at)
 
 
 KNOWN_FIELDS: Final = ("address", "rule", "anomaly", "promise")

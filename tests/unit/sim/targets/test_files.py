@@ -19,7 +19,7 @@ from umi_sim.kernel.report import laid_out
 from umi_sim.targets import MISSING, Kv, faults, files, seed_files
 from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.exporting import script_of
-from umi_sim.targets.hunt import Hunt, hunt, moments_of
+from umi_sim.targets.hunt import hunt, moments_of
 from umi_sim.targets.items import SITES, ContractOp, Item, read_item
 from umi_sim.targets.life import run
 from umi_sim.targets.reports import report_hunt
@@ -252,8 +252,9 @@ def test_only_what_fails_names_is_drawn_to_fail(fails: tuple[str, ...]) -> None:
 MOMENTS = {name: [("open", 1), ("write", 1), ("sync", 1)] for name in ("put", "get", "delete")}
 
 
-def reported(store: type[Kv], *threads: str) -> tuple[str, list[str]]:
-    found = Hunt(adapter=store, moments=moments_of(store), threads=threads)
+def reported(store: type[Kv], *threads: str, seed_count: int = 40) -> tuple[str, list[str]]:
+    found = hunt(store, range(seed_count))
+    found.threads = threads
     report = report_hunt("mine:Mine", found, "")
     assert report.value is not None
     return "\n".join(laid_out(report)), report.value()["not_explored"]
@@ -279,6 +280,8 @@ def test_a_pass_says_where_no_process_died() -> None:
     assert "crashes within operations (at open, replace, sync, write)" in text
     assert "failures of" not in text
     assert not_explored == []
+    few = reported(type("Brief", (Replaced,), {"fails": ()}), seed_count=0)
+    assert few[1] == ["no crash within an operation: no run had one"]
     text, not_explored = reported(InADict)
     assert not_explored == [
         "no crash within an operation: none reached SQLite, a file or a client that runs see"
@@ -301,7 +304,9 @@ def test_a_thread_of_the_store_does_not_die_in_place_of_its_process() -> None:
     verdict = run(InAThread, (Item("crash_in", (PUT,), 1, "write"), GET))
     assert verdict.broken is None
     assert [step.told for step in verdict.steps] == ["None", "'v1'"]
-    assert reported(InAThread, *verdict.threads)[1] == ["no crash within what its own threads do"]
+    text, not_explored = reported(InAThread, *verdict.threads)
+    assert not_explored == ["no crash within what its own threads do"]
+    assert "crashes within" not in text
 
 
 def test_some_runs_begin_with_a_death_or_a_failure() -> None:
