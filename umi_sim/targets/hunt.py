@@ -21,7 +21,7 @@ from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
 from umi_sim.targets.declarations import check_judged
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.items import ContractOp, Item
-from umi_sim.targets.life import NO_JOBS, JobCounts, KnownMet, TargetVerdict, run
+from umi_sim.targets.life import NO_JOBS, JobCounts, KnownMet, TargetVerdict, find_known, run
 from umi_sim.targets.model import CROWD, Pool
 from umi_sim.targets.promises import SCOPES, name_anomaly, promise_broken
 from umi_sim.targets.shrinking import Live, find_needed, fingerprint_of, is_endless, shrink
@@ -200,8 +200,12 @@ def explain_known(adapter: type[Adapter], met: KnownMet, live: Live) -> KnownMet
     others = tuple(each for each in adapter.known if each.address != met.address)
     undeclared = declare(adapter, {"known": others})
     verdict = live(undeclared, met.items, met.seed)
-    items = shrink(undeclared, verdict, live).items if verdict.broken else ()
-    return structs.replace(met, promise=promise_broken(met.rule, met.anomaly, items))
+    small = shrink(undeclared, verdict, live) if verdict.broken else verdict
+    # of two requests at once, after a death in an earlier one, it may be met by another rule than of one
+    shown = find_known(adapter, small.broken) or met
+    shown = shown if shown.address == met.address else met
+    items = small.items if small.broken else ()
+    return structs.replace(met, promise=promise_broken(shown.rule, shown.anomaly, items))
 
 
 def run_part(make: Make, seeds: Sequence[int], *, way: HuntStrategy, moments: Moments) -> HuntShare:

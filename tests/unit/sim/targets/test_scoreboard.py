@@ -12,9 +12,9 @@ from umi_sim.cli.root import cli
 from umi_sim.kernel.wording import group_digits
 from umi_sim.targets import MISSING, Known
 from umi_sim.targets.adapter import Kv
-from umi_sim.targets.hunt import HuntStrategy, hunt
+from umi_sim.targets.hunt import HuntStrategy, explain_known, hunt
 from umi_sim.targets.items import ContractOp, Item
-from umi_sim.targets.life import run
+from umi_sim.targets.life import KnownMet, run
 from umi_sim.targets.promises import PROMISES, RULES, list_promises, promise_broken
 from umi_sim.targets.scoreboard import AdapterRun, ScoredSubject, list_adapters, unite_classes, write_table
 
@@ -209,6 +209,29 @@ def test_a_known_divergence_breaks_the_promise_that_its_smallest_run_shows() -> 
     assert {(it.address, it.rule, it.promise) for it in found.known} == {
         ("notes.md: a death", "raises", "crashes")
     }
+
+
+def test_a_known_divergence_that_is_met_at_once_is_of_the_promise_of_one_request() -> None:
+    class Declared(Overwritten):
+        """What it cannot read is taken for a refusal, of each request."""
+
+        fails = ()
+        known = (Known("notes.md: a death", says="Expecting"),)
+
+        def make(self) -> None:
+            self.path = self.folder / "rows.json"
+
+        async def get(self, key: str) -> object:
+            rows = json.loads(self.path.read_text()) if self.path.exists() else {}
+            return rows.get(key, MISSING)
+
+        def put(self, key: str, value: object) -> None:
+            self.path.write_text(json.dumps({key: value}))
+
+    put, get = ContractOp("put", {"key": "a", "value": 1}), ContractOp("get", {"key": "a"})
+    items = (Item("crash_in", (put,), 1, "write"), Item("at_once", (get, get)))
+    met = KnownMet("notes.md: a death", "at-once", items=items)
+    assert explain_known(Declared, met, run).promise == "crashes"
 
 
 def test_it_is_counted_in_how_many_runs_a_promise_could_be_broken() -> None:
