@@ -248,6 +248,11 @@ class Checker:
         """Follow an operation that was cut off: it was applied, or it was not."""
         self.note_past([op], times_ms, is_cut=True)
         self.possible, torn = self.after_cut(self.possible, op, times_ms)
+        with suppress(TooMany):  # what was lost before it stays lost, whether it was applied or not
+            self.suspects = [
+                structs.replace(each, states=self.after_cut(each.states, op, times_ms)[0])
+                for each in self.suspects
+            ]
         is_suspected = self.suspect(rule, torn)
         self.has_died = rule == "crash-split" and is_suspected
         self.note_cut(rule, op, self.possible)

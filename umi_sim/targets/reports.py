@@ -163,12 +163,13 @@ def list_unmet_deaths(found: Hunt) -> list[str]:
     if not found.adapter.durable:
         return []
     if not found.moments:
-        return ["no crash within an operation: none reached SQLite, a file or a client that runs see"]
+        return [f"{NO_DEATH}: none reached SQLite, a file or a client that runs see"]
     if found.threads:
         return ["no crash within what its own threads do"]
-    return ["no crash within an operation: no run had one"] * (not found.died_at)
+    return [f"{NO_DEATH}: no run had one"] * (not found.died_at)
 
 
+NO_DEATH: Final = "no crash within an operation"
 KNOWN_FIELDS: Final = ("address", "rule", "anomaly", "promise")
 LINES: Final = "line_by_line = True lets jobs pause at each line of your code"
 

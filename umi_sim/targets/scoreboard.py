@@ -23,6 +23,7 @@ from umi_sim.kernel.wording import group_digits, plural
 from umi_sim.record.saved_failures import write_whole
 from umi_sim.targets.exporting import STILL
 from umi_sim.targets.promises import PROMISES
+from umi_sim.targets.reports import NO_DEATH
 
 Json = dict[str, Any]
 CONTRACTS: Final = ("Kv", "Sessions", "MemoryStore")
@@ -136,9 +137,21 @@ def unite_classes(subject: str, rows: Sequence[ScoredSubject]) -> ScoredSubject:
     few = {name: FEW if tried[name] else NOT_MET for name in untested}
     return ScoredSubject(
         subject, rows[0].packages, sum(it.runs for it in found), cells | few, tried,
-        {it.name: reasons for it in found for reasons in it.not_explored.values()},
+        dict(list_unmet(found)),
         tuple(failure for it in found for failure in it.failures), "" if found else rows[0].left_out,
     )  # fmt: skip
+
+
+def list_unmet(rows: Sequence[ScoredSubject]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield what the runs of each class say nothing about; no lack of deaths where another class had some."""
+    died = [
+        it.cells["crashes"] in (HELD, BROKEN)
+        and not any(each.startswith(NO_DEATH) for each in it.not_explored.get(it.name, ()))
+        for it in rows
+    ]
+    for row in rows:
+        for name, reasons in row.not_explored.items():
+            yield name, [each for each in reasons if not (any(died) and each.startswith(NO_DEATH))]
 
 
 def score_class(folder: Path, seconds: int, out: Path, name: str) -> ScoredSubject:

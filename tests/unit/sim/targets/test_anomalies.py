@@ -116,13 +116,25 @@ def test_a_report_has_the_name() -> None:
     assert "anomaly  lost update: of concurrent changes, one left no trace" in "\n".join(laid_out(report))
 
 
-def test_two_of_three_concurrent_changes_are_lost_together() -> None:
-    class KeepsLast(Changes):
-        async def put(self, key: str, value: object) -> None:
-            rows = dict(self.rows)
-            await asyncio.sleep(0)
-            self.rows = {**rows, key: value}
+class KeepsLast(Changes):
+    """Of concurrent changes only the last one is kept."""
 
+    async def put(self, key: str, value: object) -> None:
+        rows = dict(self.rows)
+        await asyncio.sleep(0)
+        self.rows = {**rows, key: value}
+        await asyncio.sleep(0)
+
+
+def test_a_change_that_was_lost_is_named_after_another_was_cut_off() -> None:
+    together = Item("at_once", (op("put", key="a", value="a"), op("put", key="b", value="b")))
+    cut = Item("cancel", (op("put", key="c", value="c"),), 2)
+    broken = run(KeepsLast, (together, cut, one("get", key="c"), GET)).broken
+    assert broken is not None
+    assert (broken.rule, broken.anomaly) == ("at-once", "lost update")
+
+
+def test_two_of_three_concurrent_changes_are_lost_together() -> None:
     together = Item("at_once", tuple(op("put", key=key, value=key) for key in "abc"))
     broken = run(KeepsLast, (together, one("count"))).broken
     assert broken is not None
