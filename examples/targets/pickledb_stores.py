@@ -1,4 +1,4 @@
-"""pickledb: umi-sim target pickledb_stores:InFile   (and :InSqlite, :Nones)
+"""pickledb: umi-sim target pickledb_stores:InFile   (and :InSqlite, :Nones, :InSqliteCancelled)
 
 Run with pickledb 1.6, aiosqlite 0.22.1.
 """
@@ -7,7 +7,7 @@ import asyncio
 
 from pickledb import PickleDB, PickleDBSQLite
 
-from umi_sim.targets import MISSING, Kv
+from umi_sim.targets import MISSING, Known, Kv
 
 
 class InFile(Kv):
@@ -42,6 +42,7 @@ class InFile(Kv):
 class InSqlite(Kv):
     durable = True
     keeps_none = True
+    known = (Known("docs/findings.md: a cancelled read", rule="raises", says="is locked"),)
 
     def make(self):
         self.db = PickleDBSQLite(str(self.folder / "rows.db"))
@@ -66,6 +67,10 @@ class InSqlite(Kv):
 
 
 class Nones(InFile):
-    """Shows what docs/findings.md says."""
+    """Shows what docs/findings.md says, and so does the next one."""
 
     keeps_none = True
+
+
+class InSqliteCancelled(InSqlite):
+    known = ()

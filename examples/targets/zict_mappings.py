@@ -4,10 +4,13 @@ Run with zict 3.0.0.
 """
 
 import json
+from urllib.parse import quote
 
 from zict import LRU, Buffer, Cache, File, Func
 
 from umi_sim.targets import MISSING, Kv
+
+LONGEST = 250  # of the name of a file
 
 
 class Files(Kv):
@@ -53,6 +56,11 @@ class Buffered(Files):
     def make(self):
         super().make()
         self.rows = Buffer({}, self.rows, 2)
+
+    def put(self, key, value):
+        if len(quote(key, safe="")) > LONGEST:  # the file would refuse it later, in a put of another key
+            raise ValueError(key)
+        super().put(key, value)
 
 
 class FilesFailing(Files):

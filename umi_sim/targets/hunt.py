@@ -18,6 +18,7 @@ from umi_core.data import Data, Owner
 from umi_sim.kernel.prng import Stream
 from umi_sim.kernel.progress import at
 from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
+from umi_sim.targets.checker import BrokenContract
 from umi_sim.targets.declarations import check_judged
 from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.items import ContractOp, Item
@@ -100,7 +101,7 @@ class Hunt(HuntShare, kw_only=True):
     def add(self, verdict: TargetVerdict, live: Live) -> None:
         """Run it again, and shrink it once for each kind."""
         assert verdict.broken is not None
-        kind = fingerprint_of(verdict.broken)
+        kind = mark_of(verdict.broken)
         if kind in self.kinds:
             self.kinds[kind].count += 1
             return
@@ -111,7 +112,7 @@ class Hunt(HuntShare, kw_only=True):
         if not recurs(self.adapter, small, live):
             small = structs.replace(verdict, items=verdict.items[: verdict.ended_at + 1])
         assert small.broken is not None
-        smallest = fingerprint_of(small.broken)
+        smallest = mark_of(small.broken)
         if smallest in self.kinds:
             self.kinds[smallest].count += 1
         else:
@@ -120,6 +121,11 @@ class Hunt(HuntShare, kw_only=True):
             self.kinds[smallest] = Finding(verdict, small, needed=needed)
             self.findings.append(self.kinds[smallest])
         self.kinds[kind] = self.kinds[smallest]
+
+
+def mark_of(broken: BrokenContract) -> str:
+    """Return a mark for each kind: a wrong answer that shows what was removed is not one that lacks a row."""
+    return f"{fingerprint_of(broken)} {promise_broken(broken.rule, broken.anomaly, ())}"
 
 
 def recurs(adapter: type[Adapter], verdict: TargetVerdict, live: Live) -> bool:

@@ -16,6 +16,7 @@ from umi_sim.targets.adapter import Adapter, required_arguments
 from umi_sim.targets.checker import BrokenContract
 from umi_sim.targets.items import NEEDED, ContractOp, Item
 from umi_sim.targets.life import TargetVerdict, run
+from umi_sim.targets.promises import promise_broken
 from umi_sim.targets.values import MISSING, key_of
 from umi_sim.targets.world import ENDLESS
 
@@ -38,7 +39,11 @@ def fingerprint_of(broken: BrokenContract) -> str:
 
 def is_alike(one: BrokenContract, other: BrokenContract) -> bool:
     """Return whether it may be the same bug, seen by another operation."""
-    return (one.rule, one.error, one.frame) == (other.rule, other.error, other.frame)
+    return kind_of(one) == kind_of(other)
+
+
+def kind_of(broken: BrokenContract) -> tuple[str, ...]:
+    return broken.rule, broken.error, broken.frame, promise_broken(broken.rule, broken.anomaly, ())
 
 
 def with_less_patience(adapter: type[Adapter], found: TargetVerdict, live: Live) -> Live:

@@ -3,7 +3,8 @@
 import pytest
 
 from tests import forgetful_stores as stores
-from umi_sim.targets.hunt import hunt
+from umi_sim.targets import MISSING, Kv
+from umi_sim.targets.hunt import HuntStrategy, hunt
 from umi_sim.targets.memory import MemoryContract
 from umi_sim.targets.model import Without, mark
 from umi_sim.targets.promises import promise_broken
@@ -29,6 +30,28 @@ def test_a_leak_is_found_and_named(
     assert (small.broken.rule, small.broken.op) == (rule, op)
     assert promise_broken(small.broken.rule, small.broken.anomaly, small.items) == promise
     assert len(small.items) <= 6
+
+
+def test_a_leak_is_reported_beside_another_wrong_answer_of_the_same_operation() -> None:
+    """Whichever comes first: by the rule and the operation alone they would be one failure."""
+
+    class BothWrong(Kv):
+        def make(self) -> None:
+            self.rows: dict[str, object] = {}
+
+        def put(self, key: str, value: object) -> None:
+            self.rows[key] = value
+
+        def get(self, key: str) -> object:
+            return MISSING if len(self.rows) > 1 else self.rows.get(key, MISSING)
+
+        def delete(self, key: str) -> bool:
+            return key in self.rows
+
+    found = hunt(BothWrong, range(60), way=HuntStrategy(to_end=True))
+    failures = [(it.small.broken, it.small.items) for it in found.findings]
+    promises = {(it.op, promise_broken(it.rule, it.anomaly, items)) for it, items in failures if it}
+    assert promises >= {("get", "forgets"), ("get", "answers")}
 
 
 def test_a_memory_that_forgets_is_not_accused() -> None:
