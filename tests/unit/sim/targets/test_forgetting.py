@@ -1,13 +1,16 @@
 """Goal: each way in which a memory forgets too little is found, and a memory that forgets is not accused."""
 
 import pytest
+from msgspec import structs
 
 from tests import forgetful_stores as stores
 from umi_sim.targets import MISSING, Kv
+from umi_sim.targets.checker import BrokenContract
 from umi_sim.targets.hunt import HuntStrategy, hunt
 from umi_sim.targets.memory import MemoryContract
 from umi_sim.targets.model import Without, mark
 from umi_sim.targets.promises import promise_broken
+from umi_sim.targets.shrinking import is_alike
 
 LEAKS = (
     (stores.DerivedText, 70, "answer", "render", "forgets"),
@@ -52,6 +55,12 @@ def test_a_leak_is_reported_beside_another_wrong_answer_of_the_same_operation() 
     failures = [(it.small.broken, it.small.items) for it in found.findings]
     promises = {(it.op, promise_broken(it.rule, it.anomaly, items)) for it, items in failures if it}
     assert promises >= {("get", "forgets"), ("get", "answers")}
+
+
+def test_a_leak_is_shrunk_to_a_leak() -> None:
+    leak = BrokenContract("answer", "get", "'v1'", anomaly="resurrection")
+    assert is_alike(leak, structs.replace(leak, op="items"))
+    assert not is_alike(leak, structs.replace(leak, anomaly="stale read"))
 
 
 def test_a_memory_that_forgets_is_not_accused() -> None:
