@@ -1,10 +1,11 @@
-"""Claims: one live memory for each scope of a database, in this process and in all others that may open it.
+"""Claims: at most one writing memory per scope of a database, over all processes that can open it.
 
-Law 1. Opening a second one raises an error; the first one goes on. Law 2. A process that ends, however it
-ends, leaves no claim behind: the operating system holds it, or the server of the database.
+Law 1. Opening a second memory of a scope raises an error, and does not disturb the first one.
+Law 2. A process that ends in any way, even killed, leaves no claim behind: the operating system or the
+database server holds the lock for it.
 
-A claim is a lock on a number that follows from the scope: on that byte of a file beside the database, or on
-that advisory lock of PostgreSQL.
+A claim is a lock on a number derived from the scope: a lock on that byte of a file beside the database, or
+the PostgreSQL advisory lock of that number.
 """
 
 import fcntl
@@ -23,9 +24,9 @@ SUFFIX: Final = "-live"
 
 
 class Locks(Protocol):
-    """Locks by number, which no other process can hold at the same time."""
+    """Exclusive locks between processes, each identified by a number."""
 
-    def acquire(self, number: int) -> bool: ...  # False if another process has it
+    def acquire(self, number: int) -> bool: ...  # False if another process holds the lock
     def release(self, number: int) -> None: ...
     def close(self) -> None: ...
 
@@ -34,7 +35,7 @@ class FileLocks:
     """Locks on the bytes of a file beside the database."""
 
     def __init__(self, path: str) -> None:
-        """Open the file of locks of the database at this path. Raises StoreError."""
+        """Open the lock file of the database at this path. Raises StoreError."""
         try:
             self.file = create_beside(path + SUFFIX, path)
         except OSError as error:
@@ -59,17 +60,17 @@ class Claims:
 
     def __init__(self, locks: Locks | None) -> None:
         """Begin without claims; `locks` is None for a database that no other process can open."""
-        self.holders: dict[int, AbstractEventLoop] = {}  # the loop in which each memory works
+        self.holders: dict[int, AbstractEventLoop] = {}  # the event loop of the memory that has each claim
         self.locks = locks
 
     def take(self, scope: Scope, loop: AbstractEventLoop) -> bool:
-        """Take a claim for a memory in a loop. Raises ScopeTaken.
+        """Take a claim for a memory that runs in this event loop. Raises ScopeTaken.
 
-        Returns whether another memory of this process had the claim, whose loop ended without closing it:
-        that memory does nothing any more, and cannot be closed.
+        Returns True if the claim was taken over from a memory of this process whose event loop was closed
+        before the memory was: that memory can neither run nor be closed any more.
         """
         number = derive_number(scope)
-        # Here, as a lock of POSIX or of PostgreSQL does not keep out another memory of its own process.
+        # POSIX and PostgreSQL locks do not exclude another memory in the same process, so this check does.
         holder = self.holders.get(number)
         if holder is not None and not holder.is_closed():
             raise ScopeTaken(describe_holder(scope, "this process"))
@@ -93,15 +94,15 @@ class Claims:
 def hold_unclaimed(path: str, message: str) -> Iterator[None]:
     """Keep other processes from opening a memory of the file. Raises StoreError with `message` if one has.
 
-    A process that has claims on the file itself must not call this: it would lose them.
+    A process with claims of its own on the file must not call this: it would lose them.
     """
     if not os.path.exists(path + SUFFIX):
         yield
         return
     file = os.open(path + SUFFIX, os.O_RDWR | os.O_CLOEXEC)
     try:
-        # All bytes, so that a claim on any of them conflicts. Locks of POSIX belong to a process and its
-        # file: closing `file` also drops the locks that this process holds by other descriptors.
+        # Locks all bytes, so that a claim on any byte conflicts. A POSIX lock belongs to a process and a
+        # file: closing `file` also drops the locks that this process holds through other descriptors.
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(file)
@@ -113,8 +114,8 @@ def hold_unclaimed(path: str, message: str) -> Iterator[None]:
 
 
 def derive_number(scope: Scope) -> int:
-    """Return the number of the lock of a scope: the byte of a file, which may lie far behind its end."""
-    # 7 bytes, as the number of an advisory lock has a sign. repr keeps ("a", "bc") apart from ("ab", "c").
+    """Return the lock number of a scope. As an offset in the lock file it may lie far beyond the end."""
+    # 7 bytes, as an advisory lock number is a signed 64-bit integer. repr tells ("a", "bc") from ("ab", "c").
     digest = blake2b(repr((scope.user, scope.agent)).encode(), digest_size=7).digest()
     return int.from_bytes(digest)
 

@@ -1,11 +1,11 @@
-"""Host: carries out the effects of a memory in one loop of asyncio, and wakes the memory when it is due.
+"""Host: carries out the effects of a memory in one asyncio event loop, and wakes the memory at its deadlines.
 
-Law 1. Only the loop steps the memory, one value at a time; files and networks are awaited.
-Law 2. A request that is cancelled, or out of time, ends before its commit is sent, or goes on to its end.
-Law 3. Each question gets one answer; an exception of a service is its failure.
-Law 4. After `close` nothing steps the memory any more.
-Law 5. Each value that steps the memory can be encoded, so it can be recorded: a request that cannot is
-refused first, and an answer that cannot is a failure of its service.
+Law 1. Only the event loop steps the memory, one value at a time; it never blocks on a file or a network.
+Law 2. A request that is cancelled or times out is stopped if its commit was not sent yet; else it completes.
+Law 3. Each question gets exactly one answer; an exception of a service becomes the answer EffectFailed.
+Law 4. After `close` nothing steps the memory.
+Law 5. Each value that steps the memory can be encoded, and so recorded. A request that cannot be encoded is
+refused before the step; an answer that cannot be encoded counts as a failure of its service.
 """
 
 import asyncio
@@ -34,14 +34,14 @@ from umi_live.storage import wall_ms
 from umi_live.store import Store, StoreAnswer
 from umi_live.usage import NO_USAGE, Usage, collect_usage, end_span, start_span
 
-MODEL_CALLS_MAX: Final = 8  # at a time
-WAKE_MS_MAX: Final = 60_000  # within which a clock that was set back is noticed
+MODEL_CALLS_MAX: Final = 8  # concurrent calls of the model and the embedder
+WAKE_MS_MAX: Final = 60_000  # the longest timer, so that a clock that was set back delays no wake for longer
 
 LOG: Final = logging.getLogger("umi_live")
 
 
 class Host:
-    """Runs one memory. It is made and used in one loop."""
+    """Runs one memory. It must be created and used in the same event loop."""
 
     def __init__(
         self, memory: Memory, store: Store, model: Model, embedder: Embedder, recorder: Recorder | None = None
@@ -51,27 +51,28 @@ class Host:
         self.model_at_once = at_once(model, "ask_at_once")
         self.embedder_at_once = at_once(embedder, "embed_at_once")
         self.loop = asyncio.get_running_loop()
-        # The memory refuses more requests at a time as TooBusy; here they wait in their order instead.
+        # The memory refuses further requests as TooBusy; here they wait in order of arrival instead.
         self.room = asyncio.Semaphore(OP_COUNT_MAX)
         self.calls = asyncio.Semaphore(MODEL_CALLS_MAX)
         self.numbers = itertools.count(1)
         self.waiting: dict[int, asyncio.Future[tuple[Reply, Usage]]] = {}
-        self.used: dict[int, Usage] = {}  # by each waiting request that has used any
-        self.usage = NO_USAGE  # by all requests, and by the memory itself
+        self.used: dict[int, Usage] = {}  # the usage of each waiting request, if it has used a service
+        self.usage = NO_USAGE  # the usage of all requests and of background work
         self.withdrawn: dict[int, None] = {}  # requests whose questions are refused from now on
-        self.tasks: dict[asyncio.Task[None], int] = {}  # each with the question that it asks
+        self.tasks: dict[asyncio.Task[None], int] = {}  # the question that each task asks
         self.timer: asyncio.TimerHandle | None = None
         self.timer_ms = 0  # when the timer fires
-        self.is_closed = self.is_ended = False  # no request is taken; no value at all
+        # `is_closed`: new requests are refused. `is_ended`: nothing may step the memory any more.
+        self.is_closed = self.is_ended = False
         self.broken: BaseException | None = None
-        self.stepped: asyncio.Future[None] | None = None  # done with the next step
+        self.stepped: asyncio.Future[None] | None = None  # `close` waits for it; the next step resolves it
 
     # Requests.
 
     async def ask(self, request: Request) -> tuple[Reply, Usage]:
-        """Return the reply, under the label of the request, and what it used of models.
+        """Return the reply, with the op_id of the request, and the usage of models.
 
-        Waits while too many are in flight. A caller that is cancelled withdraws the request (law 2).
+        Waits while too many requests are in flight. Cancelling this call withdraws the request (law 2).
         """
         if not self.is_closed and (error := find_misuse(request)) is not None:
             return Reply(request.op_id, Refused(error)), NO_USAGE
@@ -82,18 +83,18 @@ class Host:
         number = next(self.numbers)
         reply: asyncio.Future[tuple[Reply, Usage]] = self.loop.create_future()
         self.waiting[number] = reply
-        # On the reply, not at the end of this call: after a cancelled call the operation may still run.
+        # Released with the reply, not when this call ends: after a cancellation the operation may still run.
         reply.add_done_callback(lambda _: self.room.release())
         try:
             self.step(structs.replace(request, op_id=number))
         except BaseException:
             self.waiting.pop(number, None)
             if not reply.cancel():
-                reply.exception()  # marked as retrieved, since it is raised here
+                reply.exception()  # marks it as retrieved, since it is raised here
             raise
         is_begun = True
         try:
-            # Shielded, as cancelling a caller must not cancel the future that the memory will answer.
+            # Shielded: cancelling this call must not cancel the future, which the memory still resolves.
             outcome, used = await asyncio.shield(reply)
         except asyncio.CancelledError:
             is_begun = not self.withdraw(number)
@@ -104,47 +105,47 @@ class Host:
         return structs.replace(outcome, op_id=request.op_id), used
 
     def withdraw(self, number: int) -> bool:
-        """Let a request end at its next question, unless its commit was sent; return whether it will end."""
+        """Stop a request at its next question, unless its commit was sent; return whether it will stop."""
         operations = self.memory.state.operations.values()
         operation = next((it for it in operations if it.op_id == number), None)
         is_sent = operation and (operation.may_have_happened or isinstance(operation.sent, Commit))
-        if is_sent or number not in self.waiting:  # not waiting: it has its reply
+        if is_sent or number not in self.waiting:  # not in `waiting`: it has its reply already
             return False
         self.withdrawn[number] = None
         current = None if operation is None else operation.waiting
         for task in [it for it, question in self.tasks.items() if question == current]:
-            task.cancel()  # the answer of the model is not awaited
+            task.cancel()
             self.refuse(self.tasks[task])
         return True
 
     def is_withdrawn(self, question: int) -> bool:
-        """Check whether a question is that of a withdrawn request."""
+        """Check whether a question belongs to a withdrawn request."""
         operation = self.memory.state.waiting_for(question)
         return operation is not None and operation.op_id in self.withdrawn
 
     def refuse(self, question: int) -> None:
-        # Later: a step calls this, and no step may begin inside another one.
+        # Scheduled, not called: `step` may be running, and steps must not be nested.
         self.loop.call_soon(self.take_answer, EffectFailed(question, "refused"))
 
     def begin(self) -> None:
-        """Begin recovery before the first request."""
+        """Start recovery. Must be called before the first request."""
         self.step(Wake())
 
     async def drain(self) -> None:
-        """Wait until every request that has begun has its reply, also one whose caller was cancelled."""
+        """Wait until every started request has its reply, including those whose callers were cancelled."""
         while self.waiting:
             await asyncio.wait(list(self.waiting.values()))
 
     async def close(self) -> None:
-        """Refuse new requests, and wait for those that have begun and for a purge.
+        """Refuse new requests, wait for running ones and for a purge, and stop all other background work.
 
-        Other background work stops where it is, and all of it if this call is cancelled.
+        If this call is cancelled, it stops everything immediately.
         """
         try:
             if not self.is_closed:
                 self.is_closed = True
                 await self.drain()
-                # Rows of a deleted agent would stay in the file until it is opened again, which may be never.
+                # The purge must complete now: this agent may never be opened again.
                 while not (self.is_ended or self.store.is_read_only) and self.memory.is_purging():
                     self.stepped = self.loop.create_future()
                     await self.stepped
@@ -155,14 +156,14 @@ class Host:
         if self.tasks:
             await asyncio.wait(list(self.tasks))
 
-    # The one way in.
+    # The only caller of Memory.step.
 
     def step(self, value: Value) -> None:
-        """Step the memory and carry out its effects. An exception ends the memory, and all callers get it."""
+        """Step the memory and start its effects. An exception closes the memory; all callers get it."""
         now_ms = wall_ms()
         try:
             if self.recorder is not None:
-                # First: if the step raises, its input is the last line of the file, and a replay raises, too.
+                # Before the step: if it raises, its input is the last line of the file, and a replay raises.
                 self.recorder.write_input(now_ms, value)
             effects = self.memory.step(now_ms, value)
             if self.recorder is not None:
@@ -184,7 +185,7 @@ class Host:
         self.set_timer()
 
     def embedder_for(self, effect: Read | Commit) -> str | None:
-        """Return the name of the embedder whose vectors a search in another scope must find."""
+        """Return the embedder that must have made the vectors of another scope for this search; else None."""
         query = effect.query if isinstance(effect, Read) else None
         is_elsewhere = isinstance(query, ByVector) and query.scope != self.memory.state.scope
         return f"{self.embedder.name}:{self.embedder.dims}" if is_elsewhere else None
@@ -215,11 +216,11 @@ class Host:
 
     def receive_answer(self, answer: StoreAnswer | BaseException) -> None:
         """Hand an answer to the loop. Called in the thread of the store."""
-        with suppress(RuntimeError):  # the loop has ended, and so have all callers
+        with suppress(RuntimeError):  # the loop is closed, so no caller is left
             self.loop.call_soon_threadsafe(self.take_answer, answer)
 
     def take_answer(self, answer: Answer | BaseException) -> None:
-        """Step the memory with an answer; an unknown exception of the storage ends the memory."""
+        """Step the memory with an answer. An exception of the storage closes the memory instead."""
         if self.is_ended:
             return
         if isinstance(answer, BaseException):
@@ -238,10 +239,10 @@ class Host:
             self.tasks[task] = effect.request_id
             task.add_done_callback(self.tasks.pop)
         else:
-            self.loop.call_soon(self.serve_at_once, effect, ask)  # later, as in `refuse`
+            self.loop.call_soon(self.serve_at_once, effect, ask)  # scheduled for the reason in `refuse`
 
     async def serve(self, effect: AskModel | Embed, number: OpLabel | None) -> None:
-        """Ask a service, and add what it used to the request of this number; None: to the memory alone."""
+        """Ask a service; add its usage to the host and, unless `number` is None, to that request."""
         is_chat = isinstance(effect, AskModel)
         named = ("chat", self.model.name) if is_chat else ("embeddings", self.embedder.name)
         with collect_usage() as reported, start_span(*named) as span:
@@ -254,7 +255,7 @@ class Host:
         self.take_answer(answer)
 
     async def ask_model(self, effect: AskModel) -> Answer:
-        """Return the answer to a question of no request; what it used counts for the memory."""
+        """Ask the model outside of any request and return its answer; add its usage to the host."""
         with collect_usage() as reported:
             answer = await self.get_answer(effect)
         self.usage += sum(reported, NO_USAGE)
@@ -262,7 +263,7 @@ class Host:
 
     async def get_answer(self, effect: AskModel | Embed) -> Answer:
         try:
-            # The time includes the wait for a place among the calls: the memory counts from its question.
+            # The time limit covers the wait for the semaphore too: the memory counts from its question.
             async with asyncio.timeout(effect.timeout_ms / 1_000), self.calls:
                 if isinstance(effect, AskModel):
                     prompt = self.write_prompt(effect)
@@ -280,11 +281,11 @@ class Host:
         self.take_answer(answer)
 
     def handle_failure(self, effect: AskModel | Embed, error: BaseException) -> Answer:
-        """Return the answer for an exception of a service, without which its question would never end.
+        """Return the answer EffectFailed for an exception of a service, so that its question ends.
 
-        Raises the cancellation of this task, and the interrupt of a user.
+        Re-raises the cancellation of this task and KeyboardInterrupt.
         """
-        # A service may raise CancelledError itself, if a task that it awaits was cancelled.
+        # A service may itself raise CancelledError, if a task that it awaits was cancelled.
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task in self.tasks and task.cancelling():
             raise error
@@ -295,11 +296,11 @@ class Host:
         return answer
 
     def write_prompt(self, effect: AskModel) -> str:
-        """Return the prompt of a question; one about a conversation names the user."""
+        """Return the prompt of a question. Prompts about conversations get the name of the user."""
         return tell_user(effect.task, effect.prompt, self.memory.state.scope.user)
 
     def set_timer(self) -> None:
-        """Set a timer for the time when the memory is due, unless one fires earlier."""
+        """Set a timer for the next deadline of the memory, unless the current timer fires earlier."""
         due_ms = self.memory.deadline_ms()
         if due_ms is None or (self.timer is not None and self.timer_ms <= due_ms):
             return
@@ -315,15 +316,15 @@ class Host:
 
 
 def is_reading(request: Request) -> bool:
-    """Check whether a request only reads, and writes nothing into the file."""
+    """Check whether a request writes nothing to the database."""
     return isinstance(request, CoreRead | WorkingRequest) or (request.shows and not request.stores)
 
 
 def make_answer(effect: AskModel | Embed, value: Any) -> Answer:
-    """Return what a service returned as an answer to the memory. Raises if it is no text, or no vectors."""
+    """Return the value of a service as an answer to the memory. Raises if it is not a text or vectors."""
     is_text = isinstance(effect, AskModel)
     answer = ModelReplied(effect.request_id, value) if is_text else Embedded(effect.request_id, value)
-    # Raises for a lone surrogate, too, which neither a recording nor a row could hold (law 5).
+    # Also raises for a lone surrogate, which neither a recording nor a row can contain (law 5).
     encode(answer)
     return answer
 
@@ -339,5 +340,5 @@ def failure_answer(effect: AskModel | Embed, error: BaseException) -> EffectFail
 
 
 def find_misuse(request: Request) -> Error | None:
-    """Return the error for which a memory refuses a request, whatever its state; None if there is none."""
+    """Return the error for which a memory refuses a request in every state; None if there is none."""
     return next(list_misuses(0, request), None) or bad_request(request)

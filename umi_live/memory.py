@@ -1,10 +1,10 @@
-"""Open one memory of one agent of one user, on a file that survives the process.
+"""LiveMemory: the memory of one agent about one user, stored in a file or database.
 
     async with open_memory("agent.db", user="ann", agent="helper") as memory:
         await memory.remember("Ann likes tea.")
         hits = await memory.recall("What does Ann like?")
 
-Without a model and an embedder it answers by simple rules (umi_live/local.py), and needs no network.
+Without a model and an embedder the memory works by simple rules (umi_live/local.py) and needs no network.
 """
 
 import asyncio
@@ -87,13 +87,13 @@ from umi_live.usage import NO_USAGE, Usage
 P = ParamSpec("P")
 T = TypeVar("T")
 B = TypeVar("B", bound=Body)
-ENTITY_PREFIX: Final = "ent_"  # of the ids of entities; those of facts begin in another way
+ENTITY_PREFIX: Final = "ent_"  # ids of entities begin with it; ids of facts do not
 COUNTED: Final = {  # kinds of rows, by the names that users see
     "facts": "entity", "ended facts": "ended", "texts": "resource", "categories": "category",
     "groups": "subcategory", "reflections": "reflection", "messages": "message", "records": "archival",
 }  # fmt: skip
 OPEN_ALREADY: Final = "the memory is open already; open another one, or close this one first"
-EMBED_AGAIN_MS_MIN: Final = 20  # between two looks for entities without a vector
+EMBED_AGAIN_MS_MIN: Final = 20  # the wait between two searches for facts without a vector
 EMBED_AGAIN_MS_MAX: Final = 60_000
 
 
@@ -102,7 +102,7 @@ def with_timeout(
 ) -> Callable[Concatenate["LiveMemory", P], Coroutine[Any, Any, T]]:
     """Return the method with a time limit, after which it raises TimedOut.
 
-    The limit is its argument `timeout`, or the default of the memory.
+    The limit is the argument `timeout` of the method, or else the default of the memory.
     """
 
     @wraps(method)
@@ -120,10 +120,10 @@ def with_timeout(
 
 
 class LiveMemory:
-    """The memory of an agent about a user. Open it inside `async with`; closing waits for running requests.
+    """The memory of an agent about a user. Open it with `async with`; closing waits for running requests.
 
-    Methods with a `timeout`, in seconds, raise TimedOut when they take longer. None: the default of the
-    memory; `math.inf`: no limit.
+    A method with a `timeout`, in seconds, raises TimedOut if it takes longer. None means the default of the
+    memory, `math.inf` means no limit.
     """
 
     def __init__(
@@ -144,10 +144,10 @@ class LiveMemory:
         self.model, self.embedder, self.record = model, embedder, record
         self.store: Store | None = None
         self.host: Host | None = None
-        self.used = NO_USAGE  # until the memory was last closed
-        self.turns: Sequence[tuple[str, str]] = ()  # of the session that was loaded
-        self.ending = AsyncExitStack()  # what closes the memory
-        self.repairing: asyncio.Task[None] | None = None  # of a memory that may write
+        self.used = NO_USAGE  # the usage of all earlier openings of this object
+        self.turns: Sequence[tuple[str, str]] = ()  # the turns of the loaded session
+        self.ending = AsyncExitStack()  # callbacks that close the store and the recorder
+        self.repairing: asyncio.Task[None] | None = None  # runs `_embed_again`; None if read-only
 
     async def __aenter__(self) -> Self:
         """Open the memory. Raises StoreError, ScopeTaken, RequestRefused, LiveError."""
@@ -157,7 +157,7 @@ class LiveMemory:
             memory = Memory(self.scope, self.config, self.registry)
         store = await Store.open(self.path, read_only=self.read_only, seal=self.seal)
         config, embedder = self.config, self.embedder
-        async with AsyncExitStack() as ending:  # ends what was opened so far, if what follows raises
+        async with AsyncExitStack() as ending:  # if a later step raises, closes everything opened so far
             ending.push_async_callback(store.leave)
             if self.read_only:
                 embedder = await self._choose_embedder(store)
@@ -169,11 +169,11 @@ class LiveMemory:
                 await store.claim(self.scope)
                 ending.push_async_callback(store.give_up, self.scope)
             recorder = None
-            if self.record is not None:  # before anything changes in the file
+            if self.record is not None:  # before the first change of the file
                 recorder = Recorder(self.record, self.scope, config)
                 ending.callback(recorder.close)
             if not self.read_only:
-                # After the claim: it deletes vectors, which another incarnation of this scope may be using.
+                # After the claim: `adopt` may delete vectors that another memory of this scope still uses.
                 await store.call(store.storage.adopt, self.scope, name_embedder(embedder))
             host = Host(memory, store, self.model, embedder, recorder)
             host.begin()
@@ -183,10 +183,10 @@ class LiveMemory:
         return self
 
     async def _choose_embedder(self, store: Store) -> Embedder:
-        """Return the embedder of a memory that is only read.
+        """Return the embedder for a read-only memory: an absent one if another made the stored vectors.
 
-        Vectors of another embedder cannot be compared with those of this one, so then only words find facts.
-        The dimensions must still be those of the stored vectors, or each of them would count as damaged.
+        Vectors of two embedders cannot be compared, so searches then use words only. The absent embedder has
+        the dimensions of the stored vectors, since a vector with other dimensions counts as damaged.
         """
         stored = await store.call(store.storage.embedder_of, self.scope)
         return self.embedder if stored in (None, name_embedder(self.embedder)) else AbsentEmbedder(stored)
@@ -197,19 +197,19 @@ class LiveMemory:
         if self.host is None:
             return
         host, _ = self._find_opened()
-        async with self.ending as ending:  # each of these, whatever the others raise
+        async with self.ending as ending:  # runs every callback, even if an earlier one raises
             ending.push_async_callback(self.embedder.close)
             ending.push_async_callback(self.model.close)
             if self.repairing is not None:
                 self.repairing.cancel()
                 ending.push_async_callback(asyncio.wait, [self.repairing])
-            # Before the wait below: later calls raise Closed.
+            # Cleared before the wait below, so that calls during it raise Closed.
             self.host = self.store = None
             await host.close()
             self.used += host.usage
 
     async def _embed_again(self) -> None:
-        """Embed facts without a vector, beside other work: after another embedder, or a failure."""
+        """Embed, in the background, facts whose embedding failed or whose vectors `adopt` deleted."""
         where = (Condition("vector_missing", "eq", True),)
         missing, wait_ms = CountRows(self.scope, ("entity",), where), EMBED_AGAIN_MS_MIN
         while True:
@@ -223,9 +223,9 @@ class LiveMemory:
             except Closed:
                 return
             except (NotDone, StoreError):
-                pass  # tried again after the wait
-            # A rebalance repairs one page: the next one follows soon, but an embedder that fails is asked
-            # less and less often.
+                pass  # retried after the wait
+            # A rebalance repairs one page of facts. After a success the next one follows soon; while the
+            # embedder fails, the wait doubles.
             wait_ms = EMBED_AGAIN_MS_MIN if repaired else min(2 * wait_ms, EMBED_AGAIN_MS_MAX)
             await asyncio.sleep(wait_ms / 1_000)
 
@@ -247,11 +247,12 @@ class LiveMemory:
         embed: bool = True,
         timeout: Seconds = None,
     ) -> Result[Remembered]:
-        """Store what a text says, each statement as a fact of its own.
+        """Store each statement of a text as a fact.
 
-        It is on disk when this returns; twice under one `request_key` is once. `ended` of the value: the ids
-        of older facts that a new one updates or contradicts. No search finds those; `history` has them.
-        `speaker`: who says I, if not the user of the memory. `event_time_ms`: milliseconds since 1970.
+        The facts are on disk when this returns. A call with the `request_key` of an earlier one, within 24
+        hours, changes nothing. `value.ended` lists the ids of older facts that a new fact updates or
+        contradicts: `history` still returns them, searches do not. `speaker`: the person who says "I", if
+        not the user of the memory. `event_time_ms`: when it happened, in milliseconds since 1970.
         """
         request = requests.Remember(
             0, text, extract, evolve, embed, importance_ppm, event_time_ms, tuple((metadata or {}).items()),
@@ -268,9 +269,10 @@ class LiveMemory:
     ) -> BatchResult:
         """Remember many statements: those of one conversation in order, 64 conversations at a time.
 
-        A repeated statement changes nothing, so an interrupted batch can be repeated. A statement that
-        fails is named in the result by its place, and the others go on. `report` is called with the number
-        that have ended. `timeout`: of each, in seconds. Raises StoreError, Closed.
+        A repeated statement changes nothing, so an interrupted batch can be sent again. If a statement
+        fails, the result names its position, and the others continue. `report` is called with the number of
+        statements processed so far. `timeout`: the limit for each statement, in seconds. Raises StoreError,
+        Closed.
         """
         result = BatchResult()
 
@@ -301,15 +303,16 @@ class LiveMemory:
         speaker: str | None = None,
         timeout: Seconds = None,
     ) -> Hits:
-        """Return the facts that fit a question, the best first.
+        """Return the facts that match a question, the best first.
 
-        `turns`: (role, text), oldest first, show who `he` is; None: those of the loaded session. `limit`,
-        `min_score_ppm`: of the settings if None. `deep`: search paraphrases; None: if the query needs it.
-        `time_range`: (start, end), milliseconds since 1970. `where`: of `umi_core.conditions.filter_of`.
-        `shared`: agents of this user whose archives are searched, too; each must share it with this one.
-        `speaker`: who says I, if not the user of the memory.
+        `turns`: the conversation so far, as (role, text), oldest first, by which a pronoun such as "he" is
+        resolved; None: the turns of the loaded session. `limit`, `min_score_ppm`: None means the setting.
+        `deep`: also search paraphrases of the question; None: if the question needs it. `time_range`: (start,
+        end) in milliseconds since 1970. `where`: conditions as for `umi_core.conditions.filter_of`. `shared`:
+        agents of this user whose archives are searched as well; each must share its archive with this one.
+        `speaker`: the person who says "I" in the question, if not the user of the memory.
         """
-        # Rules cost nothing, so each question is also asked in the words of its answers.
+        # The rules of RuleModel cost nothing, so paraphrases of every question are searched.
         deep = True if deep is None and isinstance(self.model, RuleModel) else deep
         request = requests.Recall(
             0, query, limit, deep, arguments.as_tuples(time_range), as_tuple(types), self._list_turns(turns),
@@ -323,7 +326,7 @@ class LiveMemory:
     async def resolve(
         self, query: str, turns: Sequence[tuple[str, str]] | None = None, *, timeout: Seconds = None
     ) -> Resolution:
-        """Return what a question means after these turns, (role, text), oldest first. Nothing is searched."""
+        """Return what a question means after these turns, (role, text), oldest first. Searches nothing."""
         spoken = shown_turns(self._list_turns(turns), self.config.resolve_turn_count_max)
         known = resolve_without_model(query, spoken, True)
         if known is not None:
@@ -339,7 +342,7 @@ class LiveMemory:
         return Resolution("failed", query, references, reason, turn_count=len(spoken))
 
     def _list_turns(self, turns: Sequence[tuple[str, str]] | None) -> tuple[Turn, ...]:
-        """Return these turns, or those of the session that was loaded."""
+        """Return these turns, or, if None, those of the loaded session."""
         return arguments.read_turns(self.turns if turns is None else turns)
 
     @with_timeout
@@ -354,11 +357,12 @@ class LiveMemory:
         session_id: str | None = None,
         timeout: Seconds = None,
     ) -> Result[Memorized]:
-        """Store a whole document or conversation, and the facts in it, by category; twice is once.
+        """Store a document or conversation, and the facts in it by category. A repeated call changes nothing.
 
-        `ended` of the value: the ids of the facts that it ends. `uri` names the text; a later text with this
-        name replaces it. With `modality` image, audio or video, `text` is an address or a `data:` URI, and
-        the model describes it. `session_id` is a label: only `end_session` needs a session.
+        `value.ended` lists the ids of older facts that the text ends. `uri` names the text; a later text with
+        the same `uri` replaces it. With the `modality` image, audio or video, `text` is an address or a
+        `data:` URI, and the model describes its content. `session_id` labels the text for `end_session`; no
+        session of this id has to exist.
         """
         request = requests.Memorize(0, text, modality, uri, as_tuple(memory_types), happened_ms, session_id)
         return await self.ask(request, Memorized)
@@ -372,7 +376,7 @@ class LiveMemory:
         categories: Sequence[str] | None = None,
         timeout: Seconds = None,
     ) -> Result[Stored]:
-        """Store a fact as given, in these categories or in that of its memory type. No model is asked."""
+        """Store a fact as given, in these categories or, if None, that of its type. Asks no model."""
         return await self.ask(requests.CreateEntity(0, content, memory_type, as_tuple(categories)), Stored)
 
     @with_timeout
@@ -384,9 +388,9 @@ class LiveMemory:
         categories: Sequence[str] | None = None,
         timeout: Seconds = None,
     ) -> Result[Stored]:
-        """Change the text of a fact, or its categories; what is not given stays. No model is asked.
+        """Change the content or the categories of a fact; None leaves either unchanged. Asks no model.
 
-        With another content it is another fact, which ends this one.
+        New content is stored as a new fact with an id of its own, which ends the old fact.
         """
         return await self.ask(requests.UpdateEntity(0, entity_id, content, as_tuple(categories)), Stored)
 
@@ -400,7 +404,7 @@ class LiveMemory:
         timeout: Seconds = None,
         **options: Any,
     ) -> Result[Retrieved]:
-        """Search categories, facts and texts until a model has enough. `options`: fields of `Retrieve`."""
+        """Search categories, facts and texts until a model has enough results. `options`: of `Retrieve`."""
         request = requests.Retrieve(0, query, self._list_turns(turns), **arguments.as_tuples(options))
         return await self.ask(request, Retrieved)
 
@@ -420,48 +424,48 @@ class LiveMemory:
 
     @with_timeout
     async def summarise(self, category: str, *, timeout: Seconds = None) -> Result[Summarised]:
-        """Return a summary of a category; it is written anew if facts were added or removed."""
+        """Return the summary of a category. It is rewritten first if facts were added or removed."""
         return await self.ask(requests.Summarise(0, category), Summarised)
 
     @with_timeout
     async def end_session(self, session_id: str, *, timeout: Seconds = None) -> Result[Reflected]:
-        """Return the reflection of a session, a text about it; it is written anew if more was memorized."""
+        """Return the reflection of a session, a text about it. It is rewritten if more was memorized."""
         return await self.ask(requests.EndSession(0, session_id), Reflected)
 
-    # Working keys: of this process alone, until they are saved as a session.
+    # Working keys: they exist in this process only, until `save_session` stores them.
 
     @with_timeout
     async def set(
         self, key: str, value: bytes, *, ttl_ms: int | None = None, timeout: Seconds = None
     ) -> None:
-        """Store a value under a key for `ttl_ms`, or for the time of the settings."""
+        """Store a value under a key for `ttl_ms` milliseconds, or for the time in the settings."""
         await self.ask(requests.Set(0, key, value, ttl_ms), object)
 
     @with_timeout
     async def get(self, key: str, *, timeout: Seconds = None) -> bytes | None:
-        """Return the value of a key; None if there is none, or it has expired."""
+        """Return the value of a key; None if the key is absent or has expired."""
         value = (await self.ask(requests.Get(0, key), object)).value
         assert value is None or isinstance(value, bytes)
         return value
 
     @with_timeout
     async def incr(self, key: str, delta: int = 1, *, timeout: Seconds = None) -> int:
-        """Add to the number that a key holds, 0 if it holds nothing, and return the sum."""
+        """Add `delta` to the number stored under a key, 0 if the key is absent, and return the sum."""
         return (await self.ask(requests.Incr(0, key, delta), int)).value
 
     @with_timeout
     async def touch(self, key: str, *, timeout: Seconds = None) -> None:
-        """Let the time of a key begin anew. Raises RequestRefused if there is no such key."""
+        """Restart the lifetime of a key. Raises RequestRefused if there is no such key."""
         await self.ask(requests.Touch(0, key), object)
 
     @with_timeout
     async def delete(self, key: str, *, timeout: Seconds = None) -> bool:
-        """Delete a key, and return whether it was there."""
+        """Delete a key, and return whether it existed."""
         return (await self.ask(requests.Delete(0, key), bool)).value
 
     @with_timeout
     async def create_session(self, members: Sequence[str] = (), *, timeout: Seconds = None) -> str:
-        """Begin a session with no keys and return its id; `members`: agents of the user that may load it."""
+        """Begin a session without keys and return its id; `members`: agents of the user that may load it."""
         created = (await self.ask(requests.CreateSession(0, tuple(members)), SessionCreated)).value
         self.turns = ()
         return created.session_id
@@ -470,14 +474,14 @@ class LiveMemory:
     async def save_session(
         self, hand_to: Sequence[str] = (), *, carries: Sequence[str] = ("keys",), timeout: Seconds = None
     ) -> SessionSaved:
-        """Save the session; `hand_to`: more agents of the user that may load it from now on, and get what it
-        `carries`: `keys`, `messages` (of conversations memorized in it), `facts` (stated in it)."""
+        """Save the session. `hand_to`: further agents of the user that may load it; `carries`: what they get:
+        `keys`, `messages` (of conversations memorized in it), `facts` (stated in it)."""
         return (await self.ask(requests.SaveSession(0, tuple(hand_to), tuple(carries)), SessionSaved)).value
 
     @with_timeout
     async def load_session(self, session_id: str, *, timeout: Seconds = None) -> SessionLoaded:
-        """Replace the current session by a saved one, and remember the facts that it carries; questions
-        without `turns` then have those of the session."""
+        """Replace the current session by a saved one, and store the facts that it carries. Later questions
+        without `turns` use the turns of this session."""
         loaded = (await self.ask(requests.LoadSession(0, session_id), SessionLoaded)).value
         self.turns = tuple((turn.role, turn.text) for turn in loaded.turns)
         return loaded
@@ -485,14 +489,14 @@ class LiveMemory:
     @with_timeout
     async def share(self, agents: Sequence[str] | None = None, *, timeout: Seconds = None) -> tuple[str, ...]:
         """Let these agents of the user, and no others, `recall` from this archive; None changes nothing.
-        Returns those that may."""
+        Returns the agents that may do so now."""
         return (await self.ask(requests.ShareArchive(0, as_tuple(agents)), ArchiveShared)).value.agents
 
     @with_timeout
     async def evolve_category(
         self, category: str, *, force: bool = False, timeout: Seconds = None
     ) -> Result[Evolved]:
-        """Divide the facts of a category into groups about one thing each; `force`: all groups anew."""
+        """Divide the facts of a category into groups by subject; `force`: ignore the existing groups."""
         return await self.ask(requests.EvolveCategory(0, category, force), Evolved)
 
     @with_timeout
@@ -501,16 +505,16 @@ class LiveMemory:
     ) -> Result[Forgotten]:
         """Remove a fact, current or ended, with its relations.
 
-        `entity_id`: the id of the fact, as `recall` and `history` have it.
+        `entity_id`: the id of the fact, as `recall` and `history` return it.
         """
         return await self.ask(requests.Forget(0, entity_id, request_key), Forgotten)
 
     @with_timeout
     async def forget_all_about(self, entity: str, *, timeout: Seconds = None) -> tuple[str, ...]:
-        """Forget every current and every ended fact about an entity, each in a commit of its own.
+        """Forget every current and ended fact about an entity, each in a separate commit.
 
-        `entity`: a name, or the id of an entity. Returns the ids of these facts. If it was interrupted, ask
-        again: what is left is forgotten then.
+        `entity`: the name or the id of an entity. Returns the ids of the removed facts. If it is interrupted,
+        call it again to remove the rest.
         """
         ids = dict.fromkeys(it.id for it in await self._list_about(FACTS, entity))
         return tuple([it for it in ids if (await self.forget(it)).value.existed])
@@ -519,13 +523,13 @@ class LiveMemory:
     async def forget_resource(
         self, resource_id: str, *, timeout: Seconds = None
     ) -> Result[ResourceForgotten]:
-        """Remove a memorized text, and the facts that only it states."""
+        """Remove a memorized text, and the facts that no other text states."""
         return await self.ask(requests.ForgetResource(0, resource_id), ResourceForgotten)
 
     @with_timeout
     async def clear(self, *, timeout: Seconds = None) -> None:
-        """Forget every text and every fact, each in a commit of its own, and divide the categories that are
-        left. Blocks, sessions and messages stay. If it was interrupted, clear again."""
+        """Forget every text and every fact, each in a separate commit, and divide the emptied categories.
+        Blocks, sessions and messages stay. If it is interrupted, call it again to remove the rest."""
         async for row in self.rows(("resource",), (Condition("parent_id", "eq", None),)):
             await self.forget_resource(row.address.id)
         async for row in self.rows(("entity", "ended")):
@@ -537,9 +541,9 @@ class LiveMemory:
     async def delete_agent(
         self, *, request_key: str | None = None, timeout: Seconds = None
     ) -> Result[AgentSwitched]:
-        """Delete all that this agent has, also for later processes; its rows are removed in the background.
+        """Delete this agent permanently; its rows are removed in the background.
 
-        From now on every request to it is refused as not found. Sessions are the user's, and stay.
+        From now on every request to it is refused as not found. Sessions belong to the user, and stay.
         """
         return await self.ask(DeleteAgent(0, request_key), AgentSwitched)
 
@@ -547,28 +551,28 @@ class LiveMemory:
     async def open_agent(
         self, *, request_key: str | None = None, timeout: Seconds = None
     ) -> Result[AgentSwitched]:
-        """Let an agent that was deleted begin again with nothing, once all of it is removed."""
+        """Reopen a deleted agent, with an empty memory, once all of its rows are removed."""
         return await self.ask(OpenAgent(0, request_key), AgentSwitched)
 
     @with_timeout
     async def entity(self, entity_id: str, *, timeout: Seconds = None) -> Entity | Ended | None:
-        """Return the fact of this id, or what is known of it if it has ended."""
+        """Return the current or ended fact with this id; None if there is none."""
         found = (await self.ask(requests.GetEntity(0, entity_id), object)).value
         return found if isinstance(found, Entity | Ended) else None
 
     @arguments.checking
     def entity_id_of(self, name: str) -> str:
-        """Return the id of an entity by its name; `me` is the user."""
+        """Return the id of the entity with this name; `me` is the user."""
         return id_of_entity(self.scope, resolve_name(name, self.scope.user))
 
     @with_timeout
     async def count(self, types: Sequence[str] | None = None, *, timeout: Seconds = None) -> int:
-        """Return how many current facts there are, of all types or of these."""
+        """Return the number of current facts, of these memory types or, if None, of all."""
         return (await self.ask(requests.Count(0, as_tuple(types)), int)).value
 
     @with_timeout
     async def stats(self, *, timeout: Seconds = None) -> Mapping[str, int]:
-        """Return how many facts, ended facts, texts, categories and other things the memory holds."""
+        """Return the number of facts, ended facts, texts, categories and other items in the memory."""
         counts = {
             name: (await self._read(CountRows(self.scope, (kind,)))).count or 0
             for name, kind in COUNTED.items()
@@ -581,14 +585,14 @@ class LiveMemory:
 
     @with_timeout
     async def facts(self, entity: str, *, timeout: Seconds = None) -> tuple[Entity, ...]:
-        """Return the current facts about an entity, by its name or its id, the earliest first."""
+        """Return the current facts about an entity, given by name or id, the earliest first."""
         return tuple([it for it in await self._list_about((Entity,), entity) if isinstance(it, Entity)])
 
     @with_timeout
     async def history(self, entity: str, *, timeout: Seconds = None) -> tuple[Entity | Ended, ...]:
-        """Return the current and the ended facts about an entity, the earliest first.
+        """Return the current and the ended facts about an entity, given by name or id, the earliest first.
 
-        A fact that ended and was stated again is there for each time in which it was current.
+        A fact that ended and was stated again is listed once for each period in which it was current.
         """
         return await self._list_about(FACTS, entity)
 
@@ -603,7 +607,7 @@ class LiveMemory:
 
     @with_timeout
     async def topics(self, *, timeout: Seconds = None) -> tuple[Topic, ...]:
-        """Return the categories and their groups, each by its full path, with how many facts are in it."""
+        """Return the categories and their groups, each with its full path and its number of facts."""
         return await self._make_topic_reader().topics()
 
     @with_timeout
@@ -622,18 +626,18 @@ class LiveMemory:
     async def paths_of(
         self, fact_ids: Sequence[str], *, timeout: Seconds = None
     ) -> Mapping[str, tuple[str, ...]]:
-        """Return by the id of each fact the paths of the categories and groups that it is in."""
+        """Return the paths of the categories and groups that contain each fact, by the id of the fact."""
         return await self._make_topic_reader().paths_of(fact_ids)
 
     def _make_topic_reader(self) -> TopicReader:
         return TopicReader(self.scope, self.config.categories, self._read)
 
     def rows(self, kinds: tuple[str, ...], where: Where = ()) -> AsyncIterator[Row]:
-        """Yield the rows of these kinds as they are stored, by kind and id; a page at a time."""
+        """Yield the stored rows of these kinds, ordered by kind and id, read a page at a time."""
         return read_rows(self._read, self.scope, kinds, where)
 
     def bodies(self, *classes: type[B], where: Where = ()) -> AsyncIterator[B]:
-        """Yield the contents of the rows of these classes, by kind and id; a page at a time."""
+        """Yield the bodies of the rows of these classes, ordered by kind and id, read a page at a time."""
         return read_bodies(self._read, self.scope, classes, where)
 
     async def _read(self, query: Query) -> ReadDone:
@@ -650,27 +654,28 @@ class LiveMemory:
         cursor: str | None = None,
         timeout: Seconds = None,
     ) -> Result[Listed]:
-        """Return a page of the entities, ended facts, resources, categories, memberships or others, by id."""
+        """Return a page of the rows of one kind, by id: entities, ended facts, resources, categories etc."""
         return await self.ask(requests.List(0, kind, limit, cursor, arguments.as_tuples(where)), Listed)
 
     @with_timeout
     async def recent(self, /, *, timeout: Seconds = None, **options: Any) -> Result[Listed]:
-        """Return the facts that changed last, newest first. `options`: of `RecentEntities`."""
+        """Return the facts that changed last, newest first. `options`: fields of `RecentEntities`."""
         return await self.ask(RecentEntities(0, **options), Listed)
 
-    # Core: what the model always sees.
+    # The core tier: the blocks that a model always sees.
 
     @with_timeout
     async def blocks(self, *, timeout: Seconds = None) -> tuple[Block, ...]:
-        """Return the blocks of the core tier, in their order."""
+        """Return the blocks of the core tier, in the order of a prompt."""
         found: Any = (await self.ask(requests.Blocks(0), object)).value
         return tuple(found)
 
     @with_timeout
     async def render(self, form: str = "xml", *, timeout: Seconds = None) -> str:
-        """Return the core tier as a text for a prompt, `xml` or `markdown`, and how many facts it leaves out.
+        """Return the core tier as text for a prompt, in `xml` or `markdown`.
 
-        The number is read from the database; if that fails, the text mentions that there may be more facts.
+        A last sentence states how many facts the text leaves out. That number is read from the database; if
+        the read fails, the sentence only says that there may be more facts.
         """
         text = (await self.ask(requests.Render(0, form), str)).value
         shown = sum(len(block.entries) for block in await self.blocks())
@@ -686,30 +691,30 @@ class LiveMemory:
     async def set_block(
         self, kind: str, text: str, *, label: str = "", author: str = MODEL, timeout: Seconds = None
     ) -> Result[BlockSet]:
-        """Write a block. The system block is the user's: `author="user"`, never for what a model wrote."""
+        """Write a block. The system block needs `author="user"`: never pass that for a text of a model."""
         return await self.ask(requests.SetBlock(0, kind, text, label, author=author), BlockSet)
 
     @with_timeout
     async def remove_block(
         self, kind: str, *, label: str = "", author: str = MODEL, timeout: Seconds = None
     ) -> Result[BlockRemoved]:
-        """Remove a block, the system block only with `author="user"`."""
+        """Remove a block. The system block needs `author="user"`."""
         return await self.ask(requests.RemoveBlock(0, kind, label, author), BlockRemoved)
 
     # Everything else.
 
     @property
     def usage(self) -> Usage:
-        """Return the usage of models and embedders so far, also by the upkeep of the memory."""
+        """Return the usage of models and embedders so far, including that of background work."""
         return self.used if self.host is None else self.used + self.host.usage
 
     async def drive(self, request: Request, *, timeout: Seconds = None) -> effects.Outcome:
-        """Return the outcome of a request: Done, Refused, Failed or Unknown. Raises Closed, TimedOut."""
+        """Run a request and return its outcome: Done, Refused, Failed or Unknown. Raises Closed, TimedOut."""
         return (await self._drive_counted(request, timeout))[0]
 
     @arguments.checking
     async def _drive_counted(self, request: Request, timeout: Seconds) -> tuple[effects.Outcome, Usage]:
-        """Return the outcome of a request, and its usage of models. Raises Closed, TimedOut, StoreError."""
+        """Run a request; return its outcome and its usage of models. Raises Closed, TimedOut, StoreError."""
         check_seconds(timeout)
         host, _ = self._find_opened()
         if self.read_only and not is_reading(request):
@@ -725,7 +730,7 @@ class LiveMemory:
         return reply.outcome, used
 
     def _find_opened(self) -> tuple[Host, Store]:
-        """Return what works for an open memory. Raises Closed, and LiveError in another event loop."""
+        """Return the host and the store. Raises Closed, and LiveError in another event loop."""
         if self.host is None or self.store is None:
             raise Closed("the memory is not open; use it inside `async with`")
         if asyncio.get_running_loop() is not self.host.loop:
@@ -736,7 +741,7 @@ class LiveMemory:
         return self.host, self.store
 
     async def ask(self, request: Request, kind: type[T], *, timeout: Seconds = None) -> Result[T]:
-        """Return the result of any request of umi_core.messages.requests; `kind`: the class of its value.
+        """Run any request of umi_core.messages.requests; `kind`: the class of the value of its result.
 
         Raises RequestRefused, RequestFailed, InDoubt, TimedOut, StoreError, Closed.
         """
@@ -773,24 +778,26 @@ def open_memory(
     seal_anchor: Path | None = None,
     timeout: Seconds = None,
 ) -> LiveMemory:
-    """Return the memory of an agent about a user, in a file.
+    """Return the memory of an agent about a user. `async with` opens it.
 
-    - `path`: the file, `:memory:`, which is lost with the process, or `postgresql://USER@HOST/DATABASE`.
-    - `model`: one of yours, or the address of an endpoint that speaks as OpenAI does,
-      `https://HOST/v1#MODEL`, or as Anthropic does, `anthropic+https://HOST/v1#MODEL`; else simple rules.
-    - `embedder`: one of yours, or such an address, `https://HOST/v1#MODEL:DIMENSIONS`.
-    - `key` opens both endpoints; `parameters` go into each request to the model.
-    - `config`: the settings. `categories`: those of the archive, each with what belongs there.
-    - `record`: a new file for all that goes into the memory, every text included, for `umi-sim replay`.
-    - `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md).
+    - `path`: a file, or `postgresql://USER@HOST/DATABASE`, or `:memory:` for a database that is lost with
+      the process.
+    - `model`: an object with the methods of `Model`, or the address of an endpoint: `https://HOST/v1#MODEL`
+      for the protocol of OpenAI, `anthropic+https://HOST/v1#MODEL` for that of Anthropic; None: simple rules.
+    - `embedder`: an object with the methods of `Embedder`, or the address of an endpoint,
+      `https://HOST/v1#MODEL:DIMENSIONS`. None: vectors from hashes of words.
+    - `key`: the API key of both endpoints. `parameters`: added to each request to the model.
+    - `config`: the settings. `categories`: name and description of each category of the archive.
+    - `record`: a new file that receives every input of the memory, texts included, for `umi-sim replay`.
+    - `registry`: the workflows and interceptors, if you have added or changed some (docs/customising.md).
     - `read_only`: a request that writes raises StoreError; other processes may have the same memory open.
-    - `seal`: the key of a sealed file, at least 32 bytes; a new file is sealed with it, and a change by
-      another program raises FileTampered. `seal_anchor`: a small file elsewhere that names the newest commit,
-      so that an older copy of the whole file is noticed, too.
-    - `timeout`: the time limit, in seconds, of a call without one of its own; None: no limit.
+    - `seal`: the key of a sealed file, at least 32 bytes. A new file is sealed with it; a change by another
+      program raises FileTampered. `seal_anchor`: a small file in another place that stores the newest commit,
+      by which an older copy of the whole database file is detected as well.
+    - `timeout`: the time limit, in seconds, for calls without a `timeout`; None: no limit.
 
     Raises LiveError for an invalid address, number of dimensions or category, and for a model or an embedder
-    without one of its methods.
+    that lacks a method.
     """
     if isinstance(model, str) or isinstance(embedder, str):
         from umi_live import anthropic, openai  # late, as they import an HTTP client
@@ -815,9 +822,9 @@ def open_memory(
 
 
 async def read_changes(memory: LiveMemory, value: Remembered) -> list[tuple[str, str, Entity | None]]:
-    """Return what a text has changed: of each fact its id, created, unchanged or ended, and the fact itself.
+    """Return the changes made by a `remember`: id, change (created, unchanged, ended) and fact for each.
 
-    The fact is None if it was forgotten meanwhile.
+    The fact is None if it was forgotten in the meantime.
     """
     changes = [(it.id, it.change) for it in value.entities] + [(key, "ended") for key in value.ended]
     return [(key, change, fact_of(await memory.entity(key))) for key, change in changes]
@@ -828,10 +835,10 @@ def as_tuple(values: Iterable[T] | None) -> tuple[T, ...] | None:
 
 
 def name_embedder(embedder: Embedder) -> str:
-    """Return the name under which a file notes the embedder of its vectors."""
+    """Return the name by which a database identifies the embedder of its vectors."""
     return f"{embedder.name}:{embedder.dims}"
 
 
 def format_omission(form: str, sentence: str) -> str:
-    """Return a sentence about facts that the core tier leaves out, as a prompt in this form has it."""
+    """Return a sentence about omitted facts, formatted for a prompt in this form."""
     return f"\n<not_shown>{sentence}</not_shown>" if form == "xml" else f"{sentence}\n"

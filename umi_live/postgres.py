@@ -1,12 +1,12 @@
-"""PostgresStorage: what a storage must promise (docs/storage.md), on a server, for the hosts that share it.
+"""PostgresStorage: the contract of a storage (docs/storage.md) on a PostgreSQL server that hosts share.
 
-Law 1. A batch locks its scopes from its first read until it ends, in the order of their numbers: the rows
-that it compares do not change before it commits, and no two batches wait for each other.
-Law 2. A commit whose answer is lost is unknown, and any other failure has changed nothing. The next batch of
-the same scope waits until that commit has ended.
-Law 3. A claim is a lock of the session that commits. A new session takes it again; if another host has it by
-then, the session commits nothing.
-Law 4. A scope counts its commits and its rows; the numbers of the rows of two scopes are far apart.
+Law 1. A batch locks its scopes, in the order of their numbers, before its first read and until it ends. So
+the rows that it compares cannot change before it commits, and two batches cannot deadlock.
+Law 2. If the reply to a commit is lost, its outcome is unknown; any other failure has changed nothing. The
+next batch of the same scope waits until that commit has ended.
+Law 3. A claim is an advisory lock of the session that commits. After a lost connection the new session takes
+the lock again; if another host has it by then, the session commits nothing in that scope.
+Law 4. Each scope counts its own commits and rows; each has a range of 2**32 row numbers of its own.
 """
 
 import itertools
@@ -53,19 +53,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 VERSION: Final = 1  # of the tables
-SERVER_MIN: Final = 14  # the first whose pg_terminate_backend waits
-TRIES: Final = 5  # of a transaction that met another one, or lost its connection before it was sent to commit
-CLAIM_MS: Final = 1_000  # the session of a process that was just killed may still be ending
+SERVER_MIN: Final = 14  # the first version whose pg_terminate_backend can wait
+TRIES: Final = 5  # of a transaction that conflicts, or whose connection is lost before the commit is sent
+CLAIM_MS: Final = 1_000  # how long to retry: the session of a process just killed may still be ending
 CLAIM_WAIT_MS: Final = 20
 BUSY_MS: Final = 5_000
-VACUUM_S_MAX: Final = 1  # each commit that deletes waits for a vacuum that takes no longer
+VACUUM_S_MAX: Final = 1  # while a vacuum takes no longer, each commit that deletes runs one
 NUMBERS_OF_SCOPE: Final = 32  # bits
-TOKEN_CHARS_MAX: Final = 200  # an index takes no key of more than 2,700 bytes
-KEY: Final = 0x756D6931  # "umi1": a host holds this lock while it makes the tables
+TOKEN_CHARS_MAX: Final = 200  # an index key cannot have more than 2,700 bytes
+KEY: Final = 0x756D6931  # "umi1": the advisory lock that a host holds while it creates the tables
 
-# A server learns that a client has ended when its connection does. If the machine of the client loses power,
-# that takes `tcp_keepalives_idle + interval * count` seconds. A transaction without further statements holds
-# its scopes no longer than `idle_in_transaction_session_timeout`.
+# A server notices the end of a client by the end of its connection. If the client's machine loses power, that
+# takes `tcp_keepalives_idle + interval * count` seconds. A transaction that sends no further statements keeps
+# its scopes locked for `idle_in_transaction_session_timeout` at most.
 SESSION: Final = {
     "search_path": "umi_live",
     "lock_timeout": f"{BUSY_MS}ms",
@@ -76,7 +76,7 @@ SESSION: Final = {
     "tcp_user_timeout": "25s",
     "jit": "off",  # compiling takes longer than these statements
 }
-CLIENT: Final = {  # the same for a client whose server has ended; options of an address replace these
+CLIENT: Final = {  # for noticing the end of a server; the options in an address override these
     "connect_timeout": "10",
     "keepalives_idle": "10",
     "keepalives_interval": "5",
@@ -89,7 +89,7 @@ select set_config(name, value, false) from unnest(?::text[], ?::text[]) as it (n
 SYNCHRONOUS: Final = """
 select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'
 """
-# The tables of schema.py. `rowid` is the number of a row, under the name that the word index of SQLite has.
+# The tables of schema.py. `rowid` is the number of a row, named as in the word index of SQLite.
 TABLES: Final = """
 create table scope (
     number bigint generated always as identity primary key,
@@ -114,7 +114,7 @@ create table word (token text collate "C" not null, rowid bigint not null, prima
 create index word_rowid on word (rowid);
 create table version (number integer not null)
 """
-# From the catalogue: a function like `to_regclass` may see the tables later than another host made them.
+# Reads the catalogue: functions like `to_regclass` may not see yet that another host has created the tables.
 IS_MADE: Final = """
 select exists (select 1 from pg_tables where schemaname = 'umi_live' and tablename = 'version')
 """
@@ -126,7 +126,7 @@ where ("user", agent) in (select * from unnest(?::text[], ?::text[])) order by n
 MAKE: Final = """
 insert into scope ("user", agent) select * from unnest(?::text[], ?::text[]) on conflict do nothing
 """
-# After LOCK, in a statement of its own, so that it sees what the previous holder of the lock committed.
+# A separate statement after LOCK, so that it sees the commits of the previous holder of the lock.
 LAST: Final = """
 select it.number,
     (select max(changed) from row where scope = it.number and kind in ('entity', 'vector')),
@@ -146,14 +146,14 @@ select ?, ?, field, value, ? from unnest(?::text[], ?::text[]) as named (field, 
 UNWORD: Final = "delete from word where rowid = ?"
 WORDS: Final = "insert into word (token, rowid) select token, ? from unnest(?::text[]) as it (token)"
 FOUND: Final = "select rowid from word where token = ?"
-# Returns nothing if the key has not expired: a commit of another scope stored it first.
+# Returns no row if an unexpired receipt has this key: then a commit of another scope stored the key first.
 PUT_RECEIPT: Final = """
 insert into receipt (key, at_ms, versions, body) values (?, ?, ?, ?)
 on conflict (key) do update set number = default, at_ms = excluded.at_ms, versions = excluded.versions,
     body = excluded.body where receipt.at_ms <= excluded.at_ms - ?
 returning number
 """
-# Earlier sessions of this storage, which may still hold its locks, or be about to commit.
+# Ends earlier sessions of this storage, which may still hold locks or be about to commit.
 END_OTHERS: Final = """
 select pg_terminate_backend(pid, 5000) from pg_stat_activity
 where application_name = ? and pid <> pg_backend_pid()
@@ -163,7 +163,7 @@ REWRITE: Final = "vacuum full scope, row, receipt, tie, word"
 
 
 class OutcomeUnknown(psycopg.Error):
-    """The connection was lost after a commit was sent, and before the server answered."""
+    """The connection was lost after a commit was sent and before the server replied."""
 
 
 class Unreachable(psycopg.Error):
@@ -171,67 +171,67 @@ class Unreachable(psycopg.Error):
 
 
 class ClaimLost(psycopg.Error):
-    """The session with a claim has ended, and another host has taken it."""
+    """The session that held a claim has ended, and another host has taken the claim."""
 
 
 class KeyTaken(psycopg.Error):
-    """Another commit has stored the same key meanwhile."""
+    """Another commit has stored the same idempotency key in the meantime."""
 
 
-FATAL: Final = ("08", "25P03", "57P")  # classes of errors: of connections, of time limits, of a shutdown
+FATAL: Final = ("08", "25P03", "57P")  # prefixes of SQLSTATE: connection errors, idle timeouts, shutdowns
 DECIDED: Final = (psycopg.pq.TransactionStatus.IDLE, psycopg.pq.TransactionStatus.INERROR)
 RETRIED: Final = (errors.DeadlockDetected, errors.SerializationFailure, errors.UniqueViolation, KeyTaken)
 
 
-# PostgreSQL stores no text with a NUL, which an id may have. Escaped texts have the same order.
+# PostgreSQL cannot store a NUL in a text, but an id may contain one. Escaping keeps the order of texts.
 
 ESCAPES: Final = {0: "\x01\x01", 1: "\x01\x02"}
 ESCAPED: Final = re.compile("\x01([\x01\x02])")
 
 
 class EscapingDumper(StrDumperUnknown):
-    """Writes texts."""
+    """Escapes texts that are written."""
 
     def dump(self, obj: str) -> "Buffer | None":
         return super().dump(obj.translate(ESCAPES) if "\x00" in obj or "\x01" in obj else obj)
 
 
 class EscapingLoader(TextBinaryLoader):
-    """Reads texts."""
+    """Unescapes texts that are read."""
 
     def load(self, data: "Buffer") -> str:
         text = str(data, "utf-8")
         return ESCAPED.sub(lambda it: chr(ord(it[1]) - 1), text) if "\x01" in text else text
 
 
-# Without statistics PostgreSQL would search the ties once for each row; an array is computed once.
+# Without statistics PostgreSQL would run this subquery once for each row; it computes an array only once.
 NAMING: Final = re.compile(r"number in \((select number from tie [^()]* and value (?:= \?|in \([^()]*\)))\)")
 
 
 @lru_cache(maxsize=1_024)
 def translate(statement: str) -> bytes:
-    """Return a statement as this driver and its planner want it."""
+    """Return a statement with the placeholders of this driver, and with its subqueries as arrays."""
     return NAMING.sub(r"number = any(array(\1))", statement).replace("?", "%s").encode()
 
 
 def spell_token(name: str) -> str:
-    """Return a token as the index has it: a long one as its digest, after `#`, which begins no token."""
+    """Return the index key of a token: itself or, if it is long, `#`, which begins no token, and a digest."""
     return name if len(name) <= TOKEN_CHARS_MAX else f"#{blake2b(name.encode(), digest_size=32).hexdigest()}"
 
 
 def is_fatal(error: psycopg.OperationalError) -> bool:
-    """Check whether an error has ended the session. An error of the driver has no code, and has done so."""
+    """Check whether an error has ended the session. Errors without a code are of the driver, and have."""
     if error.sqlstate is None:
         return not isinstance(error, psycopg.errors.PipelineAborted)
     return error.sqlstate.startswith(FATAL)
 
 
 class PostgresSession:
-    """A connection that is made again when it is lost. `prepare` is called for each new one."""
+    """A connection that is opened again after it is lost. `prepare` is called after each connect."""
 
     def __init__(self, address: str, prepare: Callable[[], None]) -> None:
         self.address, self.prepare = address, prepare
-        self.name = f"umi-live {secrets.token_hex(16)}"  # of all its connections, and of no other's
+        self.name = f"umi-live {secrets.token_hex(16)}"  # the application_name of its connections, unique
         self.raw: psycopg.Connection | None = None
         self.in_transaction = False
         self.versions = itertools.count(1)
@@ -241,7 +241,7 @@ class PostgresSession:
         return self.raw is None or self.raw.closed
 
     def connect(self) -> None:
-        """Make a new connection. Raises Unreachable, StoreError."""
+        """Open a new connection. Raises Unreachable, StoreError."""
         self.close()
         try:
             given: dict[str, Any] = {**CLIENT, **conninfo_to_dict(self.address)}
@@ -265,7 +265,7 @@ class PostgresSession:
 
     @contextmanager
     def pipeline(self) -> Iterator[None]:
-        """Send statements without waiting for earlier ones; fetching a result waits for all of them."""
+        """Send the statements inside without waiting for results; fetching one waits for all earlier ones."""
         assert self.raw is not None
         with ExitStack() as ending:
             ending.enter_context(self.raw.pipeline())
@@ -273,7 +273,7 @@ class PostgresSession:
                 yield
             except psycopg.OperationalError as error:
                 if is_fatal(error):
-                    ending.pop_all()  # else the driver writes into the log that it cannot end it
+                    ending.pop_all()  # otherwise the driver logs that it cannot end the pipeline
                     self.close()
                 raise
 
@@ -287,17 +287,17 @@ class PostgresSession:
         self.in_transaction = True
 
     def _order(self, order: str) -> None:
-        """Send an order as one message."""
+        """Send a command such as `begin` or `commit` in a single message."""
         assert self.raw is not None
         self.raw.execute(order.encode(), prepare=False)
 
     def end(self) -> None:
-        """Commit. Raises OutcomeUnknown if the server did not say whether that was done."""
+        """Commit. Raises OutcomeUnknown if the server did not report whether it committed."""
         try:
             self._order("commit")
         except psycopg.Error as error:
             assert self.raw is not None
-            # Only a server that is ready for the next statement has decided; another one may still commit.
+            # A server that is ready for the next statement has decided; otherwise it may still commit.
             if self.raw.info.transaction_status not in DECIDED:
                 self.close()
                 raise OutcomeUnknown(*error.args) from error
@@ -305,7 +305,7 @@ class PostgresSession:
         self.in_transaction = False
 
     def roll_back(self) -> None:
-        """Leave a transaction that has failed."""
+        """Roll back the transaction; errors are ignored, as the server then rolls back by itself."""
         with suppress(psycopg.Error):
             self._order("rollback")
         self.in_transaction = False
@@ -317,7 +317,7 @@ class PostgresSession:
 
 
 class PostgresIndex(Index):
-    """The entities of one scope, whose numbers are far from those of another."""
+    """The index of the entities of one scope, whose row numbers begin at a base of their own."""
 
     def _list_holding(self, name: str, connection: SqlConnection) -> list[int]:
         return [number for (number,) in connection.execute(FOUND, (spell_token(name),))]
@@ -331,12 +331,12 @@ class PostgresStorage(SqlStorage):
     def __init__(self, address: str, read_only: bool = False) -> None:
         super().__init__(show_path(address))
         self.is_read_only = read_only
-        self.claimed: dict[int, None] = {}  # numbers of claims
-        self.lost: dict[int, None] = {}  # those of them that another host has now
+        self.claimed: dict[int, None] = {}  # lock numbers of the claims of this process
+        self.lost: dict[int, None] = {}  # claims in `claimed` that another host holds now
         self.oldest: list[Any] = []  # receipts that this transaction may delete
-        self.tops: dict[int, int] = {}  # by scope the last number of a row, in this transaction
+        self.tops: dict[int, int] = {}  # by scope, the last row number used so far in this transaction
         self.owes_vacuum = False
-        self.vacuum_s = self.vacuumed_s = 0.0  # how long the last vacuum took, and when it ended
+        self.vacuum_s = self.vacuumed_s = 0.0  # duration of the last vacuum, and the time when it ended
         self.connection: PostgresSession = PostgresSession(address, self._prepare_session)
         try:
             conninfo_to_dict(address)
@@ -392,7 +392,7 @@ class PostgresStorage(SqlStorage):
         try:
             with self.writing():
                 self.connection.execute("select pg_advisory_xact_lock(?)", (KEY,))
-                if self._find_version() is not None:  # another host has made them meanwhile
+                if self._find_version() is not None:  # another host has created them in the meantime
                     return
                 [(has_schema,)] = self.connection.execute(HAS_SCHEMA)
                 for statement in (*([] if has_schema else ["create schema umi_live"]), *TABLES.split(";")):
@@ -403,7 +403,7 @@ class PostgresStorage(SqlStorage):
             raise StoreError(f"{self.path}: {message}") from None
 
     def _retry(self, work: Callable[..., T], *args: Any) -> T:
-        """Do a transaction, and again if it failed without a change and may succeed."""
+        """Run a transaction; retry it if it failed without a change and may succeed the next time."""
         for tries_left in reversed(range(TRIES)):
             try:
                 return work(*args)
@@ -418,8 +418,8 @@ class PostgresStorage(SqlStorage):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Write all that is written inside, or nothing of it. Raises OutcomeUnknown."""
-        self.connection.begin("read committed")  # a statement sees commits that happened while it waited
+        """Run the code inside as one transaction, which commits all or nothing. Raises OutcomeUnknown."""
+        self.connection.begin("read committed")  # so that a read after LOCK sees commits made during the wait
         self.tops.clear()
         try:
             with self.connection.pipeline():
@@ -431,7 +431,7 @@ class PostgresStorage(SqlStorage):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read one instant of the database."""
+        """Run the reads inside on one snapshot of the database."""
         self.connection.begin("repeatable read, read only")
         try:
             yield
@@ -444,7 +444,7 @@ class PostgresStorage(SqlStorage):
         return self
 
     def acquire(self, number: int) -> bool:
-        """Take a lock, unless another session has it."""
+        """Take an advisory lock. Returns False if another session still holds it after CLAIM_MS."""
         for _ in range(CLAIM_MS // CLAIM_WAIT_MS):
             if self._retry(self._try_lock, number):
                 self.claimed[number] = None
@@ -455,7 +455,7 @@ class PostgresStorage(SqlStorage):
     def release(self, number: int) -> None:
         self.claimed.pop(number)
         self.lost.pop(number, None)
-        if not self.connection.is_lost:  # else its locks were lost as well
+        if not self.connection.is_lost:  # if the session is lost, so are its locks
             with suppress(psycopg.Error):
                 self.connection.execute("select pg_advisory_unlock(?)", (number,))
 
@@ -474,7 +474,7 @@ class PostgresStorage(SqlStorage):
         return self._retry(super().commit_all, commits, now_ms)
 
     def _prepare(self, commits: Sequence[Commit], now_ms: int, known: TransactionCache) -> None:
-        # The other host may have closed the memory; the epoch then shows whether it has written.
+        # Another host may have released a lost claim; if it has committed, the epoch makes batches conflict.
         self.lost = {number: None for number in self.lost if not self._try_lock(number)}
         addresses = [
             *(it.address for commit in commits for it in commit.expects),
@@ -491,7 +491,7 @@ class PostgresStorage(SqlStorage):
             known.rows[scope, kind, row_id] = number, version, is_there
 
     def _list_oldest(self) -> list[Any]:
-        # Those whose scopes `_prepare` has locked.
+        # Only receipts that `_prepare` has read, since their scopes are locked.
         found, self.oldest = self.oldest[:PRUNED_COUNT_MAX], self.oldest[PRUNED_COUNT_MAX:]
         return found
 
@@ -501,7 +501,7 @@ class PostgresStorage(SqlStorage):
         self._check_claims(wanted)
 
     def _lock(self, scopes: Iterable[Scope], known: TransactionCache) -> None:
-        """Lock these scopes until the transaction ends, and create those that are absent."""
+        """Lock these scopes until the transaction ends; create scopes that are absent."""
         wanted = sorted(dict.fromkeys(scopes), key=lambda it: (it.user, it.agent))
         if not wanted:
             return
@@ -558,23 +558,23 @@ class PostgresStorage(SqlStorage):
                 yield row_at(address, found[key])
 
     def _look_up(self, sql: str, keys: Collection[RowKey]) -> Iterable[Any]:
-        """Return what a statement finds for these rows, asked once for all of them."""
+        """Return the rows that a statement finds for these keys, in one query."""
         return self.connection.execute(sql, [[key[at] for key in keys] for at in range(3)]) if keys else ()
 
     def _make_index(self, scope: int) -> Index:
         return PostgresIndex(scope, scope << NUMBERS_OF_SCOPE)
 
-    # What was deleted.
+    # Erasing deleted rows.
 
     def _erase(self, known: TransactionCache) -> None:
         self.owes_vacuum = self.owes_vacuum or known.erases
-        # A vacuum reads whole indexes. If that takes long it is postponed, so that few commits wait for it.
+        # A vacuum reads whole indexes. After a slow one the next is postponed, so that few commits wait.
         is_early = self.vacuum_s > VACUUM_S_MAX and time.monotonic() < self.vacuumed_s + 10 * self.vacuum_s
         if self.owes_vacuum and not is_early:
             self._vacuum()
 
     def _vacuum(self) -> None:
-        """Take deleted rows out of their pages and indexes; if that fails, the next commit tries again."""
+        """Remove deleted rows from their pages and indexes. If that fails, the next commit tries again."""
         start_s = time.monotonic()
         with suppress(psycopg.Error):
             self.connection.execute(VACUUM)
@@ -593,7 +593,7 @@ class PostgresStorage(SqlStorage):
             "select sum(pg_total_relation_size(oid))::bigint from pg_class"
             " where relnamespace = 'umi_live'::regnamespace and relkind = 'r'"
         )
-        return f"tables   {size} bytes", []  # PostgreSQL has programs of its own that check pages
+        return f"tables   {size} bytes", []  # PostgreSQL has its own programs to check pages
 
     def stream_rows(self, sql: str) -> Iterator[Any]:
         assert self.connection.raw is not None
@@ -609,7 +609,7 @@ class PostgresStorage(SqlStorage):
     # Time and failures.
 
     def clock_ms(self) -> int:
-        """Return the time of the server, as the clocks of its hosts may differ by more than a day."""
+        """Return the time of the server, since the clocks of its clients may differ by more than a day."""
         return int(self.ahead_ms) + time.monotonic_ns() // 1_000_000
 
     def failure(self, error: Exception, commit: bool) -> FailureKind:

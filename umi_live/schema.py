@@ -1,13 +1,13 @@
 """Open a file, check it and bring its tables up to date.
 
 Law 1. A file of another program, or of a newer release, raises StoreError and is not changed.
-Law 2. A migration is one transaction: if the process ends in the middle, the file is as it was.
-Law 3. Only its owner may read a file that is made here, and its log.
+Law 2. A migration is one transaction: if the process ends halfway, the file is unchanged.
+Law 3. A new file and its log are readable by their owner only.
 Law 4. Deleted bytes are overwritten with zeros, also in pages that become free.
 
 Why WAL with synchronous=FULL: the log is synced at every commit, before it is acknowledged. With a rollback
-journal and synchronous=FULL the deletion of the journal is not synced, so a power cut may bring it back, and
-the last commit is undone although it was acknowledged.
+journal and synchronous=FULL the deletion of the journal is not synced, so after a power loss the journal may
+reappear, and SQLite then undoes the last commit although it was acknowledged.
 """
 
 import os
@@ -32,10 +32,11 @@ BUSY_MS: Final = 5_000
 MEMORY: Final = ":memory:"
 OPEN_ELSEWHERE: Final = "an older release has it open, and this one upgrades it; close it there first"
 
-# `number` names a row for ever, also if deleted: its version goes on. `changed` counts commits of a scope.
-# The columns after `changed` are for conditions, and null in rows of other kinds.
-# Ids come before kinds, so that the rows of one entity are neighbours, and a commit writes few pages.
-# The statistics are those of a large file, so that query plans do not depend on when they were last counted.
+# `number` identifies a row for ever: a deleted row stays, so that its version keeps counting. `changed` is
+# the number of the commit in the scope that wrote the row. The columns after it serve conditions and
+# searches, and are null for kinds without such a field. Unique keys have ids before kinds, so that the rows
+# of one entity are neighbours and a commit writes few pages. The statistics are those of a large file, so
+# that query plans do not depend on the time of the last `analyze`.
 FIRST: Final = """
 create table scope (
     number integer primary key autoincrement, user text not null, agent text not null, embedder text,
@@ -63,7 +64,7 @@ insert into sqlite_stat1 values
     ('row', 'row_touches', '100000 50000 4'),
     ('row', 'row_touches_too', '100000 50000 4');
 """
-# `tie`: the ids that the body of a row names, in the field `about` or `touches`; later also hashes of `tags`.
+# `tie`: one row per id in the field `about` or `touches` of a body; since version 5 also hashes of `tags`.
 SECOND: Final = """
 create table tie (
     scope integer not null, kind text not null, field text not null, value text not null,
@@ -81,9 +82,9 @@ insert into sqlite_stat1 values
 insert into word (word) values ('delete-all');
 """
 
-THIRD: Final = "delete from row where kind = 'tombstone'"  # a forgotten fact no longer leaves one
+THIRD: Final = "delete from row where kind = 'tombstone'"  # forgetting a fact no longer writes a tombstone
 
-# `tag`: of a row, if the file is sealed. `seal`: one row if it is, none if not (umi_live/seal.py).
+# `tag`: the authentication tag of a row, if the file is sealed. `seal`: one row if it is, else none.
 FOURTH: Final = """
 alter table scope add column tag blob;
 alter table row add column tag blob;
@@ -97,13 +98,13 @@ TAGGED: Final = "select scope, number, body from row where kind = 'archival' and
 
 
 def divide_entities(connection: apsw.Connection) -> None:
-    """Make the second version of the file, in which each statement is a row that is found by its terms."""
+    """Upgrade a file to version 2, in which each statement is a row of its own, found by its terms."""
     connection.execute(SECOND)
     divide(connection)
 
 
 def tie_tags(connection: apsw.Connection) -> None:
-    """Make the fifth version of the file, in which records are found by their tags without reading all."""
+    """Upgrade a file to version 5, in which an index finds records by their tags."""
     rows: list[Any] = connection.execute(TAGGED).fetchall()
     for scope, number, data in rows:
         ties = [(scope, "archival", field, value, number) for field, value in ties_of(body_of(data, None))]
@@ -111,23 +112,23 @@ def tie_tags(connection: apsw.Connection) -> None:
 
 
 Migration = str | Callable[[apsw.Connection], None]
-# number n makes version n + 1
+# MIGRATIONS[n] upgrades a file from version n to n + 1.
 MIGRATIONS: Final[tuple[Migration, ...]] = (FIRST, divide_entities, THIRD, FOURTH, tie_tags)
 VERSION: Final = len(MIGRATIONS)
 SEALABLE: Final = 4  # the first version with a table for a seal
 
 
 class OpenOptions(Data):
-    """How a file is opened. A simulated disk sets `vfs`, `journal`, `is_alone`, `log_pages` and `sync`."""
+    """Options for opening a file. A simulated disk sets `vfs`, `journal`, `is_alone`, `log_pages`, `sync`."""
 
-    vfs: str | None = None  # a file system of SQLite by its name; None: that of the machine
+    vfs: str | None = None  # the name of an SQLite VFS; None: the default of the machine
     journal: str = "wal"
-    is_alone: bool = False  # SQLite shares no memory with other processes
-    log_pages: int = 1_000  # a longer log is written into the file
-    is_read_only: bool = False  # nothing is written, so the file may be write-protected
-    sync: Callable[[str], None] = sync_file  # makes durable what the file at a path holds, and its length
-    seal: SealOptions | None = None  # of a sealed file; a new one is sealed with it
-    is_trusted: bool = False  # rows are not compared with their tags, so that all changed ones can be listed
+    is_alone: bool = False  # exclusive locking, so that SQLite needs no memory shared with other processes
+    log_pages: int = 1_000  # a log with more pages is written into the file
+    is_read_only: bool = False  # writes nothing, so the file may be write-protected
+    sync: Callable[[str], None] = sync_file  # makes the content and the length of the file at a path durable
+    seal: SealOptions | None = None  # the key of a sealed file; a new file is sealed with it
+    is_trusted: bool = False  # skips the checks of tags, so that a report can list all changed rows
 
 
 DEFAULTS: Final = OpenOptions()
@@ -137,8 +138,8 @@ def open_connection(path: str, options: OpenOptions = DEFAULTS) -> apsw.Connecti
     """Return a connection to the file, which is created if it is absent. Raises StoreError."""
     connection = None
     if options.vfs is None and path != MEMORY and not options.is_read_only:
-        # Only its owner may read it, and its log gets the same permissions. A file that cannot be created
-        # here SQLite cannot create either, and its error says why.
+        # Created here, so that only its owner can read it; SQLite gives its log the same permissions. If this
+        # fails, SQLite cannot create the file either, and its error says why.
         with suppress(OSError):
             os.close(create_file(path))
     try:
@@ -160,10 +161,10 @@ def open_connection(path: str, options: OpenOptions = DEFAULTS) -> apsw.Connecti
 
 
 def connect_reading(path: str) -> apsw.Connection:
-    """Return a connection that writes no row, also to a file or in a folder that is write-protected.
+    """Return a read-only connection; the file or its folder may be write-protected.
 
-    A log beside the file is read where SQLite may lock it. Without a log the file is read as it is, so that
-    SQLite creates no other file beside it. Raises StoreError if the file is absent.
+    SQLite reads a log beside the file too. Without a log a write-protected file is opened as immutable, so
+    that SQLite creates no other file beside it. Raises StoreError if the file is absent.
     """
     if not os.path.exists(path):
         raise StoreError(f"{path}: is not there; `umi-live remember` makes it")
@@ -173,14 +174,14 @@ def connect_reading(path: str) -> apsw.Connection:
         connection.pragma("query_only", "on")
         return connection
     log = f"{path}-wal"
-    # `immutable` makes SQLite ignore a log, and with it the last commits.
+    # Only without a log: `immutable` makes SQLite ignore a log, and with it the last commits.
     is_fixed = not os.path.exists(log) or not os.path.getsize(log)
     address = f"file:{quote(os.path.abspath(path))}?mode=ro{'&immutable=1' if is_fixed else ''}"
     return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
 def prepare(connection: apsw.Connection, path: str, options: OpenOptions) -> None:
-    """Set up the connection, and bring the file to this version. Raises StoreError, apsw.Error."""
+    """Set up the connection, and upgrade the file to this version. Raises StoreError, apsw.Error."""
     version = version_of(connection, path)
     if options.is_read_only:
         if version == 0:
@@ -190,13 +191,13 @@ def prepare(connection: apsw.Connection, path: str, options: OpenOptions) -> Non
         check_pages(connection, path)
         return
     connection.pragma("synchronous", "full")
-    connection.pragma("secure_delete", "on")  # what is deleted is overwritten with zeros
+    connection.pragma("secure_delete", "on")  # overwrites deleted bytes with zeros
     if path != MEMORY:
         connection.pragma("journal_mode", options.journal)
-    connection.wal_autocheckpoint(0)  # the storage does it, so that its failure is not one of a commit
+    connection.wal_autocheckpoint(0)  # the storage makes checkpoints, so that their failures fail no commit
     if version < VERSION:
         is_shared = version > 0 and options.vfs is None and path != MEMORY
-        # An older release that has the file open would write rows in its own form into the new tables.
+        # An older release that has the file open would write rows in the old format into the new tables.
         with hold_unclaimed(path, OPEN_ELSEWHERE) if is_shared else nullcontext():
             while version < VERSION:
                 migrate(connection, path, options.seal)
@@ -228,7 +229,7 @@ def version_of(connection: apsw.Connection, path: str) -> int:
 
 
 def migrate(connection: apsw.Connection, path: str, options: SealOptions | None) -> None:
-    """Make the next version, unless another process has made it meanwhile. Raises FileTampered."""
+    """Upgrade to the next version, unless another process has done so already. Raises FileTampered."""
     with transaction(connection):
         version = int(connection.pragma("user_version"))
         if version < VERSION:
@@ -248,14 +249,14 @@ def migrate(connection: apsw.Connection, path: str, options: SealOptions | None)
 
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """Write all that is written inside, or nothing of it."""
-    # Takes the lock for writing first: a transaction that reads and then writes may fail in between.
+    """Run the code inside as one transaction, which commits all its writes or none."""
+    # `immediate` takes the write lock first: a transaction that reads first may fail when it begins to write.
     connection.execute("begin immediate")
     try:
         yield
         connection.execute("commit")
     except BaseException:
-        # SQLite itself rolls back after some errors, and a second rollback would hide the first error.
+        # SQLite rolls back by itself after some errors; a second rollback would hide the first error.
         if connection.in_transaction:
             connection.execute("rollback")
         raise

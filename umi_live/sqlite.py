@@ -1,8 +1,8 @@
-"""SqliteStorage: a storage on one file of SQLite, or in memory, with the laws of storage.py and two more.
+"""SqliteStorage: a storage in one SQLite file, or in RAM, with the laws of storage.py and two more.
 
-Law 6. When a commit that deletes is acknowledged, neither the file nor its log nor the index of words holds
-deleted bytes.
-Law 7. If the file is sealed, every row that is read, written over or compared has its own tag.
+Law 6. When a commit that deletes is acknowledged, no deleted byte is left in the file, its write-ahead log
+(here: the log) or the word index.
+Law 7. If the file is sealed, the tag of every row is checked when the row is read, overwritten or compared.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ from umi_live.storage import SqlStorage, TransactionCache
 NEW: Final = (
     "select not exists (select 1 from scope union all select 1 from row union all select 1 from receipt)"
 )
-OPTIMIZE: Final = "insert into word (word) values ('optimize')"  # deleted words stay in the index until then
+OPTIMIZE: Final = "insert into word (word) values ('optimize')"  # removes deleted words from the index
 PUT_RECEIPT: Final = "insert or replace into receipt (key, at_ms, versions, body) values (?, ?, ?, ?)"
 TERMS: Final = "create virtual table temp.term using fts5vocab('main', 'word', 'instance')"
 
@@ -33,7 +33,7 @@ TERMS: Final = "create virtual table temp.term using fts5vocab('main', 'word', '
 class SqliteStorage(SqlStorage):
     """A storage with one connection, for one thread at a time. Raises StoreError for an unusable file.
 
-    All its methods raise FileTampered for a sealed file that was changed.
+    All methods raise FileTampered if another program has changed a sealed file.
     """
 
     errors = (apsw.Error,)
@@ -51,11 +51,11 @@ class SqliteStorage(SqlStorage):
             raise
         super().__init__(path)
         self.owes_empty_log = False
-        self.erased = set[bytes]()  # pieces of texts that were deleted since the log was last emptied
+        self.erased = set[bytes]()  # pieces of the texts deleted since the log was last emptied
         self.connection.set_wal_hook(self._note_log)
 
     def close(self) -> None:
-        """Close the file; the last one that does so removes the log."""
+        """Close the file; the last connection to close removes the log."""
         if self.owes_empty_log:
             self.empty_log()
         self.connection.close()
@@ -63,7 +63,7 @@ class SqliteStorage(SqlStorage):
     # The seal.
 
     def _open_seal(self) -> Seal | None:
-        """Return the seal of the file, after a comparison of all rows with it; a new file gets one."""
+        """Return the seal of the file after checking all rows against it; seal a new file first."""
         seal = find_seal(self.connection, self.path, self.options.seal)
         if self.options.seal is None:
             return None
@@ -78,12 +78,12 @@ class SqliteStorage(SqlStorage):
         return seal
 
     def _seal_new_file(self, options: SealOptions) -> Seal:
-        """Seal a file without rows. Raises StoreError for one that has rows, or is only read."""
+        """Seal a file without rows. Raises StoreError if it has rows, or is open for reading only."""
         new = Seal(self.connection, self.path, options)
         if self.options.is_read_only:
             raise new.refuse_unsealed()
         with transaction(self.connection):
-            # Searched again, as another process may have sealed the file meanwhile.
+            # Searched again inside the transaction: another process may have sealed the file meanwhile.
             seal = find_seal(self.connection, self.path, options)
             if seal is None and self.connection.execute(NEW).fetchone() != (1,):
                 raise new.refuse_unsealed()
@@ -96,7 +96,7 @@ class SqliteStorage(SqlStorage):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Write all that is written inside, with the seal, or nothing of it."""
+        """Run the code inside as one transaction: commits all its writes and the seal, or nothing."""
         with transaction(self.connection):
             if self.seal is not None:
                 self.seal.begin()
@@ -107,13 +107,13 @@ class SqliteStorage(SqlStorage):
                 self.seal.end()
 
     def acknowledge(self) -> None:
-        """Note a commit in the anchor, before a caller learns of it. Raises apsw.IOError if that fails."""
+        """Record the commit in the anchor before its caller gets the reply. Raises apsw.IOError."""
         if self.seal is not None:
             self.seal.acknowledge()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read one instant of the file."""
+        """Run the reads inside on one snapshot of the file."""
         self.connection.execute("begin")
         try:
             yield
@@ -137,7 +137,7 @@ class SqliteStorage(SqlStorage):
         if known.erases or self.owes_empty_log:
             self.empty_log()
         elif self.log_pages > self.options.log_pages:
-            with suppress(apsw.Error):  # the log then stays, and a later commit tries again
+            with suppress(apsw.Error):  # if it fails, the log stays and a later commit tries again
                 self.connection.wal_checkpoint()
 
     def _note_log(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
@@ -145,7 +145,7 @@ class SqliteStorage(SqlStorage):
         return apsw.SQLITE_OK
 
     def empty_log(self) -> None:
-        """Write the log into the file and cut it off, so that neither holds anything that was deleted.
+        """Write the log into the file and truncate it, so that neither contains deleted bytes.
 
         If that fails, or another process reads from the log for too long, the next commit tries again.
         """
@@ -160,13 +160,13 @@ class SqliteStorage(SqlStorage):
             self.owes_empty_log = False
 
     def cut_log(self) -> None:
-        """Write the log into the file and cut it off. Raises apsw.Error or OSError if that fails."""
+        """Write the log into the file and truncate it. Raises apsw.Error or OSError if that fails."""
         self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        # SQLite does not sync the cut: after a loss of power the log would be back with its contents.
+        # SQLite does not sync the truncation: after a power loss the log could reappear with its contents.
         self.options.sync(f"{self.path}-wal")
 
     def rewrite(self) -> None:
-        # Deleted bytes remain in three places: the index of words, free pages of the file, and the log.
+        # Deleted bytes can remain in three places: the word index, free pages of the file, and the log.
         self.connection.execute(OPTIMIZE)
         self.connection.execute("vacuum")
         self.cut_log()
@@ -183,7 +183,7 @@ class SqliteStorage(SqlStorage):
         return self.connection.execute(sql)
 
     def list_words(self) -> Iterator[Any]:
-        # Creating it writes nothing to the file.
+        # The temporary table is not in the file, so this is allowed for a file opened for reading only.
         self.connection.pragma("query_only", "off")
         self.connection.execute(TERMS)
         yield from self.connection.execute("select term, doc from temp.term")
@@ -192,9 +192,9 @@ class SqliteStorage(SqlStorage):
     # Failures.
 
     def failure(self, error: Exception, commit: bool) -> FailureKind:
-        """Return the kind of failure that an error of the file is to a memory.
+        """Return the kind of failure that a memory gets for an error of the file.
 
-        A commit that fails with an I/O error may be found in the log after a restart: it is unknown.
+        The outcome of a commit that fails with an I/O error is unknown: a restart may find it in the log.
         """
         match error:
             case apsw.FullError():

@@ -1,9 +1,9 @@
-"""SqlStorage: what a storage must promise (docs/storage.md), in the SQL that SQLite and PostgreSQL share.
+"""SqlStorage: the contract of a storage (docs/storage.md), in the SQL that SQLite and PostgreSQL share.
 
-Law 1. A batch is one transaction with its key and its receipt, made durable before it is acknowledged.
-Law 2. The version of a row goes on after a delete: what is deleted leaves its number behind.
-Law 3. A read is one transaction. Law 4. A transaction that fails leaves tables and indexes as they were.
-Law 5. The next read sees what any other code has committed, in this process or another.
+Law 1. A batch, its key and its receipt are written in one transaction, durable before it is acknowledged.
+Law 2. The version of a row keeps counting after a delete: a deleted row stays in its table without a body.
+Law 3. A read is one transaction. Law 4. A transaction that fails leaves tables and indexes unchanged.
+Law 5. A read sees every earlier commit, also of another connection or process.
 """
 
 import time
@@ -49,18 +49,18 @@ from umi_live.remains import pieces_of
 from umi_live.seal import UNCHECKED, Seal
 from umi_live.search import Index, Mask
 
-INDEX_COUNT_MAX: Final = 32  # scopes whose entities are kept in memory
-PRUNED_COUNT_MAX: Final = 20  # old receipts that one commit deletes: more than it writes
+INDEX_COUNT_MAX: Final = 32  # scopes whose entities are indexed in RAM
+PRUNED_COUNT_MAX: Final = 20  # expired receipts that one commit deletes; it writes one, so a backlog shrinks
 PLACE: Final = "scope = ? and kind = ? and id = ?"
 LIVE: Final = "scope = ? and kind = ? and body is not null"
-# `{check}`: see `Seal.check`
+# `{check}` is replaced by the expression of `Seal.check`.
 COLUMNS: Final = "id, version, body, components, {check}"
 IN_ROW: Final = f"select number, version, body is not null, {{check}} from row where {PLACE}"
 ONE: Final = f"select {COLUMNS} from row where {PLACE} and body is not null"
 LAST: Final = "select max(changed) from row where scope = ? and kind in ('entity', 'vector')"
-ABSENT: Final = (0, 0, 0)  # number, version, is it there
+ABSENT: Final = (0, 0, 0)  # number, version, whether the row has a body
 OLDEST: Final = "select number, at_ms, versions from receipt order by number limit ?"
-CHUNK_COUNT: Final = PAGE_ROW_COUNT_MAX + 1  # rows of one statement: a page, and whether there is more
+CHUNK_COUNT: Final = PAGE_ROW_COUNT_MAX + 1  # rows of one statement: a page, and one to see if more follow
 TEXTLESS: Final = ("receipt", "epoch", "head", "vector", "access", "membership", "grant")
 REPLACING: Final = (
     "core",
@@ -68,23 +68,23 @@ REPLACING: Final = (
     "category",
     "reflection",
     "moved",
-)  # a newer body may erase an older one
-STATES_OF_FACT: Final = {"entity": "ended", "ended": "entity"}  # and the other one of each
+)  # kinds whose newer bodies may lack texts of older ones, which must then be erased
+STATES_OF_FACT: Final = {"entity": "ended", "ended": "entity"}  # each row kind of a fact, and the other one
 
-Place = tuple[int, int]  # number of a scope, and of a commit in it
+Place = tuple[int, int]  # the number of a scope, and the number of a commit in that scope
 
 
 class TransactionCache(Owner):
-    """Keeps what a transaction has read and written so far, so that nothing is read twice."""
+    """Caches what a transaction has read and written, so that it reads nothing twice."""
 
     numbers: dict[Scope, int] = {}
-    last: dict[Scope, int] = {}  # the number of the last commit in a scope
-    places: dict[Scope, Place] = {}  # of the commit that is being done
+    last: dict[Scope, int] = {}  # the number of the last commit in each scope
+    places: dict[Scope, Place] = {}  # the place of the current commit in each scope that it writes
     rows: dict[RowKey, tuple[int, int, int]] = {}  # number of the row, version, whether it has a body
-    moved: frozenset[RowKey] = frozenset()  # rows whose fact the commit being done moves to its other state
-    erases: bool = False  # whether texts must leave the file and its log
+    moved: frozenset[RowKey] = frozenset()  # rows whose facts the current commit moves to the other kind
+    erases: bool = False  # whether texts must be erased from the file and its log
     erased: set[bytes] = set()  # pieces of these texts
-    changes_words: bool = False  # whether their words must leave the index
+    changes_words: bool = False  # whether words of these texts must be removed from the index
 
 
 def wall_ms() -> int:
@@ -93,26 +93,26 @@ def wall_ms() -> int:
 
 
 class SqlStorage:
-    """A storage with one connection, for one thread at a time. It raises `errors` if the database fails."""
+    """A storage with one connection, for one thread at a time. Raises an error of `errors` on failures."""
 
     errors: ClassVar[tuple[type[Exception], ...]]
     connection: SqlConnection
     seal: Seal | None = None
 
     def __init__(self, path: str) -> None:
-        self.path = path  # as errors name it
+        self.path = path  # shown in error messages
         self.columns = COLUMNS.format(check=self._check("row"))
         self.one, self.in_row = (sql.format(check=self._check("row")) for sql in (ONE, IN_ROW))
-        self.oldest_ms = 0  # no receipt has an earlier time
-        self.indexes: dict[Scope, Index] = {}  # the longest unused first
+        self.oldest_ms = 0  # a lower bound of the times of all receipts
+        self.indexes: dict[Scope, Index] = {}  # the least recently used first
 
     def commit(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
-        """Do the batch, or return why not. Raises one of `errors` if the database fails."""
+        """Do the batch, or return the failure. Raises one of `errors` if the database fails."""
         [answer] = self.commit_all([commit], now_ms)
         return answer
 
     def commit_all(self, commits: Sequence[Commit], now_ms: int) -> list[Committed | EffectFailed]:
-        """Do batches in their order, made durable together in one wait for the disk, or none of them."""
+        """Do batches in order in one transaction, with one wait for the disk: all are durable, or none."""
         known, oldest_ms = TransactionCache(), self.oldest_ms
         try:
             with self.writing():
@@ -121,52 +121,52 @@ class SqlStorage:
                 if known.erases and known.changes_words:
                     self._drop_words()
         except BaseException:
-            # The deletes of `_prune` were rolled back, and so is the time that it noted.
+            # The deletes of `_prune` were rolled back, so its change of `oldest_ms` is undone as well.
             self.oldest_ms = oldest_ms
             raise
         self._erase(known)
         self.acknowledge()
         return answers
 
-    # What SQLite and PostgreSQL do in different ways.
+    # Overridden by SQLite and PostgreSQL.
 
     def writing(self) -> AbstractContextManager[None]:
-        """Write all that is written inside, or nothing of it."""
+        """Run the code inside as one transaction, which commits all its writes or none."""
         raise NotImplementedError
 
     def reading(self) -> AbstractContextManager[None]:
-        """Read one instant of the database."""
+        """Run the reads inside on one snapshot of the database."""
         raise NotImplementedError
 
     def _check(self, table: str) -> str:
-        """Return an expression of SQL that raises FileTampered for a changed row of this table of a seal."""
+        """Return an SQL expression that, in a sealed file, raises FileTampered for a changed row."""
         return UNCHECKED
 
     def _prepare(self, commits: Sequence[Commit], now_ms: int, known: TransactionCache) -> None:
-        """Do what comes before the first batch of a transaction."""
+        """Prepare a transaction, before its first batch."""
 
     def lock_scopes(self, scopes: Iterable[Scope], known: TransactionCache) -> None:
-        """Keep others from writing rows of these scopes until the transaction ends."""
+        """Keep other transactions from writing rows of these scopes until this transaction ends."""
 
     def _put_receipt(self, key: str, at_ms: int, versions: bytes, body: bytes | None) -> None:
-        """Write a key with the answer to its batch, in the place of one that has expired."""
+        """Write a key with the answer to its batch; replaces an expired one with the same key."""
         raise NotImplementedError
 
     def _put(self, key: RowKey, version: int, body: Body | None, changed: int, row: int) -> int:
-        """Write a row with its ties and words, and return its number; `row` is that, or 0 for a new row."""
+        """Write a row with its ties and words; return its number. `row`: that number, or 0 for a new row."""
         raise NotImplementedError
 
     def _drop_words(self) -> None:
-        """Take the words of deleted rows out of their index, inside the transaction that deletes."""
+        """Remove the words of deleted rows from the word index, inside the transaction that deletes."""
 
     def _erase(self, known: TransactionCache) -> None:
-        """Do what a commit that has deleted something needs, before it is acknowledged."""
+        """Erase what a transaction deleted, after it and before its batches are acknowledged."""
 
     def acknowledge(self) -> None:
-        """Note a commit outside the database, before its caller gets the reply."""
+        """Record a commit outside the database, before its caller gets the reply."""
 
     def failure(self, error: Exception, commit: bool) -> FailureKind:
-        """Return the kind of failure by which a memory learns of an error, of a commit or of a read."""
+        """Return the kind of failure that a memory gets for an error of a commit, or else of a read."""
         raise NotImplementedError
 
     def describe_error(self, error: Exception) -> str:
@@ -174,18 +174,18 @@ class SqlStorage:
         raise NotImplementedError
 
     def clock_ms(self) -> int:
-        """Return the time by which keys expire, of one clock for all hosts of the database."""
+        """Return the time by which keys expire, from a clock that all hosts of the database share."""
         return wall_ms()
 
     def rewrite(self) -> None:
-        """Write the whole database anew, without deleted bytes.
+        """Rewrite the whole database without deleted bytes.
 
-        A file needs it once if a release deleted rows from it and did not overwrite them.
+        Needed once for a file from which an older release deleted rows without overwriting them.
         """
         raise NotImplementedError
 
     def open_locks(self) -> Locks | None:
-        """Return the locks that show claims to other processes; None if no other one has the database."""
+        """Return the locks for claims; None if no other process can open the database."""
         raise NotImplementedError
 
     def describe_pages(self) -> tuple[str, list[str]]:
@@ -193,15 +193,15 @@ class SqlStorage:
         raise NotImplementedError
 
     def stream_rows(self, sql: str) -> Iterable[Any]:
-        """Yield the rows of a statement without holding all of them."""
+        """Yield the rows of a statement without loading all of them at a time."""
         raise NotImplementedError
 
     def spell_token(self, name: str) -> str:
-        """Return a token as the index of words has it."""
+        """Return the spelling of a token in the word index."""
         return name
 
     def list_words(self) -> Iterable[tuple[str, int]]:
-        """Return each token of the index of words with the number of each row that has it."""
+        """Return each token of the word index with the number of each row that has it."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -211,7 +211,10 @@ class SqlStorage:
     # Commits.
 
     def _answer_to(self, commit: Commit, now_ms: int, known: TransactionCache) -> Committed | EffectFailed:
-        """Answer a batch. Its key comes first: a batch that was done already conflicts with itself."""
+        """Do a batch and return its answer. A batch with a known key gets the answer of the first one.
+
+        The key is checked before the versions: a batch that was done already would conflict with itself.
+        """
         earlier = self._find_answer(commit, now_ms)
         if earlier is not None:
             return earlier
@@ -220,12 +223,12 @@ class SqlStorage:
         changed = tuple(pair for pair, version in zip(found, wanted, strict=True) if pair[1] != version)
         if changed:  # nothing was written yet
             return EffectFailed(commit.request_id, "conflict", changed=changed)
-        # Rows of one batch have one number of their commit in a scope; the next batch gets the next one.
+        # All rows of a batch in one scope share one commit number; the next batch gets the next number.
         known.places.clear()
         return self._carry_out(commit, now_ms, known)
 
     def _find_answer(self, commit: Commit, now_ms: int) -> Committed | None:
-        """Return the answer to the first batch of this key, if that was less than 24 hours ago."""
+        """Return the answer to the first batch with this key, if that was less than 24 hours ago."""
         row: Any = self.connection.execute(
             f"select versions, body, {self._check('receipt')} from receipt where key = ? and at_ms > ?",
             (commit.key, now_ms - RECEIPT_MS_MAX),
@@ -252,12 +255,12 @@ class SqlStorage:
 
     def _list_oldest(self) -> list[Any]:
         """Return number, time and versions of the oldest receipts."""
-        # A few: after a day without commits the first one must not wait for thousands of deletes.
+        # Limited: after a day without commits the first commit must not wait for thousands of deletes.
         found: list[Any] = self.connection.execute(OLDEST, (PRUNED_COUNT_MAX,)).fetchall()
         return found
 
     def _prune(self, now_ms: int, known: TransactionCache) -> None:
-        """Delete expired keys, with their receipt rows unless a later batch wrote those."""
+        """Delete expired keys, with their receipt rows unless a later batch has rewritten these."""
         self.oldest_ms = now_ms
         for number, at_ms, versions in self._list_oldest():
             self.oldest_ms = at_ms
@@ -278,7 +281,7 @@ class SqlStorage:
         if body is None and not is_there:
             return version
         key = (scope, address.kind, address.id)
-        # Only a commit that erases empties the log immediately; any other one leaves it until it is long.
+        # Only a commit that erases texts empties the log immediately; others wait until the log is long.
         if is_there and self._erases(key, body, known):
             known.erases = True
             known.erased |= pieces_of(self._body(key)) - pieces_of(body)
@@ -288,9 +291,9 @@ class SqlStorage:
         return version + 1
 
     def _erases(self, place: RowKey, body: Body | None, known: TransactionCache) -> bool:
-        """Check whether a row holds texts that `body`, in its place, no longer has.
+        """Check whether replacing a row by `body` (None: deleting it) removes texts.
 
-        A fact that ends, or is current again, only moves to the row of the other kind.
+        A fact that ends, or becomes current again, only moves to the row of the other kind.
         """
         if body is None and place[1] in STATES_OF_FACT:
             return place not in known.moved
@@ -298,16 +301,16 @@ class SqlStorage:
             return place[1] not in TEXTLESS
         if place[1] not in REPLACING:
             return False
-        # {"tea", "jam"} by {"tea", "jam", "milk"}: only grows. By {"tea"}: "jam" must leave the log, too
+        # {"tea", "jam"} -> {"tea", "jam", "milk"} removes nothing; -> {"tea"} must erase "jam".
         return not texts_of(self._body(place)) <= texts_of(body)
 
     def _body(self, place: RowKey) -> Body | None:
-        """Return the body of a row that has one; None if its bytes are damaged."""
+        """Return the body of a row, which must not be deleted; None if its bytes are damaged."""
         old: Any = self.connection.execute(self.one, place).fetchone()
         return body_of(*old[2:4])
 
     def _place(self, scope: Scope, known: TransactionCache) -> Place:
-        """Return the number of the scope, and that of the commit being done in it."""
+        """Return the number of the scope, created if absent, and a new commit number in it."""
         number, execute = self._scope(scope, known), self.connection.execute
         if not number:
             made: Any = execute(
@@ -321,15 +324,15 @@ class SqlStorage:
         return number, known.last[scope]
 
     def adopt(self, scope: Scope, embedder: str) -> None:
-        """Set the embedder of a scope, by its name; delete vectors of another one, a page at a time.
+        """Set the embedder of a scope, by its name; delete vectors of another embedder, a page at a time.
 
-        Their facts are marked, so that a rebalance embeds them again; until then words find them. No other
-        memory may have the scope open. This always writes, so that a file that cannot be written is noticed.
+        Their facts are marked, so that a rebalance embeds them again; until then only words find them. No
+        other memory may have the scope open. Always writes, so that an unwritable file is noticed at once.
         """
         is_left = self.embedder_of(scope) not in (None, embedder)
         while is_left:
             with self.writing():
-                # A page in each transaction: other memories of the file can commit in between.
+                # One page per transaction, so that other memories of the file can commit in between.
                 is_left = self._take_vectors(scope) == PAGE_ROW_COUNT_MAX
         with self.writing():
             known = TransactionCache()
@@ -348,7 +351,7 @@ class SqlStorage:
         return Index(scope)
 
     def _take_vectors(self, scope: Scope) -> int:
-        """Delete a page of vectors at most, mark their facts, and return how many there were."""
+        """Delete at most a page of vectors, mark their facts, and return the number of deleted vectors."""
         known = TransactionCache()
         self.lock_scopes([scope], known)
         page = self._page(0, ByFilter(scope, ("vector",)))
@@ -386,7 +389,7 @@ class SqlStorage:
     # Reads.
 
     def read(self, request_id: int, query: Query) -> ReadDone:
-        """Read one instant of the database. Raises one of `errors` if it fails."""
+        """Answer a query from one snapshot of the database. Raises one of `errors` if it fails."""
         with self.reading():
             return self._read(request_id, query)
 
@@ -401,7 +404,7 @@ class SqlStorage:
         return ReadDone(request_id, tuple(self._rank_rows(query)))
 
     def read_all(self, scope: Scope, kinds: tuple[str, ...]) -> Iterator[Row]:
-        """Yield all rows of these kinds, by kind and id; each page is of another instant."""
+        """Yield all rows of these kinds, by kind and id; each page is read from a snapshot of its own."""
         cursor, is_left = None, True
         while is_left:
             page = self.read(0, ByFilter(scope, kinds, cursor=cursor))
@@ -436,9 +439,9 @@ class SqlStorage:
         after: tuple[str, str] = ("", ""),
         count: int = CHUNK_COUNT,
     ) -> Iterator[Row]:
-        """Yield the rows of these kinds that hold the conditions, by kind and id.
+        """Yield the rows of these kinds that meet the conditions, by kind and id.
 
-        `after`: kind and id of the row before the first one. `count`: how many rows a statement reads.
+        `after`: kind and id of the row before the first one. `count`: how many rows each statement reads.
         """
         number = self._scope(scope)
         for kind in sorted(kind for kind in dict.fromkeys(kinds) if kind >= after[0]):
@@ -470,14 +473,14 @@ class SqlStorage:
         return count
 
     def _rank_rows(self, query: ByVector | ByWords) -> Iterator[Row]:
-        """Yield the rows that hold the conditions, best score first, then by id, up to the limit."""
+        """Yield the rows that meet the conditions, by descending score, then by id, up to the limit."""
         if query.kind != "entity":
             yield from self._scan_rows(query)
             return
         index = self._index(query.scope)
         if index is None:
             return
-        # Inside the transaction of this read, so index and rows are of one instant (law 3).
+        # Inside the transaction of this read, so that index and rows are from one snapshot (law 3).
         index.follow(self.connection, self._check("row"))
         allowed = self._allow_rows(index, query.where)
         limit, least_ppm = min(query.limit, PAGE_ROW_COUNT_MAX), max(1, query.min_score_ppm)
@@ -496,7 +499,7 @@ class SqlStorage:
             yield row_at(Address(query.scope, "entity", index.ids[slot]), found[number], score_ppm)
 
     def _scan_rows(self, query: ByVector | ByWords) -> list[Row]:
-        """Search a kind without an index, of which a scope has few rows, or long ones."""
+        """Search a kind that has no index, since a scope has few rows of it, or long ones."""
         rows = [row for row in self._matching(query.scope, (query.kind,), ()) if row.body is not None]
         if isinstance(query, ByWords):
             scores = score_rows(
@@ -513,7 +516,7 @@ class SqlStorage:
         return sorted(found, key=lambda row: (-(row.score_ppm or 0), row.address.id))[: max(0, limit)]
 
     def _vector_scores(self, query: ByVector, rows: Sequence[Row]) -> list[int]:
-        """Return the score of each row, by the vector with its id, in ppm; 0 without one."""
+        """Return the score of each row in ppm, from the vector with its id; 0 if it has no vector."""
         vectors = ByIds(tuple(structs.replace(row.address, kind="vector") for row in rows))
         scores = {
             row.address.id: vector_relevance_ppm(query.vector, row.body.components)
@@ -523,9 +526,9 @@ class SqlStorage:
         return [scores.get(row.address.id, 0) for row in rows]
 
     def _allow_rows(self, index: Index, where: Where) -> Mask | None:
-        """Return the facts that hold the conditions; None if there are no conditions.
+        """Return a mask of the facts that meet the conditions; None if there are no conditions.
 
-        Conditions that only exclude ids are answered by the index, without a read.
+        Conditions that only exclude ids are applied to the index, without a read.
         """
         if not where:
             return None
@@ -536,7 +539,7 @@ class SqlStorage:
         return mask
 
     def _numbers(self, scope: int, where: Where) -> Iterator[int]:
-        """Yield the numbers of the rows of facts that hold the conditions."""
+        """Yield the numbers of the rows of facts that meet the conditions."""
         behind, bindings, is_all = clause(where, "entity", scope)
         sql = f"select number, body from row where {LIVE} {behind}"
         for number, body in self.connection.execute(sql, (scope, "entity", *bindings)):
@@ -544,7 +547,7 @@ class SqlStorage:
                 yield number
 
     def _index(self, scope: Scope) -> Index | None:
-        """Return the index of a scope; a new one if the scope was deleted and made again."""
+        """Return the index of a scope; a new one if the scope was deleted and created again."""
         index, number = self.indexes.pop(scope, None), self._scope(scope)
         if not number:
             return None

@@ -1,4 +1,5 @@
-"""Store: one database for all memories of a process, used in one thread, so that no loop waits for it."""
+"""Store: one open database, shared by all memories of a process. Only its thread uses the database, so that
+no event loop blocks on it."""
 
 import asyncio
 import os
@@ -21,7 +22,7 @@ from umi_live.sqlite import SqliteStorage
 from umi_live.storage import SqlStorage
 
 UNSEALED: Final = "only a file can be sealed"
-GROUP_COUNT_MAX: Final = 64  # commits of one wait
+GROUP_COUNT_MAX: Final = 64  # commits in one transaction
 T = TypeVar("T")
 StoreAnswer = Committed | ReadDone | EffectFailed
 Receive = Callable[[StoreAnswer | BaseException], None]
@@ -38,18 +39,18 @@ def open_storage(
     if seal is not None:
         raise StoreError(f"{show_path(path)}: {UNSEALED}")
     try:
-        from umi_live.postgres import PostgresStorage  # late, as it imports a driver
+        from umi_live.postgres import PostgresStorage  # imported here, as its driver is optional
     except ModuleNotFoundError as error:
         raise StoreError(needs_extra(error)) from None
     return PostgresStorage(path, read_only)
 
 
 class Store:
-    """An open database. Close it as often as it was opened. Raises StoreError if it cannot be used."""
+    """An open database. Close it once for each time it was opened. Raises StoreError if it is unusable."""
 
     known: ClassVar[dict[str, "Store"]] = {}
     inherited: ClassVar[list[dict[str, "Store"]]] = []
-    lock: ClassVar[threading.Lock] = threading.Lock()  # memories of several threads may open one file
+    lock: ClassVar[threading.Lock] = threading.Lock()  # memories in several threads may open one file
 
     def __init__(self, path: str, *, read_only: bool = False, seal: SealOptions | None = None) -> None:
         self.path, self.is_read_only, self.seal = path, read_only, seal
@@ -66,9 +67,9 @@ class Store:
 
     @classmethod
     def forget_inherited(cls) -> None:
-        """Let a forked process open stores of its own, as it has no thread of its parent.
+        """Let a forked process open its own stores, since it does not have the threads of its parent.
 
-        The inherited ones stay referenced: closing a database would harm the parent, which uses it.
+        The inherited stores stay referenced, as closing their databases would harm the parent that uses them.
         """
         cls.inherited.append(cls.known)
         cls.known, cls.lock = {}, threading.Lock()
@@ -77,9 +78,9 @@ class Store:
     def open_now(cls, path: Path, read_only: bool = False, seal: SealOptions | None = None) -> "Store":
         """Return the store of this file, the same one for every caller. Raises StoreError.
 
-        A database in memory is a new one each time, and so is a store that only reads.
+        A database in memory and a read-only store are new for each call.
         """
-        # Two names of one file must not become two stores.
+        # Resolved, so that two names of one file do not lead to two stores.
         real = os.fspath(path) if path == MEMORY or is_address(path) else os.path.realpath(path)
         if path == MEMORY or read_only:
             return cls(real, read_only=read_only, seal=seal)
@@ -94,7 +95,7 @@ class Store:
 
     @classmethod
     async def open(cls, path: Path, *, read_only: bool = False, seal: SealOptions | None = None) -> "Store":
-        """Call `open_now` in another thread; if this call is cancelled, the store is closed again."""
+        """Call `open_now` in another thread. If this call is cancelled, the store is closed again."""
         opening = asyncio.ensure_future(asyncio.to_thread(cls.open_now, path, read_only, seal))
         try:
             return await asyncio.shield(opening)
@@ -103,19 +104,19 @@ class Store:
             raise
 
     async def claim(self, scope: Scope) -> None:
-        """Take a claim; if this call is cancelled, the claim is given up. Raises ScopeTaken, StoreError."""
+        """Take a claim. If this call is cancelled, the claim is given up. Raises ScopeTaken, StoreError."""
         loop = asyncio.get_running_loop()
         taking = asyncio.ensure_future(self.call(self.claims.take, scope, loop))
         try:
             if await asyncio.shield(taking):
                 with self.lock:
-                    self.user_count -= 1  # for the memory that had the claim and will not close the store
+                    self.user_count -= 1  # for the earlier memory with this claim, which cannot be closed
         except asyncio.CancelledError:
             taking.add_done_callback(partial(self._give_up_again, scope))
             raise
 
     async def give_up(self, scope: Scope) -> None:
-        """Give up a claim, also if this call is cancelled."""
+        """Give up a claim, even if this call is cancelled."""
         await asyncio.shield(asyncio.ensure_future(self.call(self.claims.give_up, scope)))
 
     def _give_up_again(self, scope: Scope, taking: "asyncio.Future[bool]") -> None:
@@ -127,15 +128,15 @@ class Store:
         await asyncio.shield(asyncio.to_thread(self.close))
 
     def start(self, effect: Read | Commit, receive: Receive, embedder: str | None = None) -> None:
-        """Begin a read or a commit; `receive` gets its answer or its exception, in the thread of the store.
+        """Start a read or a commit. `receive` gets its answer or exception, in the thread of the store.
 
-        `embedder`: for a search by vector in another scope, whose embedder must have this name.
+        `embedder`: for a search by vector in another scope; its vectors must be of the embedder of this name.
         """
         if isinstance(effect, Read):
             self.thread.submit(self._answer_read, effect, receive, embedder)
         else:
             self.commits.append((effect, receive))
-            # One flush for each commit: the first does all that wait, and the others find none.
+            # Each commit submits a flush. The first one commits all that wait; the others find nothing to do.
             self.thread.submit(self._flush)
 
     def _answer_read(self, read: Read, receive: Receive, embedder: str | None) -> None:
@@ -149,7 +150,7 @@ class Store:
     def _read(self, read: Read, embedder: str | None = None) -> StoreAnswer:
         query = read.query
         try:
-            # Vectors of two embedders cannot be compared; the recall goes on with words, as degraded.
+            # Vectors of two embedders cannot be compared; the recall then uses words only, and is degraded.
             if embedder and isinstance(query, ByVector):
                 made_by = self.storage.embedder_of(query.scope)
                 if made_by not in (None, embedder):
@@ -160,7 +161,7 @@ class Store:
             return EffectFailed(read.request_id, self.storage.failure(error, commit=False))
 
     def _flush(self) -> None:
-        """Do the commits that wait, as one transaction; receivers get their answers."""
+        """Do the waiting commits in one transaction, and hand each receiver its answer."""
         group = [self.commits.popleft() for _ in range(min(len(self.commits), GROUP_COUNT_MAX))]
         if not group:
             return
@@ -173,7 +174,7 @@ class Store:
             receive(answer)
 
     def _commit_all(self, commits: Sequence[Commit]) -> Sequence[StoreAnswer | FileTampered]:
-        """Commit together; if that fails, each alone: one that is too large must not fail the others."""
+        """Commit together; if that fails, each alone: a commit that is too large must not fail the others."""
         if self.is_read_only:
             return [answer_claim(commit) for commit in commits]
         errors: tuple[type[Exception], ...] = (*self.storage.errors, FileTampered)
@@ -195,7 +196,7 @@ class Store:
         return answer
 
     def failure(self) -> StoreError:
-        """Return the last error of the database as an exception."""
+        """Return the last error of the database as an exception for the user."""
         message = "cannot be used; look at the disk, then try again"
         return self._explain(self.failed) if self.failed else StoreError(f"{self.storage.path}: {message}")
 
@@ -203,9 +204,9 @@ class Store:
         return StoreError(f"{self.storage.path}: {self.storage.describe_error(error)}")
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
-        """Call a function in the thread of the store, which ends also if this call is cancelled.
+        """Call a function in the thread of the store. Raises StoreError.
 
-        Raises StoreError.
+        The function runs to its end even if this call is cancelled.
         """
         try:
             return await asyncio.get_running_loop().run_in_executor(self.thread, function, *args)
@@ -228,10 +229,10 @@ os.register_at_fork(after_in_child=Store.forget_inherited)
 
 
 def answer_claim(commit: Commit) -> StoreAnswer:
-    """Return the answer to a commit on a file that is only read.
+    """Return the answer to a commit on a read-only file.
 
-    The claim of an epoch, with which an incarnation begins, succeeds and writes nothing. Any other commit is
-    refused, as on a write-protected disk.
+    A new incarnation begins with a commit that claims an epoch: it succeeds here, and writes nothing. Any
+    other commit is refused, as on a write-protected disk.
     """
     epochs = [it for it in commit.expects if it.address.kind == "epoch"]
     if any(write.address.kind != "epoch" for write in commit.writes) or not epochs:
@@ -241,5 +242,5 @@ def answer_claim(commit: Commit) -> StoreAnswer:
 
 def close_again(opening: "asyncio.Future[Store]") -> None:
     """Close a store that was opened for a cancelled caller."""
-    if not opening.cancelled() and opening.exception() is None:  # cancelled: the loop has ended
+    if not opening.cancelled() and opening.exception() is None:  # cancelled if the event loop was closed
         opening.result().close()
