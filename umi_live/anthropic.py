@@ -1,4 +1,4 @@
-"""A model at an endpoint that speaks as Anthropic does, over HTTP.
+"""A model at any HTTP endpoint with the protocol of Anthropic.
 
     model = AnthropicModel("https://api.anthropic.com/v1#some-model", key="...")
 
@@ -13,9 +13,9 @@ from umi_live.openai import NO_PARAMETERS, Endpoint, make_failure, read_paramete
 from umi_live.payloads import EMBEDDED, UNSENDABLE, Part, write_content
 from umi_live.services import ServiceFailed
 
-PREFIX: Final = "anthropic+"  # of an address: anthropic+https://HOST/v1#MODEL
+PREFIX: Final = "anthropic+"  # an address: anthropic+https://HOST/v1#MODEL
 VERSION: Final = "2023-06-01"
-TOKENS_MAX: Final = 16_000  # of an answer; the API needs this limit, and REPLY_BYTES_MAX is about as long
+TOKENS_MAX: Final = 16_000  # of an answer: the API requires a limit; about as long as REPLY_BYTES_MAX
 FAILED_STOPS: Final = {
     "max_tokens": "cut_off", "model_context_window_exceeded": "cut_off", "refusal": "declined",
 }  # fmt: skip
@@ -42,7 +42,7 @@ class AnthropicModel(Endpoint):
 
 
 def as_block(part: Part) -> Part:
-    """Return a part of a chat as a block of content. Raises ServiceFailed for a sound or a video."""
+    """Return a part of a chat message as a content block. Raises ServiceFailed for audio or video."""
     match part:
         case {"type": "text"}:
             return part
@@ -56,7 +56,7 @@ def as_block(part: Part) -> Part:
 
 
 def text_of_blocks(answer: Any) -> str:
-    """Return the texts of an answer as one. Raises ServiceFailed."""
+    """Return the texts of an answer, joined. Raises ServiceFailed."""
     blocks = answer.get("content") if isinstance(answer, dict) else None
     if not isinstance(blocks, Sequence) or not all(isinstance(it, dict) for it in blocks):
         raise make_failure("no_form")

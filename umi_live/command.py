@@ -1,4 +1,4 @@
-"""The command `umi-live`: a memory on disk from a shell. Whatever goes wrong is one line and status 2."""
+"""The command `umi-live`: a memory on disk, used from a shell. Any error prints one line, with status 2."""
 
 import asyncio
 import json
@@ -56,7 +56,7 @@ ROWS: Final = "rows"
 UMI: Final = "umi"
 PROGRAMS: Final = (*FORMATS, UMI)
 UNREAD_SHOWN_MAX: Final = 10
-FILES_SHOWN_MAX: Final = 5  # of an archive, without conversations
+FILES_SHOWN_MAX: Final = 5  # files without conversations, of an imported archive
 NO_FIELDS: Final[Mapping[str, object]] = {}
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., None]]
@@ -64,7 +64,7 @@ Use = Callable[[LiveMemory], Awaitable[None]]
 
 
 class MemoryOptions(Data):
-    """The options of a command that say which memory it works on, and how."""
+    """The options of a command that select the memory and how it is opened."""
 
     db: str
     user: str = ""
@@ -80,13 +80,13 @@ class MemoryOptions(Data):
     as_json: bool = False
 
     def show(self, line: str, row: Mapping[str, object]) -> None:
-        """Print a line, or with --json the `row` as an object of JSON."""
+        """Print the line, or with --json the `row` as a JSON object."""
         click.echo(json.dumps(row, ensure_ascii=False) if self.as_json else line)
 
     async def read(self, use: Use, *, must_have: bool = False) -> None:
-        """Call `use` with the memory open for reading, which may be open elsewhere, or write-protected.
+        """Open the memory for reading and call `use`. The file may be open elsewhere, or write-protected.
 
-        `must_have`: raise LiveError if the file has nothing of this user and agent, else only say so.
+        If it has nothing of this user and agent: raises LiveError with `must_have`, else prints a warning.
         """
         contents.check_there(self.db)
 
@@ -101,22 +101,22 @@ class MemoryOptions(Data):
         await self.work(read_memory, read_only=True)
 
     async def copy(self, use: Use) -> None:
-        """Call `use` with the memory open for reading, of which the file must have something."""
+        """Open the memory for reading and call `use`. Raises LiveError if the file has nothing of it."""
         await self.read(use, must_have=True)
 
     async def write(self, use: Use) -> None:
-        """Call `use` with the memory open, which outlives the command."""
+        """Open or create the memory and call `use`. Raises LiveError for `:memory:`, which would be lost."""
         if self.db == MEMORY:
             raise LiveError(f"{MEMORY} is gone when the command ends; name a file with --db")
         await self.work(use)
 
     async def change(self, use: Use) -> None:
-        """Call `use` with the memory open, which must be there."""
+        """Open the memory and call `use`. The database must exist."""
         contents.check_there(self.db)
         await self.work(use)
 
     async def work(self, use: Use, *, read_only: bool = False) -> None:
-        """Call `use` with the memory open, once its model and its embedder have answered a probe."""
+        """Check that the model and the embedder answer, then open the memory and call `use`."""
         memory = self.make_memory(self.user, self.agent, read_only)
         await self.probe_services(memory)
         async with memory:
@@ -148,14 +148,14 @@ Work = Callable[[MemoryOptions, Use], Coroutine[Any, Any, None]]
 
 
 async def has_memory(memory: LiveMemory) -> bool:
-    """Return whether the file has anything of the user and agent of an open memory."""
+    """Return whether the file has rows of the user and agent of an open memory."""
     assert memory.store is not None
     scopes = await memory.store.call(contents.list_scopes, memory.store.storage, memory.scope.user)
     return memory.scope in scopes
 
 
 def read_key(path: str | None) -> bytes | None:
-    """Return the bytes of a key file; None if none was named. Raises OSError."""
+    """Return the bytes of a key file; None for no path. Raises OSError."""
     if path is None:
         return None
     with open(path, "rb") as file:
@@ -173,7 +173,7 @@ async def probe(address: str, answer: Awaitable[object]) -> None:
 def read_categories(
     context: click.Context, option: click.Parameter, given: tuple[str, ...]
 ) -> Mapping[str, str] | None:
-    """Return what belongs into each category by its name; None if none was given."""
+    """Return the description of each category by its name; None if no category was given."""
     if bare := [each for each in given if "=" not in each]:
         raise click.BadParameter(f"{bare[0]!r} is no NAME=ABOUT, as food=cake is", context, option)
     pairs = [each.partition("=")[::2] for each in given]
@@ -186,7 +186,7 @@ def read_categories(
 def read_parameter_option(
     context: click.Context, option: click.Parameter, given: str | None
 ) -> Mapping[str, object] | None:
-    """Return an object of JSON; None if none was given."""
+    """Return the parsed JSON object; None if the option was not given."""
     if given is None:
         return None
     try:
@@ -252,7 +252,7 @@ FILE_OPTIONS: Final = (
 
 
 def limit_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each limit of a server."""
+    """Add an option to a command for each limit of a server."""
     for field in reversed(list_fields(ServeLimits)):
         kind = click.IntRange(1) if get_args(field.type)[0] is int else click.FloatRange(0, min_open=True)
         option = click.option(
@@ -264,9 +264,9 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def taking(*options: Decorator, work: Work | None = None) -> Decorator:
-    """Return a decorator that gives a command the values of these options as its first argument.
+    """Return a decorator that passes these options to a command as its first argument, a MemoryOptions.
 
-    With `work`, a method of MemoryOptions, the command is asynchronous and has the open memory as its second.
+    With `work`, a method of MemoryOptions, the command is a coroutine and gets the open memory as its second.
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., None]:
@@ -321,7 +321,7 @@ async def remember(target: MemoryOptions, memory: LiveMemory, text: str, speaker
 
 
 def describe_fact(fact: Entity | None, key: str) -> dict[str, object]:
-    """Return a fact as an object of JSON; only its id if it was forgotten meanwhile."""
+    """Return a fact as a JSON object; only its id if it was forgotten meanwhile."""
     shown = () if fact is None else ("type", "name", "content", "time_ms")
     return {"id": key, **{name: getattr(fact, name) for name in shown}}
 
@@ -332,7 +332,7 @@ def line_of(fact: Entity | None, key: str) -> str:
 
 
 def statement_of(name: str, content: str) -> str:
-    """Return a statement behind the name that it is about; a note, whose name is its beginning, alone."""
+    """Return `name: content`; only the content of a note, whose name is just the beginning of its content."""
     return show_line(content) if name == auto_name(content) else f"{show_line(name)}: {show_line(content)}"
 
 
@@ -476,7 +476,7 @@ def show_fact(
 
 
 def day_of(at_ms: int) -> str:
-    """Return the day of a time in milliseconds since 1970; after the year 9999 its last day."""
+    """Return the date of a time in milliseconds since 1970; after the year 9999 the last day of 9999."""
     return (format_time(at_ms) or "1970-01-01")[:10]
 
 
@@ -589,7 +589,7 @@ def serve(target: MemoryOptions, host: str, port: int, tokens: str | None, **giv
     async def run() -> None:
         if table is not None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, table.refresh)
-        # Kept open, so that memories open fast, and an unusable file fails before the first request.
+        # Kept open, so that memories open fast and an unusable file is reported before the first request.
         store = await Store.open(target.db, seal=target.seal)
         try:
             memory = target.make_memory(target.user, "probe")
@@ -651,7 +651,7 @@ def import_file(target: MemoryOptions, file: BinaryIO, program: str | None, quie
     texts not be kept.
     """
     texts = read_texts(file.name, file)
-    text = next((it for it in texts.values() if it), "")  # an export of ours is one file
+    text = next((it for it in texts.values() if it), "")  # an export of `umi-live` is a single file
     head = find_head(text)
     if program == UMI or (program is None and head is not None):
         if head is not None:
@@ -707,7 +707,7 @@ def import_file(target: MemoryOptions, file: BinaryIO, program: str | None, quie
 
 
 def check_scope_options(target: MemoryOptions, head: Mapping[str, object]) -> None:
-    """Refuse --user and --agent that are not those of an export: its rows belong to them."""
+    """Raise LiveError if --user or --agent differ from those of the export, to which its rows belong."""
     context = click.get_current_context()
     for name in ("user", "agent"):
         is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
@@ -717,7 +717,7 @@ def check_scope_options(target: MemoryOptions, head: Mapping[str, object]) -> No
 
 
 class ProgressLine:
-    """A line that is written over as work goes on: on a terminal alone, and not if `is_quiet`."""
+    """A progress line that overwrites itself. Shown only on a terminal, and not if `is_quiet`."""
 
     def __init__(self, is_quiet: bool) -> None:
         self.is_shown = not is_quiet and sys.stderr.isatty()
@@ -737,7 +737,7 @@ class ProgressLine:
 
 
 def show_failures(summary: str, lines: list[str]) -> None:
-    """Print a summary and the first lines of what could not be done; nothing if there are none."""
+    """Print a summary and the first lines of a list of failures; nothing if the list is empty."""
     if lines:
         click.echo(f"umi-live: {summary}:", err=True)
         for line in lines[:UNREAD_SHOWN_MAX]:
@@ -813,13 +813,13 @@ def unseal(db: str) -> None:
 
 
 def show_degraded(degraded: tuple[Degraded, ...]) -> None:
-    """Print a line for each step that was done with less than it should have."""
+    """Print a line for each step that was degraded, with the reason."""
     for it in degraded:
         click.echo(f"umi-live: with less than asked for: {it.name} ({it.reason})", err=True)
 
 
 def show_line(text: str) -> str:
-    """Return a text as one line, without characters that move the cursor of a terminal or colour it."""
+    """Return a text as one line, with control characters for terminals replaced."""
     return "".join(it if it.isprintable() else "\ufffd" for it in " / ".join(text.splitlines()))
 
 

@@ -1,6 +1,6 @@
-"""A memory as a server of the Model Context Protocol: any agent that speaks it remembers and recalls here.
+"""A server of the Model Context Protocol (MCP): its tools let any agent remember and recall.
 
-Law 1. Whatever calls a tool is a model: it never writes the system block (umi_core/tiers/core.py decides).
+Law 1. Each call counts as the call of a model, so it cannot write the system block (umi_core/tiers/core.py).
 
 Needs the extra `mcp`: `pip install 'umi-sim[mcp]'`.
 """
@@ -38,13 +38,13 @@ assert get_args(Kind) == BLOCK_KINDS[1:]  # all but system
 READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 ADDS: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
-)  # a newer statement takes the place of an older one, which history keeps
+)  # not destructive: a newer statement replaces an older one, but `history` keeps the older one
 REPLACES: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
 )
 
 
-HINTS: Final = dict[str, ToolAnnotations]()  # of each tool, in the order in which a client sees them
+HINTS: Final = dict[str, ToolAnnotations]()  # of each tool, in the order in which clients see the tools
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -68,7 +68,7 @@ def make_server(
 ) -> MCPServer:
     """Return a server whose tools work on the memory that `find_memory` returns at each call.
 
-    `describe`: the text of an error, as a client gets it. `seconds`: the longest time of a call.
+    `describe`: returns the text of an error for the client. `seconds`: the time limit of a call.
     """
     tools = Tools(find_memory)
     offered = [
@@ -79,7 +79,7 @@ def make_server(
 
 
 class StrictTool(Tool):
-    """A tool that names each wrong argument in a sentence for the model that is to correct it."""
+    """A tool that describes each wrong argument in a sentence, so that the calling model can correct it."""
 
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
         try:
@@ -90,7 +90,7 @@ class StrictTool(Tool):
 
 
 def describe_mistake(mistake: Any) -> str:
-    """Return what is wrong with an argument: `limit: 'a' is not allowed: input should be a valid integer`."""
+    """Return a sentence such as `limit: 'a' is not allowed: input should be a valid integer`."""
     name, message = ".".join(map(str, mistake["loc"])), mistake["msg"][:1].lower() + mistake["msg"][1:]
     if mistake["type"] == "missing":
         return f"{name}: is missing"
@@ -100,7 +100,7 @@ def describe_mistake(mistake: Any) -> str:
 
 
 def make_strict_tool(function: Callable[..., Awaitable[Any]], hints: ToolAnnotations) -> Tool:
-    """Return a tool that refuses unknown arguments, which the library would ignore."""
+    """Return a tool that refuses unknown arguments; by default the library ignores them."""
     made = StrictTool.from_function(function, annotations=hints)
     arguments = made.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
@@ -112,7 +112,7 @@ def make_strict_tool(function: Callable[..., Awaitable[Any]], hints: ToolAnnotat
 def explain_errors(
     method: Callable[P, Awaitable[T]], describe: Callable[[LiveError], str], seconds: Seconds
 ) -> Callable[P, Awaitable[T]]:
-    """Return the method with each LiveError as an error of a tool, which a client gets as a sentence."""
+    """Return the method with a time limit; each LiveError becomes a ToolError with a sentence."""
 
     @wraps(method)
     async def call_tool(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -137,7 +137,7 @@ def hit_line(hit: Hit, paths: tuple[str, ...]) -> Line:
 
 
 def past_line(row: Entity | Ended, ends_ms: Mapping[tuple[str, int], int]) -> Line:
-    """Return a fact, with how it ended if it has."""
+    """Return a fact as a line of `history`; an ended one with its end and the fact that ended it."""
     fact = fact_of(row)
     line: Line = {"id": fact.id, "content": fact.content, "time_ms": fact.time_ms}
     if not isinstance(row, Ended):
@@ -146,7 +146,7 @@ def past_line(row: Entity | Ended, ends_ms: Mapping[tuple[str, int], int]) -> Li
 
 
 class Tools(Data):
-    """The tools that a client may call. A docstring here is what its model reads."""
+    """The tools that a client may call. The docstrings of the methods are shown to its model."""
 
     find_memory: Callable[[], LiveMemory]
 

@@ -1,12 +1,12 @@
-"""A model and an embedder at any endpoint that speaks as OpenAI does, over HTTP.
+"""A model and an embedder at any HTTP endpoint with the protocol of OpenAI.
 
     model = ChatModel("https://api.example.com/v1#some-model", key="...")
     embedder = TextEmbedder("https://api.example.com/v1#some-embedding:256", key="...")
 
-Law 1. Every response is a valid answer or one failure of TABLE.
-Law 2. No failure is tried again here: the memory waits and tries again, within its time.
-Law 3. A vector is scaled until its largest component is 127, then rounded. A cosine does not depend on the
-scale; docs/hosting.md has the effect of rounding on a ranking.
+Law 1. Every response becomes a valid answer or one failure of TABLE.
+Law 2. Nothing is retried here: the memory waits and retries within its own time limit.
+Law 3. A vector is scaled so that its largest component is 127, then rounded. Cosines do not depend on the
+scale; docs/hosting.md shows the effect of rounding on a ranking.
 """
 
 import json
@@ -27,26 +27,26 @@ from umi_live.services import ServiceFailed
 from umi_live.storage import wall_ms
 from umi_live.usage import report_usage
 
-BODY_BYTES_MAX: Final = 32 * 2**20  # the vectors of one request are smaller
-INPUT_COUNT_MAX: Final = 100  # texts in one request; some endpoints take few more
+BODY_BYTES_MAX: Final = 32 * 2**20  # more than the vectors of one request need
+INPUT_COUNT_MAX: Final = 100  # texts in one request; some endpoints accept hardly more
 
 NO_PARAMETERS: Final[Mapping[str, object]] = {}
 OWN_PARAMETERS: Final = frozenset(("model", "messages", "input", "stream", "n", "tools"))
-TOKEN_COUNTS: Final = (  # read, then written, by the names of OpenAI and Anthropic; a cache counts as read
+TOKEN_COUNTS: Final = (  # fields of OpenAI and Anthropic for tokens read (cached ones too), then written
     ("prompt_tokens", "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
     ("completion_tokens", "output_tokens"),
 )
 
 
 class EndpointFailure(Data):
-    """A case in which an endpoint fails, and the kind of failure that the memory gets."""
+    """A way in which an endpoint fails, and the kind of failure that the memory gets."""
 
     what: str
     kind: FailureKind
 
 
-# After `unavailable`, `timeout` and `rate_limited` the memory asks again. The other kinds would return with
-# the same question, so it goes on without an answer (docs/spec/engine.md, section 4).
+# The memory retries after `unavailable`, `timeout` and `rate_limited`. The other kinds would occur again for
+# the same question, so the memory continues without an answer (docs/spec/engine.md, section 4).
 TABLE: Final[Mapping[str, EndpointFailure]] = {
     "no_answer": EndpointFailure("nothing comes within the time that the memory gives", "timeout"),
     "no_connection": EndpointFailure("no connection, or one that breaks off", "unavailable"),
@@ -77,7 +77,7 @@ def make_failure(case: str, retry_after_ms: int = 0) -> ServiceFailed:
 
 
 def read_parameters(given: Mapping[str, object]) -> dict[str, object]:
-    """Return the parameters of each request; one that is None is left out. Raises LiveError."""
+    """Return the parameters of each request, without those that are None. Raises LiveError."""
     if own := OWN_PARAMETERS.intersection(given):
         raise LiveError(f"parameters: {min(own)} is the memory's own; leave it out")
     parameters = {name: value for name, value in given.items() if value is not None}
@@ -91,8 +91,8 @@ def read_parameters(given: Mapping[str, object]) -> dict[str, object]:
 class Endpoint:
     """An endpoint at `url`, which ends with `#` and the name of a model.
 
-    `headers`: in place of the header with the key. `prices`: USD for a million tokens in, and out.
-    Raises LiveError for a malformed address or key.
+    `headers`: replace the default header with the key. `prices`: USD for a million input tokens, and for a
+    million output tokens. Raises LiveError for a malformed address or key.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Endpoint:
         self.client: httpx.AsyncClient | None = None
 
     async def post(self, path: str, body: Mapping[str, object], timeout_ms: int) -> Any:
-        """Return the JSON of the answer. Raises ServiceFailed."""
+        """Send a request and return the JSON of its response. Raises ServiceFailed."""
         if self.client is None:
             self.client = httpx.AsyncClient(headers=self.headers)
         try:
@@ -128,7 +128,7 @@ class Endpoint:
         return answer
 
     def count_tokens(self, answer: Any) -> None:
-        """Report the tokens that an answer names; a malformed number counts as 0."""
+        """Report the token counts of a response; a malformed count is taken as 0."""
         usage = answer.get("usage") if isinstance(answer, dict) else None
         used = usage if isinstance(usage, dict) else {}
         counts = {name: number for name, number in used.items() if type(number) is int and number > 0}
@@ -143,7 +143,7 @@ class Endpoint:
 
 
 def is_address(url: str) -> bool:
-    """Check whether this is an address of HTTP with a host."""
+    """Check whether this is an HTTP or HTTPS address with a host."""
     try:
         address = httpx.URL(url)
     except (ValueError, httpx.InvalidURL):
@@ -155,7 +155,7 @@ async def content_of(response: httpx.Response) -> bytes:
     """Return the body of a response. Raises ServiceFailed if it has more than BODY_BYTES_MAX."""
     content = bytearray()
     async for part in response.aiter_bytes():
-        # Counted here: a header may name another length, and a body may have no end.
+        # Counted here: the length in a header may be wrong, and a body may never end.
         content += part
         if len(content) > BODY_BYTES_MAX:
             raise make_failure("too_large")
@@ -170,14 +170,14 @@ def json_of(content: bytes) -> Any:
 
 
 def case_of(status: int, content: bytes) -> str:
-    # Most endpoints answer a prompt that is too long with 400 and the code `context_length_exceeded`.
+    # Most endpoints reply to a prompt that is too long with 400 and the code `context_length_exceeded`.
     if status == 400 and (b"context_length" in content or b"prompt is too long" in content):
         return "too_long"
     return STATUSES.get(status, "broken" if status >= 500 else "refused")
 
 
 def retry_after_ms(value: str | None) -> int:
-    """Return the wait that a header names in seconds or as a date, in milliseconds; 0 for anything else."""
+    """Return the wait in milliseconds from a Retry-After header, in seconds or a date; 0 if malformed."""
     if value is None:
         return 0
     try:
@@ -187,13 +187,13 @@ def retry_after_ms(value: str | None) -> int:
             wait_ms = int(parsedate_to_datetime(value).timestamp() * 1_000) - wall_ms()
         except (ValueError, TypeError):
             return 0
-    return min(max(0, wait_ms), RETRY_AFTER_MS_MAX + 1)  # one more: too long to wait for
+    return min(max(0, wait_ms), RETRY_AFTER_MS_MAX + 1)  # a wait over the limit makes the memory give up
 
 
 class ChatModel(Endpoint):
     """Answers prompts by `chat/completions`.
 
-    `parameters` go into each request, in place of `temperature` 0; a value of None leaves a parameter out.
+    `parameters` are added to each request. The default is `temperature` 0; None leaves a parameter out.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ class TextEmbedder(Endpoint):
         self.dims = int(dims)
 
     async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
-        """Embed in requests of at most INPUT_COUNT_MAX texts, one after the other."""
+        """Embed texts in consecutive requests of at most INPUT_COUNT_MAX texts each."""
         found = list[tuple[int, ...]]()
         options = {"model": self.name, "dimensions": self.dims, "encoding_format": "float"}
         for at in range(0, len(texts), INPUT_COUNT_MAX):
@@ -248,9 +248,9 @@ class TextEmbedder(Endpoint):
 
 
 def vectors_of(answer: Any, count: int, dims: int) -> tuple[tuple[int, ...], ...]:
-    """Return one vector for each text, in their order. Raises ServiceFailed."""
+    """Return one vector for each text, in the order of the texts. Raises ServiceFailed."""
     try:
-        # By the index: the order of the list is not promised.
+        # Ordered by the field `index`: endpoints do not promise the order of the list.
         found = {int(it["index"]): round_components(it["embedding"]) for it in answer["data"]}
     except (KeyError, TypeError, ValueError, OverflowError):
         raise make_failure("vectors") from None
@@ -260,9 +260,9 @@ def vectors_of(answer: Any, count: int, dims: int) -> tuple[tuple[int, ...], ...
 
 
 def round_components(components: Sequence[float]) -> tuple[int, ...]:
-    """Return a vector in nearly the same direction, of whole numbers from -127 to 127.
+    """Return a vector in nearly the same direction, with whole numbers from -127 to 127 as components.
 
-    Raises ValueError or TypeError for components without a direction.
+    Raises ValueError or TypeError for components without a direction, such as zeros only.
     """
     peak = max(abs(it) for it in components)
     if not math.isfinite(peak) or peak == 0:

@@ -3,10 +3,11 @@
     POST /v1/agents/helper/remember {"text": "Ann likes tea."}
     POST /v1/agents/helper/mcp      the tools of umi_live/mcp.py
 
-Law 1. A request acts for the user of its token; nothing else in it names a user. Law 2. Each reply is JSON,
-also for an error, and has no path, no traceback and no text of another user. Law 3. Size, time and number of
-requests have limits; a request that a limit ends is done completely or not at all. Law 4. What arrives by MCP
-was written by a model, whatever the token allows. Law 5. An unknown field is refused.
+Law 1. A request acts for the user of its token; no other part of it can name a user. Law 2. Every reply is
+JSON, errors included, and contains no file path, no traceback and no text of another user. Law 3. Size, time
+and number of requests are limited; a request that hits a limit takes effect completely or not at all. Law 4.
+The author of a request by MCP is always a model, even if the token allows more. Law 5. A request with an
+unknown field is refused.
 
 Needs the extra `serve`: `pip install 'umi-sim[serve]'`.
 """
@@ -51,8 +52,8 @@ from umi_live.openapi import describe_api
 LOG: Final = logging.getLogger("umi_live.serve")
 DESCRIPTION: Final = "/openapi.json"
 MCP: Final = "mcp"
-MCP_LEVELS_MAX: Final = 32  # of a message; capabilities of a client may be nested
-ONCE: Final = ("authorization", "host", "idempotency-key", "origin", "x-idempotency-key")
+MCP_LEVELS_MAX: Final = 32  # nesting levels of a message: clients may nest their capabilities
+ONCE: Final = ("authorization", "host", "idempotency-key", "origin", "x-idempotency-key")  # never repeated
 MCP_GRACE_S: Final = 1
 UNKNOWN_COUNT_MAX: Final = 10
 STATUSES: Final[Mapping[int, str]] = {
@@ -74,11 +75,11 @@ STATUSES: Final[Mapping[int, str]] = {
 }  # fmt: skip
 
 
-# Routes of facts, in addition to those of an agent server.
+# Routes for facts, in addition to the routes of an agent server (umi_core/kelpie/wire.py).
 
 
 class FactWritten(Data):
-    """A fact in a reply to remember; `change` is created, unchanged or ended.
+    """A fact in a reply to `remember`; `change` is created, unchanged or ended.
 
     `name` and `content` are empty if the fact was forgotten meanwhile.
     """
@@ -118,7 +119,7 @@ def share(op_id: OpId, it: HttpRequest) -> ShareArchive:
 
 
 def read_turns(given: Any) -> tuple[Turn, ...]:
-    """Return the turns of a conversation; none for null. Raises ValueError."""
+    """Return the turns of a conversation; an empty tuple for None. Raises ValueError."""
     turns = [] if given is None else given
     if not isinstance(turns, list) or not all(isinstance(it, dict) and set(it) == TURN for it in turns):
         raise ValueError('turns; it is a list of {"role": ..., "content": ...}, with nothing else in each')
@@ -139,7 +140,7 @@ def read_time_range(given: Any) -> tuple[int | None, int | None] | None:
     return start_ms, end_ms if after_ms == end_ms or after_ms is None else after_ms - 1
 
 
-TURN: Final = {"role", "content"}  # as a message has them
+TURN: Final = {"role", "content"}  # the fields of a turn
 
 
 ROUTES: Final[wire.Table] = {
@@ -163,7 +164,7 @@ ROUTES: Final[wire.Table] = {
 
 
 async def respond(memory: LiveMemory, outcome: Outcome) -> wire.Response:
-    """Return the response for this outcome; facts in it have their texts."""
+    """Return the response for this outcome; reads the texts of the facts in it."""
     match outcome:
         case Done(value=Remembered() as value, degraded=degraded):
             found = await read_changes(memory, value)
@@ -180,7 +181,7 @@ async def respond(memory: LiveMemory, outcome: Outcome) -> wire.Response:
 
 
 def as_json(value: Any) -> object:
-    """Return a value as JSON with the field names of the wire; pairs become objects."""
+    """Return a value as JSON with the field names of the wire format; pairs become objects."""
     if isinstance(value, tuple):
         return list(map(as_json, value))
     if not is_struct(type(value)):
@@ -189,11 +190,11 @@ def as_json(value: Any) -> object:
     return {name: as_json(part) for name, part in wire.fields(value).items()} | pairs
 
 
-# Memories: the most recently used ones stay open.
+# The pool of memories: the most recently used ones stay open.
 
 
 class PooledMemory:
-    """A memory of the pool, open or not. `count`: requests that use it, or wait for it."""
+    """A memory of the pool, open or not. `count`: the number of requests that use it or wait for it."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
@@ -201,7 +202,7 @@ class PooledMemory:
         self.count = 0
 
     async def close(self) -> None:
-        """Close the memory if it is open; an exception is only logged."""
+        """Close the memory if it is open. Exceptions are only logged."""
         memory, self.memory = self.memory, None
         if memory is not None:
             try:
@@ -211,12 +212,12 @@ class PooledMemory:
 
 
 def is_broken(memory: LiveMemory) -> bool:
-    """Check whether a memory no longer takes requests, after a bug or a change by another program."""
+    """Check whether a memory refuses requests, after a bug or after another program changed a sealed file."""
     return memory.host is None or memory.host.is_closed
 
 
 class MemoryPool:
-    """Opens memories for requests, and closes the least recently used ones of more than `size`."""
+    """Opens memories for requests. If more than `size` are open, closes the least recently used idle ones."""
 
     def __init__(self, make: Callable[[str, str], LiveMemory], size: int) -> None:
         self.make, self.size = make, size
@@ -225,7 +226,7 @@ class MemoryPool:
 
     @asynccontextmanager
     async def use(self, user: str, agent: str) -> AsyncIterator[LiveMemory]:
-        """Keep the memory of this user and agent open. Raises LiveError if it cannot be opened."""
+        """Keep the memory of this user and agent open inside. Raises LiveError if it cannot be opened."""
         key = user, agent
         pooled = self.memories[key] = self.memories.pop(key) if key in self.memories else PooledMemory()
         pooled.count += 1
@@ -246,13 +247,13 @@ class MemoryPool:
                 self.start_closing(key)
 
     def start_closing(self, key: tuple[str, str], force: bool = False) -> None:
-        # In a task of its own, which is not cancelled with the request that started it.
+        # In a separate task, so that cancelling the request does not cancel the closing.
         task = asyncio.create_task(self.close_memory(key, force))
         self.closing[task] = None
         task.add_done_callback(self.closing.pop)
 
     async def close_memory(self, key: tuple[str, str], force: bool) -> None:
-        """Close a memory, unless a request uses it meanwhile and `force` is False."""
+        """Close a memory, unless a request uses it by now and `force` is False."""
         pooled = self.memories.get(key)
         if pooled is None:
             return
@@ -263,12 +264,12 @@ class MemoryPool:
             del self.memories[key]
 
     async def close(self, seconds: float) -> None:
-        """Close all memories, each when its requests have ended, at the latest after `seconds`."""
+        """Close all memories, each after its requests have ended. Gives up after `seconds`."""
         for key in list(self.memories):
             self.start_closing(key, force=True)
         while self.closing:
             _, left = await asyncio.wait(list(self.closing), timeout=seconds)
-            for task in left:  # a file that another program has locked, for example
+            for task in left:  # for example because another program has locked the file
                 task.cancel()
 
 
@@ -276,7 +277,7 @@ class MemoryPool:
 
 
 class Denied(Exception):
-    """A request gets this error, and does not reach a memory."""
+    """An error reply to a request that is not passed on to a memory."""
 
     def __init__(self, status: int, name: str, detail: str, **headers: str) -> None:
         super().__init__(detail)
@@ -286,13 +287,13 @@ class Denied(Exception):
 
 
 class Allowance(Owner):
-    """How many requests a user may make now (`left`), counted last at the time `at`, in seconds."""
+    """The token bucket of a user: `left` requests at the time `at`, in seconds."""
 
     left: float
     at: float
 
     def take(self, rate: float, now: float) -> float:
-        """Take one request and return 0, or return the seconds until there is one; `rate`: of a second."""
+        """Take one request and return 0, or return the seconds to wait for one. `rate`: requests a second."""
         self.left, self.at = min(self.left + (now - self.at) * rate, max(1.0, 2 * rate)), now
         if self.left < 1:
             return (1 - self.left) / rate
@@ -304,7 +305,7 @@ CURRENT: ContextVar[LiveMemory] = ContextVar("memory of the request")
 
 
 class MemoryServer:
-    """An application of ASGI. Open it inside `async with`; closing waits for requests that have begun.
+    """An ASGI application. Open it inside `async with`; closing waits for running requests.
 
     `tokens`: None for a server that only this machine can reach; all requests then act for `user`.
     """
@@ -375,7 +376,7 @@ class MemoryServer:
         is_mcp, seconds = (at, name) == (MCP, ""), self.limits.seconds
         with self.count_running(caller.user):
             try:
-                # A tool has a shorter limit of its own, so that its client gets the error of a tool.
+                # Each MCP tool has a limit that ends sooner, so that its client gets the error from the tool.
                 async with limit_time(at or request.method, seconds + is_mcp * MCP_GRACE_S):
                     if is_mcp:
                         return await self.answer_mcp(request, caller.user, agent, body)
@@ -407,7 +408,7 @@ class MemoryServer:
             return await collect_response(self.tools.session_manager.handle_request, request, body)
 
     def check_known(self, method: str, path: str, ignored: tuple[str, ...]) -> None:
-        """Refuse unknown fields, as a search with a misspelt filter would find everything. Raises Denied."""
+        """Raise Denied for unknown fields: a search that ignored a misspelt filter would find everything."""
         where, _, query = path.partition("?")
         _, at, name = wire.locate(where) or ("", "", "")
         route = ROUTES[method.upper(), at, bool(name)]
@@ -423,7 +424,7 @@ class MemoryServer:
                 raise Denied(400, "Malformed", f"no such {what}: {names}; {message}")
 
     def check_headers(self, headers: Headers) -> None:
-        """Refuse pages of other origins, and without tokens any host but this machine. Raises Denied."""
+        """Refuse web pages of other origins and, without tokens, other host names. Raises Denied."""
         if twice := [name for name in ONCE if len(headers.getlist(name)) > 1]:
             raise Denied(400, "Malformed", f"the header {twice[0]} was sent twice; send it once")
         host, origin = headers.get("host", ""), headers.get("origin")
@@ -469,7 +470,7 @@ NO_USER: Final = "the user comes from the token; leave the field user out"
 
 
 class IncomingRequest:
-    """A request over HTTP. `shown`: how the log names it, without its contents."""
+    """A request over HTTP. `shown`: method and path for the log, without anything private."""
 
     def __init__(self, request: Request) -> None:
         self.raw, self.headers, self.method = request, request.headers, request.method
@@ -482,7 +483,7 @@ class IncomingRequest:
         self.shown = f"{method} {at if known else '-'}{'/*' if named else ''}"
 
     def read_target(self) -> tuple[str, str]:
-        """Return path and query as they were sent. Raises Denied if they are not UTF-8."""
+        """Return path and query as sent, still percent-encoded. Raises Denied if they are not UTF-8."""
         scope = self.raw.scope
         path, query = scope["raw_path"].partition(b"?")[0], scope["query_string"]
         try:
@@ -516,7 +517,7 @@ METHODS: Final = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 
 def is_local_name(host: str) -> bool:
-    """Check whether a Host header names this machine. A foreign page can reach it only by another name."""
+    """Check whether a Host header names this machine. A page that rebinds its DNS name has another Host."""
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() and not host.endswith("]") else host
     return name.lower() in ("localhost", "127.0.0.1", "[::1]")
 
@@ -537,7 +538,7 @@ def respond_error(error: LiveError) -> wire.Response:
 
 
 def describe_error(error: LiveError) -> str:
-    """Return the text of an error for a client. Only the log has the path of the file."""
+    """Return the text of an error for a client, without the path of the file, which is logged instead."""
     if isinstance(error, StoreError):
         LOG.error("%s", error)
         return "the file of the memory cannot be used; the log of the server says why"
@@ -545,12 +546,12 @@ def describe_error(error: LiveError) -> str:
 
 
 def write_response(found: wire.Response) -> Response:
-    # A value in an error may have a lone surrogate, which becomes `?`.
+    # An error may quote a value with a lone surrogate, which is replaced by `?`.
     return Response(found.body.encode(errors="replace"), found.status, dict(found.headers))
 
 
 async def collect_response(app: Callable[..., Any], request: IncomingRequest, body: str) -> Response:
-    """Return the complete answer of an application, so that a client never gets a part of one."""
+    """Return the complete response of an ASGI application, so that a client never gets a partial one."""
     parts = [{"type": "http.request", "body": body.encode(), "more_body": False}]
     sent: list[Message] = []
 
@@ -568,18 +569,18 @@ async def collect_response(app: Callable[..., Any], request: IncomingRequest, bo
     return response
 
 
-# Connections, and the run of a server.
+# Connections, and running a server.
 
 
 FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP with a limit on how long a connection waits for its client."""
+    """HTTP with limits on the number of connections and on how long one waits for its client."""
 
     limits: ClassVar[ServeLimits]
     waiting: asyncio.TimerHandle | None = None
-    has_begun = False  # a part of the next request has arrived
+    has_begun = False  # whether a part of the next request has arrived
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn
         super().connection_made(transport)
@@ -597,7 +598,7 @@ class BoundedProtocol(H11Protocol):
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is not None and not cycle.response_complete:
             self.stop_waiting()
-        elif not self.has_begun:  # only the first bytes of a request extend the time
+        elif not self.has_begun:  # only the first bytes of a request restart the timer
             self.wait_for_client()
             self.has_begun = True
 
@@ -618,7 +619,7 @@ class BoundedProtocol(H11Protocol):
 
 
 def listen(host: str, port: int, has_tokens: bool) -> socket.socket:
-    """Return a socket that listens. Raises LiveError, also if others could reach it without tokens."""
+    """Return a listening socket. Raises LiveError, also if other machines could reach it without tokens."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         if not has_tokens and not ipaddress.ip_address(address[0]).is_loopback:
@@ -631,12 +632,12 @@ def listen(host: str, port: int, has_tokens: bool) -> socket.socket:
 
 
 async def run_server(server: MemoryServer, listening: socket.socket) -> None:
-    """Serve until SIGTERM or SIGINT, and then until the running requests have ended."""
+    """Serve until SIGTERM or SIGINT, then wait for the running requests."""
     protocol = type("LimitedProtocol", (BoundedProtocol,), {"limits": server.limits})
     config = uvicorn.Config(
         server, http=protocol, ws="none", lifespan="off", log_config=None, access_log=False,
         proxy_headers=False, server_header=False, h11_max_incomplete_event_size=server.limits.header_bytes,
-        timeout_keep_alive=math.ceil(server.limits.slow_seconds) + 1,  # BoundedProtocol is sooner
+        timeout_keep_alive=math.ceil(server.limits.slow_seconds) + 1,  # later than BoundedProtocol's timer
         timeout_graceful_shutdown=math.ceil(server.limits.seconds + server.limits.slow_seconds),
     )  # fmt: skip
     async with server:
