@@ -8,9 +8,10 @@
     I live in Rome.                             stays with  I moved to Gmail.
     My sister Ann lives in Lund.                stays with  My boss Ann lives in Bergen.
 
-Law 1. Only two values of one subject's *attribute* that has one value at a time exclude each other.
-Law 2. A statement ends only if nothing of what it claims is still true. Law 3. Better two facts than one
-lost: a clause counts only if it is about the present, and only what SURE knows stands behind its value.
+Law 1. Two values exclude each other only if they are of one subject and of one *attribute* that has a single
+value at a time. Law 2. A statement ends only if nothing that it claims is still true. Law 3. Keeping two
+facts is better than losing one: a clause counts only if it is about the present and if SURE matches all text
+after its value.
 """
 
 import re
@@ -30,15 +31,15 @@ AttributeValue = tuple[str, tuple[str, ...]]
 
 
 class AttributeClaims(Data):
-    """The values that a statement gives attributes, and which predicates it says have ended.
+    """What a statement claims: the values of attributes, and the values and predicates that have ended.
 
-    `relation`: what the subject is to its speaker, such as `my sister`, or `I`; empty where only a name is
-    given. `values`: attributes with their values. `gone`: attributes with values that they have no longer,
-    those of one negation together: "no longer a nurse at Acme" may be a cook there. `over`: predicates that
-    hold no longer. `said`: the predicate of a statement of one clause. `regions`: what contains its places.
-    All but `relation` are terms.
-    `is_added`: it holds beside what was true. `is_change`: it says that something was otherwise before.
-    `is_lasting`: no part of it is undone, or for a time only. `is_complete`: it says nothing else.
+    `relation`: what the subject is to the speaker, such as `my sister`, or `I`; empty for a name only.
+    `values`: attributes with their values. `gone`: attributes with values that no longer hold; values of one
+    negation are grouped, since "no longer a nurse at Acme" may mean a cook at Acme. `over`: predicates that
+    no longer hold. `said`: the predicate, if the statement has one clause. `regions`: regions that contain
+    its places. All but `relation` are terms.
+    `is_added`: earlier claims stay true. `is_change`: the statement says that something was different before.
+    `is_lasting`: no part is taken back or temporary. `is_complete`: the fields above cover all of it.
     """
 
     subject: str
@@ -69,8 +70,8 @@ SEASON: Final = (
     "season"
 )
 JOB: Final = "(?:a |the |her |his |my |their )?(?:new )?(?:job|position|role|career)"
-# What is true of an attribute that has one value at a time; the group is its value.
-# In order: `works at` comes before `works as`, and a clause may match several, each with an attribute.
+# Predicates about attributes with one value at a time; the last group is the value. A clause may match
+# several patterns, each for an attribute.
 VALUES: Final = tuple((name, re.compile(pattern)) for name, pattern in (
     ("work", rf"(?:{WORKS}|started(?: working)?|"
              rf"(?:started|got|has|found|took) {JOB}) (?:at|for|by) {PLACE}"),
@@ -90,7 +91,7 @@ VALUES: Final = tuple((name, re.compile(pattern)) for name, pattern in (
     ("project", "(?:is |am )?(?:works?|working) on (.+)"),
 ))  # fmt: skip
 LINK: Final = "at|by|for|in|with"
-# Both are read as "works at Acme as a nurse": "works as a nurse at Acme", "is a nurse at Acme".
+# Both forms, "works as a nurse at Acme" and "is a nurse at Acme", are read as "works at Acme as a nurse".
 WORKS_AS: Final = re.compile(
     rf"\b(works?|working|employed) (as(?: (?!(?:{LINK})\b)[\w/&'-]+){{1,6}}) ({LINK}) {PLACE}"
 )
@@ -100,8 +101,8 @@ IS_AT: Final = re.compile(
 OWN_STATEMENT: Final = re.compile("(?:I|We|My|Our|The user|User)\\b")
 PLACED: Final = re.compile(rf"\b(?:in|to) (?:the )?({NAME})")
 COMPANY_FORMS: Final = frozenset("ag co compani corp corpor gmbh group inc llc ltd plc".split())  # as terms
-OFTEN_SEVERAL: Final = ("project", "title", "site")  # of which people have two, unless they tell of a change
-NOUNS: Final = {  # things of which a person has one at a time, each with its attribute
+OFTEN_SEVERAL: Final = ("project", "title", "site")  # may have two values, unless a statement tells a change
+NOUNS: Final = {  # things of which a person has one at a time, each with the name of its attribute
     "phone number": "phone", "mobile number": "phone", "number": "phone", "phone": "phone",
     "email address": "mail", "email": "mail", "e-mail": "mail", "mail": "mail",
     "home address": "address", "address": "address", "employer": "work",
@@ -112,15 +113,15 @@ NOUNS: Final = {  # things of which a person has one at a time, each with its at
 NOUN: Final = f"((?:new |current )?(?:{'|'.join(sorted(NOUNS, key=len, reverse=True))}))"
 OWNED: Final = re.compile(rf"{NOUN} (?:is|was changed to|has changed to|changed to) (?:now )?(.+)")
 CHANGED: Final = re.compile(rf"(?:changed|updated) (?:my|his|her|their|the) {NOUN} to (.+)")
-# Of a favourite all but a negation, a state or a place: not red, still blue, sold out, losing, on Netflix.
-# What ends like a state is a value if it is known as one: herring, fried rice, and of a sport rowing.
+# A favourite is anything but a negation, a state or a place: "not red", "still blue", "sold out", "losing",
+# "on Netflix". Known nouns that end like a state can be one: herring, fried rice, rowing (a sport).
 FAVOURITE: Final = (
     r"(?!.* than )(?!(?:my|your|his|her|our|their|"
     r"not|never|no|none|still|always|also|too|very|so|quite|hard|out|on|in|at|by|from|about|like|being|"
     r"gone|broken|lost|sold|boring|nicht|kein\w*|noch|immer|pas|plus|toujours|encore|todavía|aún|siempre|"
     r"non|ancora|sempre|(?!(?:{})\b)[a-z]+(?:ed|ing))\b).+"
 )
-# What a value looks like: "My email is broken" and "My job is boring" have none.
+# The form of a value: "My email is broken" and "My job is boring" have no value.
 SHAPES: Final = {
     "phone": re.compile(r"\+?[\d(][\d\s()./-]+"),
     "mail": re.compile(r"\S+@\S+"),
@@ -134,13 +135,13 @@ SHAPES: Final = {
     "project": re.compile(NAME),
     "title": re.compile(rf"(?:an? |the )?(?:[a-z-]+ ){{0,3}}{OCCUPATION}"),
 }
-SECRET: Final = re.compile(r"\S*[^\Wa-z]\S*")  # a nickname, username or password has no word for a state
-MONTH: Final = (  # no season: "I live in Oslo in summer"
+SECRET: Final = re.compile(r"\S*[^\Wa-z]\S*")  # a nickname, username or password: not only small letters
+MONTH: Final = (  # seasons are left out: "I live in Oslo in summer" may mean each summer
     "(?:early |late |mid-)?(?:January|February|March|April|May|June|July|August|September|October|November|"
     "December)"
 )
 COUNT: Final = r"(?:an?|one|two|three|four|five|six|some|a few|\d+)"
-WHEN: Final = (  # not long before it is told
+WHEN: Final = (  # a time that is recent when it is told
     r"(?:now|again|any ?more|any longer|these days|nowadays|at the moment|instead|soon|today|yesterday|"
     r"recently|"
     r"(?:last|next) [A-Za-z]+|(?:in|since) (?:(?:last )?[A-Z][a-z]+day|" + MONTH + r")(?: \d{4})?|"
@@ -148,7 +149,7 @@ WHEN: Final = (  # not long before it is told
     rf"{COUNT} (?:hours?|days?|weeks?|months?) ago)"
 )
 REGION: Final = re.compile(rf"\b(in|to) ({NAME}), ({NAME})(?![\w-]| (?!{WHEN}\b)[a-z])")  # Rome, Italy
-# All that may stand behind a value: when it began, why, or with whom; not until when, or how often.
+# Text that may follow a value: when it began, why, or with whom; but not its end, nor how often.
 WORDS: Final = r"(?: (?!(?:as|at|every|for|in|on|when|with)\b)[\w'\u2019-]+)+"
 SURE: Final = re.compile(
     rf",? (?:years old|{WHEN}|for (?:good|work|love|family reasons|a (?:new )?job)|with{WORDS}|"
@@ -156,7 +157,7 @@ SURE: Final = re.compile(
     r"[.!]+$"
 )
 TO_OTHER: Final = re.compile(rf" (?:for|(?:house )?to|to join|and joined) {PLACE}")
-NOT_LASTING: Final = re.compile(  # undone, or for a time only
+NOT_LASTING: Final = re.compile(  # taken back, or temporary
     r"\b(?:(?:and|came|come|coming|went|going|go|is|am|are|be) back|for more|return(?:s|ed|ing)?|still|until|"
     rf"during|for (?:now|the moment|the time being)|"
     rf"(?<!\d )today|tonight|temporarily|briefly|nearly|almost|this (?:{SEASON})|"
@@ -178,7 +179,7 @@ SWITCHED: Final = re.compile("(?:switched|changed) from (.+?) to (.+)")
 HABITS: Final = frozenset(
     "use own drink eat drive play take work studi wear smoke ride read practis practic run learn".split()
 )
-STATEMENT_COUNT_MAX: Final = 512  # of which the claims are kept
+STATEMENT_COUNT_MAX: Final = 512  # statements whose claims are cached
 ADDED: Final = re.compile(r"\b(?:also|too|as well|second|another|part[- ]time|additionally|both)\b")
 NOW: Final = re.compile(
     r"\b(?:now|currently|current|instead|no longer|promoted|jetzt|nun|inzwischen|mittlerweile|maintenant|"
@@ -190,8 +191,8 @@ CLAUSE: Final = re.compile(
     r"[,;] | (?:and|but) (?![A-Z][a-z])| (?:and|but) (?=[A-Z][\w-]* [a-z]+s )"
     r"| (?:because|which|who|while|although)"
 )
-WITH_MORE: Final = re.compile(r" with (?![A-Z])")  # my cat
-VALUE_END: Final = re.compile(  # "nurse on weekends", but "Man on Fire"
+WITH_MORE: Final = re.compile(r" with (?![A-Z])")  # "lives in Rome with my cat"
+VALUE_END: Final = re.compile(  # ends the value in "nurse on weekends", but not in "Man on Fire"
     r"[,;]|[.!](?!\S)|\bon (?=[A-Z][a-z]+days?\b|(?:(?:an?|the) )?[a-z])|"
     r"\b(?:since|because|with|as|in|for|instead|now|at|last|this|these|so|again|yesterday|during|after|before|"
     r"until|when|while|every)\b"
@@ -199,10 +200,10 @@ VALUE_END: Final = re.compile(  # "nurse on weekends", but "Man on Fire"
 
 
 def ends(now: AttributeClaims, before: AttributeClaims) -> bool:
-    """Return whether nothing of an old statement is true if the new one is, by what both claim."""
+    """Return whether the claims of a new statement (`now`) leave nothing of an old one (`before`) true."""
     if now.subject != before.subject or not now.subject or not now.is_lasting:
         return False
-    # Two persons of one name: my sister Ann, and my boss Ann.
+    # Different persons with the same name: my sister Ann, and my boss Ann.
     if now.relation and before.relation and now.relation != before.relation:
         return False
     if any(is_over(before.said, predicate) for predicate in now.over):
@@ -211,27 +212,27 @@ def ends(now: AttributeClaims, before: AttributeClaims) -> bool:
         return True
     if not before.is_complete:
         return False
-    # One clause is not true any more if a part of it is not: "works as a nurse at Acme", "left Acme".
+    # A single clause is false if a part of it is: "left Acme" ends "works as a nurse at Acme".
     if before.said and any(is_gone(values, now, before) for values in now.gone):
         return True
-    # With the employer goes the title: "joined Beta" ends "works at Acme as an engineer" (law 2).
+    # A title ends with its employer: "joined Beta" ends "works at Acme as an engineer" (law 2).
     is_employed = "work" in dict(before.values)
     values = [it for it in before.values if it[0] != "title" or not is_employed]
     return bool(values) and all(is_replaced(it, now, before) for it in values)
 
 
 def find_shared_names(claims: Iterable[AttributeClaims]) -> set[str]:
-    """Return the names of several persons: of my sister Ann, and of my boss Ann."""
+    """Return the names that several persons share, such as Ann for `my sister Ann` and `my boss Ann`."""
     known = dict[str, str]()
     named = [it for it in claims if it.relation not in ("", "I")]
     return {it.subject for it in named if known.setdefault(it.subject, it.relation) != it.relation}
 
 
 def is_over(spoken: tuple[str, ...], predicate: tuple[str, ...]) -> bool:
-    """Return whether what is over is what was said, or its beginning.
+    """Return whether a predicate that is over is the spoken one, or the beginning of it.
 
-    "no longer likes tea" ends "likes tea with milk". A verb alone ends nothing but itself: "doesn't drink" is
-    not about coffee.
+    "no longer likes tea" ends "likes tea with milk". A verb alone ends only the same verb alone: "doesn't
+    drink" does not end "drinks coffee".
     """
     is_beginning = (
         len(predicate) > 1 and starts_with(spoken, predicate) and "and" not in spoken[len(predicate) :]
@@ -240,15 +241,15 @@ def is_over(spoken: tuple[str, ...], predicate: tuple[str, ...]) -> bool:
 
 
 def is_gone(values: Iterable[AttributeValue], now: AttributeClaims, before: AttributeClaims) -> bool:
-    """Return whether an old statement has all these values, which are true together no longer."""
+    """Return whether an old statement claims all these values, which no longer hold together."""
     return all(any(is_denied(it, other, now) for other in before.values) for it in values)
 
 
 def is_denied(gone: AttributeValue, claim: AttributeValue, now: AttributeClaims) -> bool:
-    """Return whether a value that is gone is that of a claim, or says less.
+    """Return whether a value that is gone equals that of a claim, or is more general.
 
-    "no longer a nurse" ends "a head nurse", and "left Acme" and "left Acme Corp" end "Acme Corp" and "Acme";
-    "no longer a head nurse" does not end "a nurse", nor "left Acme Cloud" "Acme".
+    "no longer a nurse" ends "a head nurse", but "no longer a head nurse" does not end "a nurse". Both "left
+    Acme" and "left Acme Corp" end "Acme" and "Acme Corp", but "left Acme Cloud" does not end "Acme".
     """
     (attribute, value), (name, claimed) = gone, claim
     if attribute != name:
@@ -260,9 +261,9 @@ def is_denied(gone: AttributeValue, claim: AttributeValue, now: AttributeClaims)
 
 
 def is_replaced(claim: AttributeValue, now: AttributeClaims, before: AttributeClaims) -> bool:
-    """Return whether a value holds no longer: it is gone, or the attribute has another one."""
+    """Return whether a value no longer holds: it is gone, or the attribute has another value."""
     attribute, value = claim
-    # "We live in Leeds but are moving to York": once York is the home, neither is true.
+    # "lives in York" ends "are moving to York".
     if attribute == "move" and any(name == "home" and agree(it, value) for name, it in now.values):
         return True
     if any(is_gone(values, now, before) and attribute in dict(values) for values in now.gone):
@@ -270,14 +271,14 @@ def is_replaced(claim: AttributeValue, now: AttributeClaims, before: AttributeCl
     others = [it for name, it in now.values if name == attribute]
     if now.is_added or (attribute in OFTEN_SEVERAL and not now.is_change):
         return False
-    # "moved to Italy" leaves "lives in Rome, Italy" alone, and "lives in Rome": one of them may say less.
+    # "moved to Italy" does not end "lives in Rome, Italy" or "lives in Rome", which may be more precise.
     return bool(others) and not any(
         is_part(it, value) or it in before.regions or value in now.regions for it in others
     )
 
 
 def agree(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return whether two values are one, or one of them says more: Acme, and Acme Corp; not Acme and Beta."""
+    """Return whether one value is, or begins with, the other: Acme, Acme Corp; not Acme, "Acme and Beta"."""
     shorter, longer = sorted((one, other), key=len)
     return starts_with(longer, shorter) and "and" not in longer[len(shorter) :]
 
@@ -297,16 +298,16 @@ def is_ended_habit(spoken: tuple[str, ...], value: tuple[str, ...]) -> bool:
 # What a statement claims.
 
 
-@lru_cache(maxsize=STATEMENT_COUNT_MAX)  # a fact is compared with each later one that is like it
+@lru_cache(maxsize=STATEMENT_COUNT_MAX)  # a fact is compared with each later one that is similar
 def claims_of(name: str, content: str, year: str = "") -> AttributeClaims:
-    """Return what a statement about this name claims; nothing, if it is about something else.
+    """Return what a statement claims about this name; no claims if it is about another subject.
 
-    `year`: when it was told. A clause about another year says nothing of now.
+    `year`: the year of the statement. A clause that mentions another year claims nothing about the present.
     """
     told = write_out(content.strip())
     text = REGION.sub(join_region, simplify_sentence(content.strip()))
     first, *others = CLAUSE.split(text)
-    # "My sister Mia lives in Lisbon" is about Mia, whoever else is named with it.
+    # "My sister Mia lives in Lisbon" is about Mia, even if `name` is another one.
     relative = name_relative(first)
     own = "I" if OWN_STATEMENT.match(first) else ""
     relation, name, predicate = relative or (own, name, predicate_of(first, name, is_speaker=True))
@@ -328,16 +329,16 @@ def claims_of(name: str, content: str, year: str = "") -> AttributeClaims:
         is_added=is_added,
         is_change=is_change,
         is_lasting=not is_limited,
-        # A clause of which no attribute is known may claim anything,
-        # so a statement with one can never be ended whole.
+        # A clause without a known attribute may claim anything, so a statement
+        # with such a clause can never end as a whole.
         is_complete=all(it.values or it.gone for it in found) and not WITH_MORE.search(text),
     )
 
 
 def join_region(match: re.Match[str]) -> str:
-    """Return a town and its region without the comma, which would divide the statement.
+    """Return a town and its region without the comma, at which the statement would be divided.
 
-    A known region shows that a move is one of house: "moved to Lund, Sweden".
+    After a move, a known region shows that the home changes: "moved to Lund, Sweden".
     """
     link, town, region = match.groups()
     is_move = link == "to" and is_place(region) and re.search(MOVE, match.string[: match.start()])
@@ -354,9 +355,9 @@ def claims_of_clause(clause: str, year: str) -> AttributeClaims:
 
 
 def predicate_of(clause: str, name: str, is_speaker: bool) -> str:
-    """Return what a clause says of this name, or of a pronoun; empty if it is about something else.
+    """Return the predicate of a clause about this name or a pronoun; empty if the subject is another one.
 
-    `is_speaker`: whether I may be the name.
+    `is_speaker`: whether `I` may stand for the name.
     """
     pronouns = "[Hh]e|[Ss]he|[Tt]hey" + ("|I|[Ww]e|The user|User" if is_speaker else "")
     owners = "[Hh]is|[Hh]er|[Tt]heir" + ("|[Mm]y|[Oo]ur|(?:The user|User)['\\u2019]s" if is_speaker else "")
@@ -371,20 +372,20 @@ def bare(predicate: str) -> str:
 
 
 def terms_of(predicate: str) -> tuple[str, ...]:
-    # So "is working at Acme" and "working for the Acme" have the same terms.
+    # Skipped, so that "is working at Acme" and "working for the Acme" have the same terms.
     skipped = ("a", "an", "the", "is", "am", "be", "are", "to", "at", "in", "for")
     return tuple(it for it in split_terms(bare(predicate)) if it not in skipped)
 
 
 def find_values(clause: str) -> Iterator[AttributeValue]:
-    """Yield the attributes of which a clause tells the value."""
+    """Yield the attributes that a clause gives a value, with that value."""
     spoken = WORKS_AS.sub(put_workplace_first, bare(IS_AT.sub("working as ", clause)))
-    # Before the adverbs go, of which `now` is one: "is now at Beta" would be left with "at Beta".
+    # Checked on the whole clause: `bare` removes "is now", which would leave "at Beta" of "is now at Beta".
     if re.match(r"(?:is |am )?now at ", clause):
         spoken = "joined " + clause.partition("now at ")[2]
     for attribute, pattern in VALUES:
         if (match := pattern.match(spoken)) and (value := sure_value(spoken, match)):
-            # "I work for Bob" says nothing of the employer.
+            # "I work for Bob" does not name an employer.
             whom = match[match.lastindex or 0]
             is_person = match[0].endswith(f" for {whom}") and is_given(whom)
             is_other_move = attribute == "home" and not is_of_home(match)
@@ -398,7 +399,7 @@ def put_workplace_first(match: re.Match[str]) -> str:
 
 
 def is_of_home(match: re.Match[str]) -> bool:
-    """Return whether a home is meant: moved to Oslo, from Oslo to Xanten, house to Xanten, but no Gmail."""
+    """Return whether a match is about a home: "moved to Oslo", "from Oslo to Xanten", but not "to Gmail"."""
     origin = match.groupdict().get("origin")
     is_move = re.match(MOVE, match[0]) is not None
     known = (value_text(match), f"the {value_text(match)}", origin or "")
@@ -409,7 +410,7 @@ def find_owned(spoken: str) -> Iterator[AttributeValue]:
     for pattern in (OWNED, CHANGED):
         if match := pattern.match(spoken):
             noun = re.sub("^(?:new|current) ", "", match[1])
-            # A favourite colour is a favorite color.
+            # British spelling becomes American: `favourite colour` is the attribute `favorite color`.
             attribute = NOUNS.get(noun) or noun.replace("our", "or")
             shape = SHAPES.get(attribute) or (SHAPES["favorite"] if " " in attribute else SECRET)
             if shape.fullmatch(value_text(match)) and (value := sure_value(spoken, match)):
@@ -417,7 +418,7 @@ def find_owned(spoken: str) -> Iterator[AttributeValue]:
 
 
 def find_gone(clause: str) -> Iterator[tuple[AttributeValue, ...]]:
-    """Yield the values that something has no longer, those together that one negation denies together."""
+    """Yield the values that a clause says no longer hold, grouped by negation."""
     spoken = bare(clause)
     if (match := LEFT.match(spoken)) and (value := sure_value(spoken, match)):
         yield (("work", value),)
@@ -441,11 +442,11 @@ def find_gone(clause: str) -> Iterator[tuple[AttributeValue, ...]]:
 
 
 def find_over(clause: str) -> Iterator[str]:
-    """Yield the predicates that a clause says are true no longer."""
+    """Yield the predicates that a clause says no longer hold."""
     spoken = bare(clause)
     if match := OVER.match(spoken):
         yield END_TIME.sub("", match[1])
-    # "I don't work this week" has more than the predicate, and so ends nothing.
+    # "I don't work this week" keeps "this week" in the predicate, so it does not end "I work".
     if match := NOT.match(spoken):
         yield ANY_MORE.sub("", match[1])
     if match := INSTEAD.match(spoken):
@@ -453,10 +454,10 @@ def find_over(clause: str) -> Iterator[str]:
 
 
 def sure_value(spoken: str, match: re.Match[str]) -> tuple[str, ...]:
-    """Return the value in the last group of a match; nothing if what stands behind it may limit it."""
+    """Return the terms of the value in the last group of a match; none if text after it may limit it."""
     value = value_text(match)
     rest = TO_OTHER.sub("", spoken[match.start(match.lastindex or 0) + len(value) :])
-    # Part by part: one pattern for all of them could take for ever to find that the last one does not fit.
+    # Part by part: one pattern for all parts could backtrack for ever if the last one does not fit.
     while part := SURE.match(rest):
         rest = rest[part.end() :]
     return () if rest else tuple(split_terms(value))

@@ -1,7 +1,7 @@
-"""Hold the English words that the rules know: names that people give, words that are none, kinds of things.
+"""English words that the rules know: given names, words that are not names, kinds of things.
 
-A word that begins a sentence has a capital letter whatever it is. So a name needs evidence: it is a common
-given name, or the text writes it with a capital letter elsewhere, or only a person does what follows.
+Every word at the beginning of a sentence has a capital letter. So a name there needs evidence: it is a common
+given name, or the text capitalises it elsewhere too, or only persons have the predicate that follows.
 """
 
 from typing import Final
@@ -41,9 +41,9 @@ GIVEN_NAMES: Final = frozenset(
     wesley werner william wolfgang xavier yan yara yasmin yuki yuri yusuf yvonne zach zara zoe""".split()
 )
 
-DOUBTFUL_NAMES: Final = frozenset("christian frank jo dean".split())  # "I'm frank" tells no name
+DOUBTFUL_NAMES: Final = frozenset("christian frank jo dean".split())  # "I'm Frank" may be "I'm frank"
 
-# What begins a sentence and is no name, whatever follows it.
+# Words that, at the beginning of a sentence, are never a name.
 NO_NAMES: Final = frozenset(
     """a about actually after again all almost already also although always am an and another any anybody
     anyone anything anyway are as at aunt awesome baby back beautiful because before being best better
@@ -101,13 +101,13 @@ WORD_ENDINGS: Final = (
     "ful",
 )
 
-# What announces that a statement corrects another one.
+# Phrases which announce that a statement corrects an earlier one.
 CORRECTIONS: Final = (
     "(?:no )?(?:sorry|apologies|excuse me|pardon(?: me)?|oops|whoops|correction|edit|typo|wait|hang on|"
     "hold on|scratch that|my (?:mistake|bad|error)|(?:i was|that was|that is|that's) wrong|i misspoke|"
     "i stand corrected|(?:let me|to) correct (?:that|myself))"
 )
-# Words before the subject that say nothing about it.
+# Words before the subject that carry no meaning.
 OPENERS: Final = (
     r"(?:(?:well|wow|omg|oh|ah|hey|hi|hello|yes|yeah|no|ok|okay|btw|fyi|by the way|"
     r"guess what|(?:good |great |big |bad |sad |some )?news|p\.?s\.?|(?:quick |small )?update|note|reminder|"
@@ -118,7 +118,7 @@ OPENERS: Final = (
     r"[-*\u2022] |\d+[.)] )*"
 )
 
-# Others of whom a pronoun may speak.
+# Nouns and pronouns for beings that a pronoun may refer to.
 BEINGS: Final = frozenset(
     """aunt baby boss boy boyfriend brother bunny cat child client colleague coworker cousin customer dad
     daughter doctor dog father fiance fiancee friend girl girlfriend grandfather grandma grandmother
@@ -144,7 +144,7 @@ OF_PERSONS: Final = frozenset(
     poor professor pregnant programmer retired runner scientist single singer sister son student teacher
     tired vegan vegetarian wife widowed woman worker writer""".split()
 )
-# What only the assistant is called, and what only it says of itself: a person may be a research assistant.
+# Names for an assistant, and phrases that only an assistant says: a person may be a research assistant.
 ASSISTANT: Final = r"(?:[\w-]+ ){0,2}(?:assistant|agent|bot|chatbot|helper|companion|AI|language model)\b"
 OF_ASSISTANT: Final = (
     r"\bI (?:can |will )?(?:help|assist)(?: you| users| people)?\b(?! me| my)|\bI am here to (?:help|assist)|"
@@ -153,9 +153,9 @@ OF_ASSISTANT: Final = (
     r"\blanguage model\b"
 )
 UNHEARD_ROLES: Final = ("assistant", "ai", "bot", "model", "agent", "system", "developer", "tool", "function")
-ROLES: Final = frozenset(("user", "human", "customer", *UNHEARD_ROLES))  # they are no names
+ROLES: Final = frozenset(("user", "human", "customer", *UNHEARD_ROLES))  # roles of messages, never names
 
-OCCUPATION: Final = (  # "a regular at Joe's" is no workplace, so jobs are listed
+OCCUPATION: Final = (  # a list, since "a regular at Joe's" names no workplace
     r"(?:[a-z]*(?:ologist|ographer|scientist|engineer|developer|programmer|designer)|accountant|actuary|"
     "administrator|analyst|apprentice|architect|assistant|attorney|auditor|baker|banker|barber|barista|"
     "bartender|biologist|bookkeeper|butcher|carpenter|cashier|chef|chemist|cleaner|clerk|coach|consultant|"
@@ -168,14 +168,14 @@ OCCUPATION: Final = (  # "a regular at Joe's" is no workplace, so jobs are liste
     "tutor|underwriter|vet|veterinarian|waiter|waitress|welder|writer)"
 )
 
-# Favourites whose names end like a state: "is herring" and "is fried rice", but "is losing" and "is closed".
+# Favourites that end like a state: herring and fried rice are values; "losing" and "closed" are states.
 NOUNS_LIKE_STATES: Final = (
     "red|bed|aniseed|seaweed|evening|herring|king|lightning|morning|pudding|ring|shed|spring|stuffing|string|"
     "swing|thing|wedding|wing|"
     "(?:baked|boiled|breaded|candied|dried|fried|grilled|iced|mashed|mixed|pickled|poached|roasted|salted|smoked|"
     "spiced|steamed|stewed|stuffed) [a-z]+"
 )
-# What people do for pleasure, and of what it is a favourite: a band that is singing is none.
+# Activities, and the kinds of favourites that can be one: "my favourite band is singing" names no favourite.
 KINDS_OF_ACTIVITY: Final = "activity class exercise hobby pastime sport subject thing workout".split()
 ACTIVITIES: Final = (
     "acting|baking|biking|birdwatching|boating|bouldering|bowling|boxing|camping|canoeing|caving|climbing|coding|"
@@ -186,13 +186,13 @@ ACTIVITIES: Final = (
     "walking|weightlifting|windsurfing|woodworking|wrestling|writing"
 )
 
-# Words at the ends of a sentence that say nothing.
+# Words without meaning at the beginning or the end of a sentence.
 FILLERS: Final = frozenset(
     """lol lmao rofl haha hahaha hehe heh xd omg omfg btw tbh ngl imo smh fyi hey heyy hi hello yo ok okay oh
     ah well wow yeah yep yup hmm um uh ugh yay lmk idk please pls thanks thx ty bro dude man guys""".split()
 )
 
-# What stands in small letters where a name might stand, and is none: "i moved to tears", "i live in fear".
+# Words that, in small letters, are no name where one might be: "i moved to tears", "i live in fear".
 ORDINARY_WORDS: Final = frozenset(
     """able abroad academia accommodation account action adventure aged agencies ages agony air airplane
     airport airports alone android anger angers anymore anytime anywhere apartment apartments app arms army
@@ -260,9 +260,9 @@ ORDINARY_WORDS: Final = frozenset(
     wisdom women wonder wood woods words work working worlds worse worship wrath years yellow yoga young
     younger yourself zen zero zone""".split()
 )
-# What else is known, though it ends like an ordinary word.
+# Names that end like ordinary words.
 ORDINARY_NAMES: Final = frozenset("boeing fidelity grammarly fastly activision samsung".split())
-# What stands beside the name of an employer and is a part of it: Mercy General, Acme Labs.
+# Words that are part of an employer's name: Mercy General, Acme Labs.
 PARTS_OF_EMPLOYERS: Final = frozenset(
     """bank college general group high international labs media memorial motors national partners
     systems""".split()

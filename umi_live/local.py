@@ -1,9 +1,9 @@
-"""Answers where no model is named: rules for simple English sentences, and a hash of words as embedding.
+"""The default model and embedder: rules for simple English sentences, and hashes of words as vectors.
 
-Neither understands anything. They are here so that a memory works at once, without a network and a key.
+Neither understands language. They let a memory work immediately, without a network and an API key.
 
-Law 1. Pure: the same question has the same answer, on every machine.
-Law 2. A sentence in a form that the rules do not know is kept as a note; nothing is made up.
+Law 1. Pure: the same question has the same answer on every machine.
+Law 2. A sentence whose form the rules do not know is stored as a note; nothing is invented.
 """
 
 import json
@@ -40,22 +40,22 @@ from umi_live.rules import RuleStatement, SpeakerTurn, read
 from umi_live.services import ServiceFailed
 
 DIMS: Final = 256
-CONCEPT_WEIGHT: Final = 5  # of a part of a word: 1
-PARTS_COUNT_MAX: Final = 16_384  # parts of words of which the component is kept
-TURN: Final = re.compile(r"(?P<at>\[\d+\] )?(?:[^\[\]]+ )?\[(?P<role>[^\]]*)\]: (?P<text>.*)")  # of a talk
+CONCEPT_WEIGHT: Final = 5  # a part of a word has weight 1
+PARTS_COUNT_MAX: Final = 16_384  # parts of words whose components are cached
+TURN: Final = re.compile(r"(?P<at>\[\d+\] )?(?:[^\[\]]+ )?\[(?P<role>[^\]]*)\]: (?P<text>.*)")
 FILE_MARK: Final = re.compile(
     # "[image]", "[file: my letter.pdf]", "[image: https://e.org/a.png]"; no caption: "[image: a red boat]"
     r"\[(?:image|audio|video|file|attachment)(?:: (?:[^\[\]]*\.\w{1,5}|[^\s\[\]]+))?\]\s*"
 )
-OTHER_TYPES: Final = ("event", "knowledge")  # of what the rules cannot read
+OTHER_TYPES: Final = ("event", "knowledge")  # memory types of sentences that the rules cannot read
 NOTHING: Final = '{"entities": [], "relations": []}'
-JSON_WORDS: Final = ("null", "true", "false")  # a file that holds only this says nothing
-SUMMARY_BYTES: Final = 1_900  # what a summary may have, and some room for its tags
+JSON_WORDS: Final = ("null", "true", "false")  # a text with only such a word states nothing
+SUMMARY_BYTES: Final = 1_900  # the limit of a summary, minus some room for its tags
 Json = dict[str, Any]
 
 
 class RuleModel:
-    """Answers every task in the form that it asks for, but for those about what is no text."""
+    """Answers every task in the required form. Raises ServiceFailed for images, audio and video."""
 
     name = "rules"
 
@@ -73,7 +73,7 @@ class RuleModel:
 
 
 class HashEmbedder:
-    """Texts that share words, parts of words, or what they are about have vectors that are close."""
+    """Embeds texts so that those with common words, parts of words or concepts have similar vectors."""
 
     name, dims = f"hash-{DIMS}", DIMS
 
@@ -93,11 +93,11 @@ def hash_text(text: str) -> tuple[int, ...]:
         place, sign = place_part(part)
         sums[place] = sums.get(place, 0) + sign
     for concept in concepts_of(text):
-        for place, sign in map(place_part, (f"{concept} \n", f"{concept} \n again")):  # no word is like it
+        for place, sign in map(place_part, (f"{concept} \n", f"{concept} \n again")):  # equals no word
             sums[place] = sums.get(place, 0) + CONCEPT_WEIGHT * sign
     peak = max(map(abs, sums.values()), default=0) or 1
     components = [0] * DIMS
-    # A text without words, or one whose parts cancel out, still needs a vector that is not zero.
+    # A text without words, or whose parts cancel out, still needs a vector other than zero.
     for place, it in (sums if any(sums.values()) else {0: 1}).items():
         components[place] = int(COMPONENT_MAX * it / peak)
     return tuple(components)
@@ -105,19 +105,19 @@ def hash_text(text: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=PARTS_COUNT_MAX)
 def place_part(part: str) -> tuple[int, int]:
-    """Return which component a part of a word adds to, and whether 1 or -1."""
+    """Return the index of the component to which a part of a word adds, and 1 or -1 as its sign."""
     number = int.from_bytes(blake2b(part.encode(), digest_size=4).digest())
     return number // 2 % DIMS, 1 if number % 2 else -1
 
 
 def parts(text: str) -> Iterator[str]:
-    """Yield the words that say something, twice, and all runs of three letters in them."""
+    """Yield each content word of a text in two forms, and all runs of three letters in it."""
     spoken = words(text)
     for word in content(spoken) or spoken:
-        # Two hashes for a whole word: it weighs more than a run
-        # of letters, and a collision of one is made up for.
+        # Two hashes for a whole word: it weighs more than a run of
+        # letters, and a collision of one hash does less harm.
         yield from (word, f"{word} again")
-        # cat -> <ca, cat, at>: the edges tell the beginning of a word from its middle.
+        # cat -> <ca, cat, at>: < and > mark the beginning and the end of a word.
         edged = f"<{word}>"
         yield from (edged[at : at + 3] for at in range(len(edged) - 2))
 
@@ -128,9 +128,9 @@ def inputs_of(prompt: str) -> Json:
 
 
 def as_told(value: Any) -> Any:  # any JSON
-    """Return the inputs without the dates in their texts: the memory puts them into the answer as well.
+    """Return the inputs without dates in their texts, since the memory itself adds them to the answer.
 
-    A byte order mark before a text is no part of a name in it.
+    Also removes a byte order mark, which would become part of a name.
     """
     match value:
         case str():
@@ -146,14 +146,14 @@ def as_told(value: Any) -> Any:  # any JSON
 
 
 def extract(given: Json) -> str:
-    """Names with what the sentences say of each, and all other sentences as notes without a name.
+    """Return names with the sentences about each, and all other sentences as notes without a name.
 
-    If that is more than one answer may have, the names of which least is said are left out, never that of the
-    speaker; then the shortest elements, whose sentences the memory keeps as notes, and counts.
+    If the answer is too long, the names with the fewest sentences are left out, except that of the speaker;
+    then the shortest elements, whose sentences the memory itself stores as notes and counts.
     """
     turn, speaker = SpeakerTurn("", sentences(given["text"])), given.get("speaker")
     statements = [it for it in read([turn], speaker, given.get("user")) if is_told(it)]
-    # With a speaker also notes are listed, or the memory would take "What do I like?" for their words.
+    # With a speaker, notes are listed too, or the memory would take "What do I like?" for a statement.
     if not statements or not (speaker or any(it.names for it in statements)):
         return NOTHING
     counts = Counter(name for it in statements for name, _ in it.names)
@@ -162,7 +162,7 @@ def extract(given: Json) -> str:
     def list_few(count: int) -> list[Json]:
         return list_entities(statements, {*names[:count]})
 
-    # Fewer names mean fewer elements; the sentences of the others stay as notes.
+    # Leave out as few names as possible; the sentences about the others become notes.
     left_out = bisect_left(range(len(names) + 1), True, key=lambda it: is_room(list_few(len(names) - it)))
     if left_out <= len(names):
         return write_entities(list_few(len(names) - left_out))
@@ -173,7 +173,7 @@ def extract(given: Json) -> str:
 
 
 def is_told(it: RuleStatement) -> bool:
-    """Return whether a sentence says something: "I am 30" does without a telling word, `null` does not."""
+    """Return whether a sentence states something: "I am 30" does, even without a content word; `null` not."""
     if it.sentence in JSON_WORDS:
         return False
     return bool(telling(it.sentence)) or (it.cue is not None and any(map(str.isdecimal, it.sentence)))
@@ -188,12 +188,12 @@ def write_entities(entities: list[Json]) -> str:
 
 
 def list_entities(statements: Iterable[RuleStatement], kept: set[str]) -> list[Json]:
-    """Return these names and the notes as elements of an answer."""
+    """Return the names in `kept`, and the notes, as elements of an answer."""
     types, stated = dict[str, str](), dict[str, list[str]]()
     for statement in statements:
         for name, kind in [it for it in statement.names if it[0] in kept] or [("", "note")]:
-            # `topic` only means that nothing better is known, so a
-            # later sentence may tell; else the first one decides.
+            # `topic` means that the type is unknown, so a later
+            # sentence may replace it; else the first one decides.
             types[name] = kind if types.get(name, "topic") == "topic" else types[name]
             stated.setdefault(name, []).extend(pieces(statement.sentence))
     return [
@@ -204,7 +204,7 @@ def list_entities(statements: Iterable[RuleStatement], kept: set[str]) -> list[J
 
 
 def pack_contents(contents: Iterable[str]) -> Iterator[str]:
-    """Yield the sentences, as many together as one content may have."""
+    """Yield the sentences joined to contents, each as long as the limits of a content allow."""
     some = list[str]()
     for sentence in contents:
         is_long = size("\n".join((*some, sentence))) > EXTRACT_CONTENT_BYTES_MAX
@@ -216,7 +216,7 @@ def pack_contents(contents: Iterable[str]) -> Iterator[str]:
 
 
 def pieces(sentence: str) -> Iterator[str]:
-    """Yield a sentence, in parts if a content may not be so long; they end between words if they can."""
+    """Yield a sentence, cut into parts if it is too long for a content: between words if possible."""
     while size(sentence) > EXTRACT_CONTENT_BYTES_MAX:
         head = cut(sentence, EXTRACT_CONTENT_BYTES_MAX)
         head = head.rpartition(" ")[0].rstrip() or head
@@ -226,7 +226,7 @@ def pieces(sentence: str) -> Iterator[str]:
 
 
 def evolve(given: Json) -> str:
-    """End an old statement of which nothing is true any more by a new one; of all others both hold."""
+    """Return a verdict for each pair: `update` if the new statement leaves nothing of the old one true."""
     claims = {
         it["ref"]: claims_of(it["name"], it["content"], it.get("happened", it["told"])[:4])
         for it in (*given["new"], *given["old"])
@@ -238,7 +238,7 @@ def evolve(given: Json) -> str:
 
 
 def verdict(pair: Json, new: AttributeClaims, old: AttributeClaims, shared: set[str]) -> Json:
-    # "Ann moved to Rome" may be about either of my sister Ann and my boss Ann.
+    # "Ann moved to Rome" may be about my sister Ann or my boss Ann.
     is_clear = new.subject not in shared or new.relation == old.relation
     is_over = is_clear and ends(new, old)
     return {**pair, "type": "update" if is_over else "none", "confidence": 1, "reason": "a rule"}
@@ -258,18 +258,18 @@ def rewrite(given: Json) -> str:
 
 
 def expand(given: Json) -> str:
-    """Return other words of statements that may answer a question."""
+    """Return further words for finding the answer to a question."""
     return json.dumps([*list_wordings(given["query"])], ensure_ascii=False)
 
 
 def memories(given: Json) -> str:
-    """The sentences of one memory type, each about its names; what the rules cannot read is an event, or
-    knowledge, about no name."""
+    """Return the sentences of one memory type, each under its names; a sentence that the rules cannot read is
+    an event or knowledge, without a name."""
     wanted = given["memory_type"]
     statements = read(turns_of(given["text"]), given.get("user"))
     found = [it for it in statements if is_told(it) and not is_greeting(it.sentence)]
     of_type = [it for it in found if wanted in (it.cue.memory_types if it.cue else OTHER_TYPES)]
-    # Each sentence gets one memory at least; further names of a sentence take what room is left.
+    # Each sentence gets at least one memory; further names of a sentence get the room that is left.
     room, blocks = EXTRACT_ENTITY_COUNT_MAX - len(of_type), list[str]()
     for statement in of_type:
         names = [name for name, _ in statement.names] or [""]
@@ -286,8 +286,8 @@ def is_greeting(sentence: str) -> bool:
 
 
 def category_of(it: RuleStatement, listed: list[Json]) -> str:
-    """Return the category of the cue; if it is not listed that which has most words of the sentence in its
-    name and in what belongs there; if none has any, or without a cue, none: the memory takes its default."""
+    """Return the category of the cue or, if it is not listed, the listed one that shares most words with the
+    sentence. Empty if none shares a word, or without a cue: the memory then takes its default."""
     if it.cue is None or any(one["name"] == it.cue.category for one in listed):
         return it.cue.category if it.cue else ""
     spoken = {*content(words(it.sentence))}
@@ -305,10 +305,9 @@ def memory(name: str, content: str, category: str) -> str:
 
 
 def turns_of(text: str) -> Iterator[SpeakerTurn]:
-    """Yield the turns of a conversation without numbers and roles, and without those of machines.
+    """Yield the turns of a conversation, without their numbers and without turns of machines.
 
-    What only says that there is a file is no sentence of a turn: `[image: a.png]`. Any other text is one
-    turn.
+    Marks of files such as `[image: a.png]` are removed. A text that is no conversation is one turn.
     """
     lines, role = text.split("\n"), ""
     turns = [TURN.match(line) for line in lines]
@@ -316,19 +315,19 @@ def turns_of(text: str) -> Iterator[SpeakerTurn]:
         yield SpeakerTurn("", sentences(text))
         return
     for line, turn in zip(lines, turns, strict=True):
-        # A line without a role goes on with the turn before it, which is silent if that one is a machine's.
+        # A line without a role continues the turn before it, and is skipped like it if that is a machine's.
         role = turn["role"] if turn else role
         if role.lower() not in UNHEARD_ROLES:
             yield SpeakerTurn(role, sentences(FILE_MARK.sub("", turn["text"] if turn else line)))
 
 
 def segment(given: Json) -> str:
-    """Return one part: without a model, nothing tells where another subject begins."""
+    """Return a single segment, since rules cannot tell where another subject begins."""
     return json.dumps({"segments": [{"start": 0, "end": given["text"].count("\n")}]})
 
 
 def summarise_category(given: Json) -> str:
-    """Return the facts as they are, each once, as many as there is room for."""
+    """Return the facts unchanged, each once, as many as the limit of a summary allows."""
     facts = [it["content"].replace("\n", " ") for it in given["facts"]]
     return summary([*given.get("summary", "").split("\n"), *facts])
 
@@ -348,12 +347,12 @@ def summary(lines: list[str]) -> str:
 
 
 def name_subcategory(given: Json) -> str:
-    """Return the words that the facts have most in common."""
+    """Return the first two keywords, which most facts share."""
     return " ".join(given["keywords"][:2])
 
 
 def rank(given: Json) -> str:
-    """Give no answer, so that scores decide the order; an empty list would say that nothing is of use."""
+    """Return an empty text, so that scores decide the order; an empty list would mean that nothing fits."""
     return ""
 
 

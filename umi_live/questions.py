@@ -1,11 +1,11 @@
-"""Questions: other words by which the answer to a question is found, where no model knows them.
+"""Questions: further words for finding the answer to a question without a model.
 
     What is my job?                     work works working      (I work as a baker.)
     Do I have a pet?                    dog cat ...             (I have a cat.)
     Où est-ce que j'habite ?            habite                  (J'habite à Lyon.)
 
-Law 1. Pure: a question in, words out. Law 2. The words are those of statements: a question for a pet may be
-asked for a dog, and a question for a dog is never asked for a pet.
+Law 1. Pure: a question in, words out. Law 2. The words are those of possible answers: a question about a pet
+also searches for `dog`, but a question about a dog never searches for `pet`.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from umi_core.language.languages import language_of, written_words
 from umi_core.language.tables import MARKS
 from umi_core.language.wordings import fold_words, words_of_change
 
-ANSWER_ROWS: Final = (  # words of a question, and those of statements that answer it
+ANSWER_ROWS: Final = (  # words of a question, and words of statements that may answer it
     ("job profession occupation", "work works working"),
     ("pet pets", "dog cat bird rabbit hamster horse fish"),
     ("kids children", "son daughter sons daughters"),
@@ -57,7 +57,7 @@ ANSWER_ROWS: Final = (  # words of a question, and those of statements that answ
 
 
 def list_wordings(question: str) -> Iterator[str]:
-    """Yield the question in other words, those that say most first."""
+    """Yield alternative wordings of a question, the most specific first."""
     spoken = fold_words(question)
     answers = [answer for asked, answer in ANSWER_ROWS if not spoken.isdisjoint(fold_words(asked))]
     small = drop_small_words(question)
@@ -67,8 +67,9 @@ def list_wordings(question: str) -> Iterator[str]:
 
 
 def drop_small_words(question: str) -> str:
-    """Return a question without the small words of its language, of which a search knows the English ones;
-    empty if it has none of others, or nothing else."""
+    """Return a question without the function words of its language; empty if there are none, or only those.
+
+    English function words stay, as the search itself ignores them."""
     written = written_words(question)
     language = language_of(question, written)
     small = MARKS.get(language, frozenset()) if language != "en" else frozenset[str]()

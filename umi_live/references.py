@@ -1,7 +1,7 @@
-"""References without a model: `she` is the one woman of the turns, and what is less plain stays as it is.
+"""Resolve references without a model: `she` becomes the only woman of the turns; unclear ones stay.
 
-Law 1. A reference is resolved only if one name of the turns fits and no other may: no name beats a wrong one.
-Law 2. What the gate of the memory would refuse is not said.
+Law 1. A reference is resolved only if exactly one name of the turns can fit: no name is better than a wrong
+one. Law 2. A reply that `judge_rewrite` would reject is not given; the query then stays unchanged.
 """
 
 import json
@@ -16,7 +16,7 @@ from umi_core.language.rewriting import SMALL_WORDS, judge_rewrite, read_query
 from umi_core.values import Turn
 from umi_live.rules import is_possible
 
-# By language: words that one name can replace, and those that say whose something is.
+# By language: the words that a name can replace, with the kind of name: m and f persons, l a location.
 PLAIN: Final = {
     "en": {"he": "m", "him": "m", "she": "f", "her": "f", "there": "l", "his": "m"},
     "de": {"er": "m", "ihm": "m", "dort": "l"},
@@ -28,7 +28,7 @@ OWNERS: Final = frozenset(["his"])
 
 
 class NamedInTurn(Data):
-    """A name, and the number of the newest turn that has it."""
+    """A name, the number of the newest turn with it (1: the newest turn), and the kinds that it may be of."""
 
     text: str
     turn: int
@@ -36,7 +36,7 @@ class NamedInTurn(Data):
 
 
 def resolve_plainly(query: str, turns: Sequence[Turn]) -> str:
-    """Return a reply to the task rewrite: the query itself unless some of its references are plain.
+    """Return a reply to the task `rewrite`: the query itself, unless some of its references are clear.
 
     `turns`: the newest first.
     """
@@ -60,28 +60,28 @@ def resolve_plainly(query: str, turns: Sequence[Turn]) -> str:
 
 
 def is_owner(term: str, line: str) -> bool:
-    """Check whether a term says whose something is: `his`, and `her` before another word."""
+    """Check whether a term is a possessive: `his`, or `her` before another word."""
     return term in OWNERS or (term == "her" and re.search(r"\bher \w", line, re.IGNORECASE) is not None)
 
 
 def pick(kind: str, named: Sequence[NamedInTurn]) -> NamedInTurn | None:
-    """Return the only name of a kind; None if another name may be of that kind, too."""
+    """Return the only name that may be of a kind, if it is of no other kind; else None."""
     fitting = [it for it in named if kind and kind in it.kinds]
     is_known = len(fitting) == 1 and fitting[0].kinds <= {kind}
     return fitting[0] if is_known else None
 
 
 def find_names(turns: Sequence[Turn], language: str) -> Iterator[NamedInTurn]:
-    """Yield what may be a name in the turns, each once: words with a capital that stand together."""
+    """Yield each possible name of the turns once: consecutive capitalised words."""
     texts, seen = (*(turn.text for turn in turns), ""), set[str]()
     for number, turn in enumerate(turns, start=1):
         for words in runs_of_capitals(turn.text):
-            # `Nice!` and `Her boss` begin with a capital, and are no names that may be meant.
+            # `Nice!` and `Her boss` begin with a capital letter but are no names.
             if not is_possible(" ".join(words)):
                 continue
             keys = [word.casefold() for word in words]
             kinds = [kinds_of(key, texts, language) for key in keys]
-            # `Mr Dunne` is a man, though of `Dunne` alone less may be known.
+            # `Mr Dunne` is a man by its first word, although `Dunne` alone could be of any kind.
             sure = [it for it in kinds if it <= PERSONS or it == {"l"}]
             if seen.isdisjoint(keys):
                 yield NamedInTurn(" ".join(words), number, frozenset[str]().union(*(sure or kinds)))

@@ -1,14 +1,14 @@
-"""Read simple sentences: whom each one is about, and what kind of fact it states.
+"""Read simple sentences: which names each one is about, and what kind of fact it states.
 
     Alice and Bob live in Paris.    two names, each with a type
-    She works at Acme.              the one person that the sentence before is about, and Acme
-    My name is Ann. I like tea.     what says I is Ann from there on
-    Sounds like fun!                no name: it is kept as it is
+    She works at Acme.              the only person of the sentence before, and Acme
+    My name is Ann. I like tea.     from here on, I is Ann
+    Sounds like fun!                no name: a note
 
-They are English, or one of the phrases of others that phrases.py knows.
+The sentences are English, or a phrase in another language that phrases.py knows.
 
-Law 1. Pure, and nothing is made up: a sentence of another form than the rules know is about no name.
-Law 2. Better no name than a wrong one: a word with a capital letter is a name if there is evidence for it.
+Law 1. Pure, and invents nothing: a sentence whose form the rules do not know is about no name.
+Law 2. A missing name is better than a wrong one: a capitalised word is a name only if there is evidence.
 """
 
 import re
@@ -42,18 +42,18 @@ from umi_live.english import (
 )
 from umi_live.phrases import KIN, OTHER_VERBS, divide_phrases, is_own, translate, translate_other
 
-CAPITAL: Final = r"[^\W\d_a-z][\w-]*"  # begins with no small letter
+CAPITAL: Final = r"[^\W\d_a-z][\w-]*"  # a word that does not begin with a small letter
 TITLE: Final = rf"(?:{'|'.join(TITLES)})\. "
 NAME: Final = rf"(?:{TITLE})?(?:[A-Z]\. )*{CAPITAL}(?: (?:[A-Z]\. )*{CAPITAL})*"
 OFTEN: Final = "(?:(?:now|currently|also|still|really|just|always|often|usually|recently|absolutely) )*"
 THIRD_PERSONS: Final = frozenset(("he", "she", "his", "her", "him", "they", "them"))
-OWN_ROLES: Final = ("", "user")  # of what the speaker says, whom a caller names
+OWN_ROLES: Final = ("", "user")  # roles of turns that are spoken by the speaker whom a caller names
 PROFILE: Final = ("profile",)
 
 PREPOSITIONS: Final = "to|in|at|from|of|with|for|on|about|by|and|or|like|as|than|after|before|through"
 RELATIVE: Final = rf"(?:My|Our|His|Her|Their) ((?:(?!(?:{PREPOSITIONS}) )[a-z-]+ ){{1,3}})({NAME}),? "
-FORMER: Final = frozenset("former old other previous".split())  # the old boss is not the boss
-# What begins a claim with a subject of its own, in the middle of a sentence and at its beginning.
+FORMER: Final = frozenset("former old other previous".split())  # `my old boss` is not `my boss`
+# CLAIM matches the beginning of a clause with a subject of its own, at any place in a sentence.
 VERBS: Final = "is|are|has|have|was|lives?|works?|likes?|loves?|hates?|plays?|moved|got"
 CLAIM: Final = (
     rf"(?:(?:[Ii]|[Ww]e)(?:['\u2019]?(?:m|ve)|['\u2019](?:re|ll))? [a-z]|[Mm]y [a-z ]+(?:{VERBS})\b|"
@@ -66,7 +66,7 @@ HEDGE: Final = re.compile(
     r"['\u2019]d\b",
     re.IGNORECASE,
 )
-# What takes a claim before it back: "I was vegan, and I still am."
+# Words that take back the clause before: "I moved, but I am back."
 UNDONE: Final = re.compile(r"\b(?:still|back|again|return(?:s|ed)?)\b")
 FIRST_CLAIM: Final = re.compile(CLAIM)
 KINDS: Final = (
@@ -77,11 +77,11 @@ Named = tuple[str, str]  # a name and its type
 
 
 class SentenceCue(Data):
-    """The words that may stand behind a subject, and what the sentence then states.
+    """Words that may follow a subject, and the kind of fact that the sentence then states.
 
-    `third` stands behind a name, `base` behind I or two names. A name may follow, of type `kind`. `is_sure`:
-    only persons and the like do this, so that what stands before it is a name. `is_alone`: it speaks of
-    nothing else that he or she could mean.
+    `third`: the form after one name; `base`: the form after I or two names. A name of type `kind` may follow.
+    `is_sure`: only persons and the like have this predicate, so the word before it is a name. `is_alone`: the
+    predicate mentions no other being that a later `he` or `she` could mean.
     """
 
     third: str
@@ -128,7 +128,7 @@ CUES: Final = (
         "am|are|work|got|moved|lost|gave up|resigned|retired|used to|"
         "became|will|don't|do not|stopped|switched|changed"),
 )  # fmt: skip
-SAID: Final = SentenceCue("", "")  # whatever else is said of a subject
+SAID: Final = SentenceCue("", "")  # stands for any other predicate
 
 
 class RuleStatement(Data):
@@ -137,18 +137,18 @@ class RuleStatement(Data):
     sentence: str
     names: tuple[Named, ...] = ()
     cue: SentenceCue | None = None
-    is_alone: bool = False  # the subject is one person, and nothing else is spoken of
+    is_alone: bool = False  # whether the subject is one person, and no other being is mentioned
 
 
 class SpeakerTurn(Data):
-    """Sentences of one speaker; `role` is empty where nothing tells which."""
+    """Sentences of one speaker; `role` is empty if the speaker is unknown."""
 
     role: str
     sentences: tuple[str, ...]
 
 
 class SentenceContext(Data):
-    """All that is known when a sentence is read: names, what says I, whom a pronoun and `the user` mean."""
+    """What is known before a sentence is read: the names so far, and who I, he or she and `the user` are."""
 
     names: set[str]
     speaker: Named | None = None
@@ -161,7 +161,7 @@ def read(
 ) -> Iterator[RuleStatement]:
     """Yield a statement for each sentence, in order.
 
-    `speaker`: what says I where a turn has no role, or that of the user. `user`: whom it calls the user.
+    `speaker`: the name for I in turns without a role, or of role user. `user`: the name for `the user`.
     """
     listed = tuple(turns)
     names = set(find_names(listed))
@@ -173,21 +173,21 @@ def read(
         for it in turn.sentences
         if re.search(OF_ASSISTANT, simplify_sentence(it))
     }
-    # Names come from all turns first: one that begins a sentence may be known by a later "with Zork".
+    # Names are collected from all turns first: "Zork is late." may be confirmed by a later "with Zork".
     for turn in listed:
         alone: Named | None = None
-        others = set[str]()  # of whom the turn has spoken
+        others = set[str]()  # beings that the turn has mentioned so far
         for sentence in divide_sentences(turn.sentences):
             said_by = introduce(text := simplify_sentence(sentence))
             known = speakers.get(turn.role, (said_by,))[0]
-            # "My name is Umi and I help with ...": not the user, though nothing else tells it.
+            # "My name is Umi and I help with ..." is said by an assistant, even in a turn without a role.
             is_assistant = turn.role == "" and re.search(OF_ASSISTANT, text) is not None
             if said_by and (norm(known) == norm(said_by) or is_assistant):
                 speakers[turn.role] = said_by, "self" if turn.role in assistants else "person"
             it = read_sentence(sentence, SentenceContext(names, speakers.get(turn.role), alone, user))
             if said_by and norm(said_by) not in {norm(name) for name, _ in it.names}:
                 it = structs.replace(it, names=(*it.names, (said_by, "person")))
-            # `She` is read only while the turn has spoken of one person, whom alone it can mean.
+            # A later `she` is resolved only while the turn has mentioned a single person.
             others |= set(find_beings(it))
             alone = it.names[0] if it.is_alone and others <= {it.names[0][0]} else None
             names |= {name for name, _ in it.names}
@@ -198,7 +198,7 @@ def read(
 
 
 def find_names(turns: Iterable[SpeakerTurn]) -> Iterator[str]:
-    """Yield what has its capital letter in mid-sentence, so that it has it not for standing first."""
+    """Yield names that are capitalised in mid-sentence, where ordinary words are not."""
     for turn in turns:
         for sentence in turn.sentences:
             found = (match[1] for match in re.finditer(rf"(?<=[a-z,] )({NAME})", sentence))
@@ -206,7 +206,7 @@ def find_names(turns: Iterable[SpeakerTurn]) -> Iterator[str]:
 
 
 def find_beings(statement: RuleStatement) -> Iterator[str]:
-    """Yield all of whom a sentence speaks, the persons that it is about among them, but for pronouns."""
+    """Yield all beings that a sentence mentions, its own persons included, but no pronouns."""
     yield from (name for name, kind in statement.names if kind == "person")
     parts = re.findall(r"[\w-]+", own_part(statement.sentence))
     yield from (it for it in parts if it[0].isupper() and it.lower() in GIVEN_NAMES)
@@ -214,7 +214,7 @@ def find_beings(statement: RuleStatement) -> Iterator[str]:
 
 
 def own_part(text: str) -> str:
-    """Return a sentence without what it says that its subject is: "is a teacher"."""
+    """Return a sentence without phrases such as "is a teacher", which describe its subject."""
     return re.sub(r"\b(?:is|as) (?:an?|the) (?:[\w-]+ )*?[\w-]+", "", text)
 
 
@@ -223,9 +223,9 @@ def is_speaker(role: str) -> bool:
 
 
 def is_possible(name: str, is_inside: bool = False) -> bool:
-    """Return whether this can be a name: no word of it is an ordinary one, or of the calendar.
+    """Return whether this can be a name: it has no ordinary word, and none of the calendar.
 
-    `is_inside`: it does not stand first. Then ordinary words are a name together: New York, The Hague.
+    `is_inside`: it does not begin a sentence. There several ordinary words can be a name: New York.
     """
     # "I" alone is no name; "May", "Friday" and "OK" would be names too often.
     parts = words(name)
@@ -234,30 +234,30 @@ def is_possible(name: str, is_inside: bool = False) -> bool:
     if is_inside and len(parts) > 1:
         return True
     if parts[0] not in GIVEN_NAMES and not GIVEN_NAMES.isdisjoint(parts[1:]) and not re.match(TITLE, name):
-        return False  # "Bet Max loves it": the name begins behind the first word
+        return False  # "Bet Max loves it": the name begins after the first word
     endings = () if is_inside else WORD_ENDINGS  # "Gaming likes", but "in Beijing"
     ordinary = [it for it in (parts[0], parts[-1]) if it in NO_NAMES or it.endswith(endings)]
     return all(it in GIVEN_NAMES for it in ordinary)
 
 
 def is_given(name: str) -> bool:
-    """Return whether people are called so; a title is of a person."""
+    """Return whether this begins with a common given name, or with a title such as `Dr.`"""
     return words(name)[0] in GIVEN_NAMES or re.match(TITLE, name) is not None
 
 
 def is_name(name: str, cue: SentenceCue, object_name: str, names: set[str]) -> bool:
-    """Return whether there is evidence that this, at the beginning of a sentence, is a name."""
+    """Return whether there is evidence that the beginning of a sentence is a name."""
     if not is_possible(name, is_inside=name in names):
         return False
     is_plural = name.endswith("s")  # "Kids joined"
-    # "Zork works at Globex" shows that Zork is a name, "Spam works at times" does not: where a cue asks for
-    # a name behind it, there has to be one.
+    # "Zork works at Globex" shows that Zork is a name, "Spam works at times" does not: a cue with a `kind`
+    # is evidence only if a name follows it.
     is_told = cue.is_sure and not is_plural and bool(object_name or not cue.kind)
     return is_told or name in names or is_given(name) or " " in name
 
 
 def type_of(name: str, cue: SentenceCue, text: str) -> str:
-    """Return the type of a subject by its own words and by what is said of it."""
+    """Return the type of a subject, by its own words and by the words after it."""
     behind = words(text)[len(words(name)) :][:6]
     for kind, nouns in KINDS[1:]:
         if words(name)[-1] in nouns:
@@ -271,7 +271,7 @@ def type_of(name: str, cue: SentenceCue, text: str) -> str:
 
 
 def introduce(text: str) -> str:
-    """Return the name that a sentence gives what says it; empty if it gives none."""
+    """Return the name by which a speaker introduces themselves in a sentence; empty if there is none."""
     found = re.match(
         rf"(?:My name is|(?:You can )?[Cc]all me|I am called) ({NAME})|I am ({NAME}), (?:your|an?) ", text
     )
@@ -284,7 +284,7 @@ def introduce(text: str) -> str:
 
 
 def name_assistant(text: str) -> str:
-    """Return the name that a sentence gives to the assistant that it speaks to; empty if it gives none."""
+    """Return the name that a sentence gives to the assistant it addresses; empty if there is none."""
     found = re.match(
         rf"Your name is ({NAME})|You are (?:called )?({NAME}), (?:an?|the|my|our) {ASSISTANT}", text
     )
@@ -293,16 +293,16 @@ def name_assistant(text: str) -> str:
 
 
 def divide_sentences(whole: Iterable[str]) -> Iterator[str]:
-    """Yield sentences, those of two claims in parts, so that each can end alone.
+    """Yield sentences; one with two claims is divided, so that a later statement can end either alone.
 
     I'm Ben and I live in Dublin.       I'm Ben / I live in Dublin.
-    Tom and I live in Dublin.           as it is
-    I hope I win and I get rich.        as it is: what depends on a hope is no claim
-    I moved, but I am back.             as it is: the second takes the first back
+    Tom and I live in Dublin.           not divided: one claim
+    I hope I win and I get rich.        not divided: a hope is no claim
+    I moved, but I am back.             not divided: the second part takes back the first
     """
     for sentence in whole:
         parts = NEXT_CLAIM.split(sentence)
-        # An assistant is known by all that a sentence says: "My name is Umi and I help you."
+        # Only the whole sentence shows that an assistant speaks: "My name is Umi and I help you."
         is_one = sentence.endswith("?") or re.search(OF_ASSISTANT, sentence) or HEDGE.search(sentence)
         is_undone = any(map(UNDONE.search, parts[1:]))
         if len(parts) > 1 and not is_one and not is_undone and FIRST_CLAIM.match(simplify_sentence(parts[0])):
@@ -313,9 +313,9 @@ def divide_sentences(whole: Iterable[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=SENTENCE_COUNT_MAX)
 def simplify_sentence(sentence: str) -> str:
-    """Return a sentence without the words before its subject, with a capital letter, and I'm as I am.
+    """Return a sentence without openers such as "Well, ", capitalised, and with I'm written as I am.
 
-    Of a phrase in another language its meaning in English.
+    A known phrase in another language is translated to English.
     """
     if simplified := translate(sentence) or translate_other(sentence):
         return simplified
@@ -331,11 +331,11 @@ def expand_match(match: re.Match[str]) -> str:
 
 
 def read_sentence(sentence: str, context: SentenceContext) -> RuleStatement:
-    """Return the subject of a sentence, and the cue that shows it."""
+    """Return the statement of a sentence: its names, and the cue that was found."""
     text = simplify_sentence(sentence)
     if name := name_assistant(text):
         return RuleStatement(sentence, ((name, "self"),), SAID)
-    # A question states nothing: "Ann works at Acme?"
+    # Questions state nothing: "Ann works at Acme?"
     if text.endswith("?"):
         return RuleStatement(sentence)
     found = read_subject(text, context)
@@ -346,13 +346,13 @@ def read_sentence(sentence: str, context: SentenceContext) -> RuleStatement:
 
 
 def spell(name: str, sentence: str) -> str:
-    """Return a name as the sentence writes it, which may be in small letters."""
+    """Return a name in the spelling of the sentence, which may have small letters."""
     at = -1 if name in sentence else sentence.lower().find(name.lower())
     return name if at < 0 else sentence[at : at + len(name)]
 
 
 def read_subject(text: str, context: SentenceContext) -> RuleStatement | None:
-    """Return what is stated of the name, the names or the pronoun that a sentence begins with."""
+    """Return the statement about the name, names or pronoun at the beginning; None if no form fits."""
     for pattern, read_names in SUBJECTS:
         if match := re.match(pattern, text):
             return read_names(match, text, context)
@@ -360,7 +360,7 @@ def read_subject(text: str, context: SentenceContext) -> RuleStatement | None:
 
 
 def read_pair(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
-    """Ann and Bob live in Paris."""
+    """Read "Ann and Bob live in Paris."."""
     found = cue_of(text[match.end() :], "base")
     if found is None or not all(is_name(it, *found, context.names) for it in match.groups()):
         return None
@@ -368,9 +368,9 @@ def read_pair(match: re.Match[str], text: str, context: SentenceContext) -> Rule
 
 
 def name_relative(text: str) -> tuple[str, str, str] | None:
-    """Return the relation and the name of a person whom a sentence begins with, and what it says of them.
+    """Return relation, name and predicate of a sentence that begins with a relative; else None.
 
-    "My big sister Ann lives in Paris" is about `my sister`, Ann.
+    "My big sister Ann lives in Paris": "my sister", "Ann", "lives in Paris".
     """
     match = re.match(RELATIVE, text)
     if match is None or match[1].split()[-1] not in BEINGS or not is_possible(match[2], is_inside=True):
@@ -382,7 +382,7 @@ def name_relative(text: str) -> tuple[str, str, str] | None:
 
 
 def read_relative(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
-    """My sister Ann lives in Paris."""
+    """Read "My sister Ann lives in Paris."."""
     found = cue_of(text[match.end() :], "third")
     if found is None or not is_possible(match[2], is_inside=True):
         return None
@@ -391,7 +391,7 @@ def read_relative(match: re.Match[str], text: str, context: SentenceContext) -> 
 
 
 def read_user(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
-    """The user lives in Paris, and the user's dog is old."""
+    """Read "The user lives in Paris." and "The user's dog is old."."""
     found = (SAID, "") if match[1] else cue_of(text[match.end() :], "third")
     if context.user is None or found is None:
         return None
@@ -399,14 +399,14 @@ def read_user(match: re.Match[str], text: str, context: SentenceContext) -> Rule
 
 
 def read_owner(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
-    """Ann's birthday is in spring, and Ann's allergic to nuts."""
+    """Read "Ann's birthday is in spring." and "Ann's allergic to nuts."."""
     is_known = is_possible(match[1]) and (match[1] in context.names or is_given(match[1]))
     subject = match[1], type_of(match[1], SAID, text)
     return about(text, (subject,), SAID, "", is_alone=False) if is_known else None
 
 
 def read_name(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
-    """Ann lives in Paris."""
+    """Read "Ann lives in Paris."."""
     found = cue_of(text[match.end() :], "third")
     if found is None or not is_name(match[1], *found, context.names):
         return None
@@ -414,21 +414,21 @@ def read_name(match: re.Match[str], text: str, context: SentenceContext) -> Rule
 
 
 def read_given(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
-    """Anna ist gegen Nüsse allergisch."""
+    """Read a sentence such as "Anna ist gegen Nüsse allergisch."."""
     if not is_given(match[1]) or not is_possible(match[1]):
         return None
     return about(text, ((match[1], "person"),), SAID, "", is_alone=False)
 
 
 def read_pronoun(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
-    """She lives in Paris, behind a sentence about one person and nothing else."""
+    """Read "She lives in Paris." after a sentence that mentions only one person."""
     if context.alone is None:
         return None
     found = cue_of(text[match.end() :], "third") or (SAID, "")
     return about(text, (context.alone,), *found, is_alone=match[1] in ("He", "She"))
 
 
-# The first form that fits: two names before one, and an owner ("Ann's") before a plain name.
+# The first matching form is used, so two names come before one, and an owner ("Ann's") before a plain name.
 SUBJECTS: Final = (
     (rf"({NAME}),? (?:and|&) ({NAME}) ", read_pair),
     (RELATIVE, read_relative),
@@ -441,7 +441,7 @@ SUBJECTS: Final = (
 
 
 def cue_of(rest: str, form: str) -> tuple[SentenceCue, str] | None:
-    """Return the first cue that these words begin with, and the name behind it, which may be empty."""
+    """Return the first cue with which these words begin, and the name after it, or "" for none."""
     for cue in CUES:
         if match := re.match(rf"{OFTEN}(?:{getattr(cue, form)})(?![\w'])(?: (?:the )?({NAME}))?", rest):
             name = match[1] or ""
@@ -452,18 +452,19 @@ def cue_of(rest: str, form: str) -> tuple[SentenceCue, str] | None:
 def about(
     text: str, subjects: tuple[Named, ...], cue: SentenceCue, other: str, is_alone: bool = True
 ) -> RuleStatement:
-    """Return what is stated of these subjects, and of the name behind the cue if there is one."""
+    """Return a statement about these subjects and the name `other` after the cue, if there is one."""
     kind = "person" if other and cue.kind == "organization" and is_given(other) else cue.kind
     others = [it[1] for it in re.finditer(rf"(?<= )({NAME})", text[len(subjects[0][0]) :])]
     others = [it for it in others if is_possible(it, is_inside=True)]
-    # "Ann met Bob. She is tired.": two persons, so `she` is not read; "Ann works at Acme. She ..." is Ann.
+    # "Ann met Bob. She is tired." mentions two persons, so `she` is not resolved; in "Ann works at Acme.
+    # She is tired." it is Ann.
     is_lonely = set(others) <= {other} and BEINGS.isdisjoint(words(own_part(text))[1:]) and kind != "person"
     is_alone = is_alone and cue.is_alone and is_lonely and [it[1] for it in subjects] == ["person"]
     return RuleStatement(text, (*subjects, *([(other, kind)] if other else [])), cue, is_alone)
 
 
 def first_person(found: RuleStatement, text: str, speaker: Named | None) -> RuleStatement:
-    """Return what says I as one more name that a sentence is about, if it is known, and what it states."""
+    """Return a statement in the first person, with the speaker, if known, as one more name."""
     if found.cue is not None:
         return structs.replace(found, names=(*found.names, *([speaker] if speaker else [])), is_alone=False)
     match = re.match("(I|We) ", text)
@@ -478,7 +479,7 @@ def first_person(found: RuleStatement, text: str, speaker: Named | None) -> Rule
 
 
 def name_own_person(text: str) -> str:
-    """Return the person whom a sentence names as one of its speaker: "My boss is Eva"; empty if none is."""
+    """Return the name of a person that a sentence relates to its speaker: "My boss is Eva"; else ""."""
     match = re.fullmatch(rf"(?:My|Our) (?:[\w-]+ )*?([\w-]+) (?:is|was)(?: called)? ({NAME})[.!]*", text)
     if match is None or match[1] == "name" or not is_possible(match[2], is_inside=True):
         return ""
