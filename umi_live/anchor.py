@@ -1,7 +1,7 @@
-"""The key of a sealed file, and its anchor, a small file elsewhere that names its newest commit.
+"""The key of a sealed file, and its anchor: a small file in another place that records its newest commit.
 
-Law 1. An anchor has two lines, and the older one is overwritten: a crash in the middle leaves the newer one.
-Law 2. The commit in an anchor never becomes older, however many processes share it.
+Law 1. An anchor has two lines, and a write overwrites the older one: a crash during it leaves the newer one.
+Law 2. The commit in an anchor never becomes older, even if several processes share the anchor.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ LINE_BYTES: Final = len(LINE.format("0" * 32, 0, "0" * 32, "0" * 32))
 
 
 class SealOptions(Data):
-    """The key of a file, and the path of its anchor if it has one. Raises StoreError for a short key."""
+    """The key of a file, and the path of its anchor, if any. Raises StoreError if the key is too short."""
 
     key: bytes
     anchor: str | None = None
@@ -39,19 +39,19 @@ class SealOptions(Data):
             )
 
     def derive_key(self, salt: bytes) -> bytes:
-        """Return the key of the file with this salt, so that rows of one file are not valid in another."""
+        """Return the key for the file with this salt, so that the rows of one file are invalid in another."""
         return blake2b(self.key, salt=salt[:SALT_BYTES], person=b"umi-live seal").digest()
 
 
 def seal_options(key: bytes | None, anchor: str | os.PathLike[str] | None) -> SealOptions | None:
-    """Return the options of a sealed file; None without a key. Raises StoreError for an anchor alone."""
+    """Return the options of a sealed file; None without a key. Raises StoreError for an anchor only."""
     if key is None and anchor is not None:
         raise StoreError(f"{os.fspath(anchor)}: an anchor needs the key of the seal")
     return None if key is None else SealOptions(key, None if anchor is None else os.path.realpath(anchor))
 
 
 class AnchorLine(Data):
-    """A commit of the file with this salt: its number, and the tag of its seal."""
+    """A commit of the file with this salt: its number, and the tag of the seal."""
 
     salt: bytes
     number: int
@@ -65,7 +65,7 @@ class AnchorLine(Data):
 
 @contextmanager
 def anchor_errors(options: SealOptions) -> Iterator[None]:
-    """Turn an error of the disk into a StoreError that names the anchor."""
+    """Turn an OSError into a StoreError that names the anchor."""
     try:
         yield
     except OSError as error:
@@ -73,7 +73,7 @@ def anchor_errors(options: SealOptions) -> Iterator[None]:
 
 
 def read_line(data: bytes, options: SealOptions) -> AnchorLine | None:
-    """Return a line of an anchor; None if it is damaged, or not written with this key."""
+    """Parse a line of an anchor; None if it is damaged, or written with another key."""
     try:
         salt, number, tag, _ = data.decode().split(" ")
         line = AnchorLine(bytes.fromhex(salt), int(number), bytes.fromhex(tag))
@@ -83,7 +83,7 @@ def read_line(data: bytes, options: SealOptions) -> AnchorLine | None:
 
 
 def read_anchor(options: SealOptions) -> AnchorLine | None:
-    """Return the newest commit in the anchor; None if it is absent. Raises FileTampered, OSError."""
+    """Return the newest commit in the anchor; None if there is no file. Raises FileTampered, OSError."""
     assert options.anchor is not None
     try:
         file = os.open(options.anchor, os.O_RDONLY | os.O_CLOEXEC)
@@ -97,7 +97,7 @@ def read_anchor(options: SealOptions) -> AnchorLine | None:
 
 
 def advance_anchor(options: SealOptions, line: AnchorLine) -> None:
-    """Write this commit into the anchor, unless it has a later one. Raises FileTampered, OSError."""
+    """Write a commit into the anchor, unless it has a later one. Raises FileTampered, OSError."""
     assert options.anchor is not None
     file = os.open(options.anchor, os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -114,11 +114,11 @@ def advance_anchor(options: SealOptions, line: AnchorLine) -> None:
 
 
 def create_anchor(options: SealOptions, line: AnchorLine) -> None:
-    """Create an anchor. Raises FileTampered if there is one with a commit, and StoreError."""
+    """Create an anchor. Raises FileTampered if there is one with a commit already; StoreError."""
     assert options.anchor is not None
     with anchor_errors(options):
         found = read_anchor(options)
-        # One without a commit belongs to a file that was never sealed, as the process ended in between.
+        # An anchor of commit 0 was left by a process that ended before it sealed the file.
         if found is not None and found.number:
             message = f"names commit {found.number:,} of a file that is not there any more; restore that file"
             raise FileTampered(f"{options.anchor}: {message}, or name another anchor")
@@ -136,13 +136,13 @@ def create_anchor(options: SealOptions, line: AnchorLine) -> None:
 
 
 def read_lines(file: int, options: SealOptions) -> list[AnchorLine | None]:
-    """Return both lines of an anchor; None for one that is missing, damaged, or written with another key."""
+    """Parse both lines of an anchor; None for one that is missing, damaged, or written with another key."""
     data = os.pread(file, 2 * LINE_BYTES, 0)
     return [read_line(data[at : at + LINE_BYTES], options) for at in (0, LINE_BYTES)]
 
 
 def find_newest(lines: list[AnchorLine | None], options: SealOptions) -> AnchorLine:
-    """Return the line with the later commit. Raises FileTampered if there is none."""
+    """Return the line with the later commit. Raises FileTampered if no line is valid."""
     found = [line for line in lines if line is not None]
     if not found:
         raise FileTampered(f"{options.anchor}: is no anchor, or one of another key")

@@ -1,8 +1,8 @@
-"""Write rows into tables: their bytes, and beside them the values that conditions compare.
+"""Write rows into tables: their bytes, and separately the values that conditions and searches need.
 
-columns   one value of a row each: type, time, whether the vector is missing
-ties      the ids that a row names: the entities of a fact, its sources, the ends of a relation; hashed tags
-terms     those of a fact, which searches look for
+columns   single values of a row: type, time, whether the vector is missing
+ties      ids in a row, such as the entities and texts of a fact or the ends of a relation; hashes of tags
+terms     the terms of a fact, for searches
 """
 
 from array import array
@@ -23,7 +23,7 @@ from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Body, Category, Core, Entity, Reflection, Row, Vector
 from umi_core.values import Scope
 
-CACHED_COUNT_MAX: Final = 4_096  # bodies of rows
+CACHED_COUNT_MAX: Final = 4_096  # cached bodies of rows
 CACHED_BYTES_MAX: Final = 2_000  # longer ones are not cached
 COUNTED_COUNT_MAX: Final = 256  # rows whose terms are cached
 
@@ -37,7 +37,7 @@ on conflict (scope, id, kind) do update set version = excluded.version, body = e
 """
 TIE: Final = "insert into tie (scope, kind, field, value, number) values (?, ?, ?, ?, ?)"
 UNTIE: Final = "delete from tie where number = ?"
-TIED: Final = ("about", "touches", "follows")  # the fields with ids that conditions look for
+TIED: Final = ("about", "touches", "follows")  # the fields with ids that conditions can name
 
 Found = tuple[str | int, int, bytes | None, bytes | None, None]  # id or number, version, body, components
 RowKey = tuple[int, str, str]  # number of a scope, kind, id
@@ -45,17 +45,17 @@ Versions = tuple[tuple[Address, int], ...]
 
 
 class SqlConnection(Protocol):
-    """A connection to a database; its statements have `?` for each value."""
+    """A connection to a database; `?` stands for each value in a statement."""
 
     def execute(self, statements: str, bindings: Any = None, /) -> Any: ...
-    def data_version(self) -> int: ...  # a different number whenever something may have been committed
+    def data_version(self) -> int: ...  # changes whenever there may have been a commit
 
 
 def put_row(
     connection: apsw.Connection, key: RowKey, version: int, body: Body | None, changed: int, row: int
 ) -> int:
-    """Write a row with its ties and terms, and return its number; `row` is that, or 0 for a new row."""
-    # Without a number: SQLite chooses one for a new row, and finds a known row by its key.
+    """Write a row with its ties and terms; return its number. `row`: that number, or 0 for a new row."""
+    # Inserted without a number: SQLite chooses one for a new row, and finds a known row by its key.
     connection.execute(PUT, (None, *key, version, bytes_of(body), changed, *columns(body)))
     if row:
         connection.execute(UNTIE, (row,))
@@ -69,14 +69,14 @@ def put_row(
 
 
 def bytes_of(body: Body | None) -> bytes | None:
-    """Return the bytes of a body; the components of a vector are left out, as they have their own column."""
+    """Return the bytes of a body; those of a vector without its components, which have their own column."""
     if isinstance(body, Vector):
         return encode_row(structs.replace(body, components=()))
     return None if body is None else encode_row(body)
 
 
 def body_of(data: bytes, components: bytes | None) -> Body | None:
-    """Return the body that these bytes hold; None if they are damaged, or of a newer release."""
+    """Return the body decoded from these bytes; None if they are damaged, or of a newer release."""
     return cached_body(data, components) if len(data) <= CACHED_BYTES_MAX else read_body(data, components)
 
 
@@ -90,8 +90,8 @@ def read_body(data: bytes, components: bytes | None) -> Body | None:
     return body
 
 
-cached_body: Final = lru_cache(maxsize=CACHED_COUNT_MAX)(read_body)  # the same rows are found repeatedly
-counted_terms: Final = lru_cache(COUNTED_COUNT_MAX)(count_terms)  # a row that is written needs them twice
+cached_body: Final = lru_cache(maxsize=CACHED_COUNT_MAX)(read_body)  # searches often find the same rows
+counted_terms: Final = lru_cache(COUNTED_COUNT_MAX)(count_terms)  # each write needs the terms twice
 
 
 def row_at(address: Address, found: Found, score_ppm: int | None = None) -> Row:
@@ -112,9 +112,9 @@ def columns(body: Body | None) -> tuple[Any, ...]:
 
 
 def ties_of(body: Body | None) -> list[tuple[str, str]]:
-    """Return the ids that a row names and its tags, each with the field that holds it."""
+    """Return the ids in a row and the hashes of its tags, each with the name of its field."""
     if isinstance(body, Archival):
-        # Hashes: pages of an index are not searched for remains of texts that were deleted.
+        # Hashed, since pages of an index are not searched for remains of deleted texts.
         return [("tags", text_hash(tag)) for tag in body.tags]
     found = ((field, getattr(body, field, None) or ()) for field in TIED)
     named = ((field, (ids,) if isinstance(ids, str) else ids) for field, ids in found)
@@ -136,7 +136,7 @@ def list_tokens(scope: int, counts: Mapping[str, int]) -> list[str]:
 
 
 def token(scope: int, term: str, count: int) -> str:
-    """Return the token of a term in the word index: letters and digits, with the scope and a count over 1."""
+    """Return the token of a term in the word index: scope, term in hex, and the count if it is over 1."""
     return f"{scope}x{term.encode().hex()}" + (f"n{count}" if count > 1 else "")
 
 
@@ -145,7 +145,7 @@ def cap_count(count: int) -> int:
 
 
 def texts_of(body: Body | None) -> frozenset[str]:
-    """Return the texts that must be erased when a newer body of the row does not hold them."""
+    """Return the texts of a body that must be erased if a newer body of the row lacks them."""
     match body:
         case Core():
             return frozenset(block.text for block in body.blocks if block.text)

@@ -1,6 +1,6 @@
-"""Where memories are stored: private files, and addresses of databases, which may stand in place of a path.
+"""Paths of memories: private files, or addresses of databases on a server.
 
-Law 1. A file that is made here is never readable by others, not even for an instant, whatever the umask is.
+Law 1. A new file is readable by its owner only, from its first instant and with any umask.
 """
 
 import os
@@ -19,7 +19,7 @@ def is_address(path: str | os.PathLike[str]) -> bool:
 
 
 def show_path(path: str | os.PathLike[str]) -> str:
-    """Return a path without the passwords of an address.
+    """Return a path; an address without its password.
 
     postgresql://ann:secret@host/db    postgresql://ann@host/db
     """
@@ -29,14 +29,14 @@ def show_path(path: str | os.PathLike[str]) -> str:
 
 def create_file(path: str | os.PathLike[str], flags: int = os.O_RDWR) -> int:
     """Create a file that only its owner may read; return its descriptor. Raises FileExistsError, OSError."""
-    # With its permissions from the first instant: a chmod afterwards would leave a moment in between.
+    # Created with its final permissions: until a later chmod, other users could open the file.
     file = os.open(path, flags | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
-    os.fchmod(file, PRIVATE)  # a umask may have taken more away
+    os.fchmod(file, PRIVATE)  # a umask may have removed permissions of the owner
     return file
 
 
 def sync_file(path: str) -> None:
-    """Make durable what a file or folder holds; one that is not there holds nothing. Raises OSError."""
+    """Sync a file or folder to the disk; does nothing if it does not exist. Raises OSError."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -48,9 +48,9 @@ def sync_file(path: str) -> None:
 
 
 def create_beside(path: str, model: str) -> int:
-    """Open the file, and create it with the permissions of `model` if it is not there. Raises OSError.
+    """Open the file, or create it with the permissions of the file `model`. Raises OSError.
 
-    A user who may open the database may open what lies beside it; SQLite does the same for its own files.
+    A user who may open the database may then open this file too; SQLite does the same for its own files.
     """
     try:
         file = create_file(path)

@@ -1,8 +1,8 @@
-"""Find copies of deleted rows that SQLite leaves in the pages of a file, though `secure_delete` is on.
+"""Find copies of deleted rows that SQLite leaves in the pages of a file even with `secure_delete`.
 
-When SQLite divides or joins pages it moves rows from one to another, and does not overwrite the old copy in
-the unused space between the list of cells and the cells of a page. A row that is deleted later is overwritten
-where it is, and not where it was. Pages: https://www.sqlite.org/fileformat2.html
+When SQLite splits or merges pages, it copies rows to another page and may leave the old copy in the unused
+space of a page, between the list of cells and the cells. If the row is deleted later, SQLite overwrites only
+its newest place. Format of pages: https://www.sqlite.org/fileformat2.html
 """
 
 import re
@@ -16,29 +16,29 @@ from umi_core.data import is_struct
 from umi_core.policies.term_scores import count_terms
 from umi_core.rows import Body, Entity
 
-TABLE_LEAF: Final = 13  # the type of a page that holds rows; indexes hold ids alone
+TABLE_LEAF: Final = 13  # the type of pages with rows; pages of indexes contain only ids
 LEAF_HEADER_BYTES: Final = 8
 FILE_HEADER_BYTES: Final = 100  # before the header of the first page
 CHUNK_BYTES: Final = 1 << 20
-PIECE_BYTES: Final = 12  # a copy may be overwritten in part
-PIECE_BYTES_MIN: Final = 6  # shorter ones occur in any file
-NO_TEXT: Final = re.compile(r"([a-z]+(_[0-9a-f]{12,})?)?")  # nothing, an id, or one of a few words
+PIECE_BYTES: Final = 12  # texts are searched in pieces, since a copy may be overwritten in part
+PIECE_BYTES_MIN: Final = 6  # shorter pieces occur in any file
+NO_TEXT: Final = re.compile(r"([a-z]+(_[0-9a-f]{12,})?)?")  # an empty text, an id, or a word such as a type
 READ_ONLY: Final = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY
 
 
 def pieces_of(body: Body | None) -> frozenset[bytes]:
-    """Return parts of the texts of a row, and of its terms as the index of words spells them."""
+    """Return pieces of the texts of a row, and of its terms as the word index spells them."""
     texts = [text.encode(errors="surrogatepass") for text in list_texts(body)]
     pieces = {text[at : at + PIECE_BYTES] for text in texts for at in range(0, len(text), PIECE_BYTES)}
     if isinstance(body, Entity):
-        # The index leaves out what a term has in common with the one before it, so these are ends of terms.
+        # The index stores only the part of a term that differs from the term before it, so take the ends.
         terms = count_terms(*body.name_and_text())
         pieces |= {term.encode().hex().encode()[-PIECE_BYTES:] for term in terms}
     return frozenset(piece for piece in pieces if len(piece) >= PIECE_BYTES_MIN)
 
 
 def list_texts(value: Any) -> Iterator[str]:
-    """Yield all texts of a row but ids and the names of types."""
+    """Yield all texts of a row except ids and names of types."""
     match value:
         case str():
             if not NO_TEXT.fullmatch(value):
@@ -51,16 +51,16 @@ def list_texts(value: Any) -> Iterator[str]:
 
 
 def has_remains(path: str, vfs: str | None, page_bytes: int, pieces: Collection[bytes]) -> bool:
-    """Check whether unused space of a page holds one of these pieces. Raises apsw.Error, OSError."""
+    """Check whether the unused space of a page contains one of these pieces. Raises apsw.Error, OSError."""
     return bool(pieces) and any(
         piece in space for space in unused_spaces(path, vfs, page_bytes) for piece in pieces
     )
 
 
 def unused_spaces(path: str, vfs: str | None, page_bytes: int) -> Iterator[bytes]:
-    """Yield the space between the list of cells and the cells of each page with rows, unless it is all zeros.
+    """Yield the unused space of each page with rows, unless it is all zeros.
 
-    SQLite's own code opens the file: closing it in any other way would release the locks of this process.
+    Opens the file through SQLite: closing another descriptor of it would release the locks of this process.
     """
     flags: Any = [READ_ONLY, 0]
     file = apsw.VFSFile(vfs or "", path, flags)
@@ -77,7 +77,7 @@ def unused_spaces(path: str, vfs: str | None, page_bytes: int) -> Iterator[bytes
 
 
 def unused_in(data: bytes, page: int, header: int) -> bytes:
-    """Return the unused space of the page that begins at `page`; nothing if it holds no rows."""
+    """Return the unused space of the page that begins at `page`; nothing if the page contains no rows."""
     if data[header] != TABLE_LEAF:
         return b""
     cell_count = int.from_bytes(data[header + 3 : header + 5], "big")

@@ -1,15 +1,15 @@
-"""A seal on a file: with a key that is not in the file, it shows changes by other programs.
+"""A seal on a file: a key, stored outside of it, that reveals changes by other programs.
 
-Law 1. The tag of a row covers all its columns and its table. Reading a row with a wrong tag raises an error.
+Law 1. The tag of a row covers its table and all its columns. Reading a row with a wrong tag raises an error.
 Law 2. The total covers the set of rows: removing a row, or restoring an older state of it, changes the total.
-Law 3. Temporary triggers update tags and total, in the transaction that changes the rows, so that code that
-writes rows cannot omit it.
-Law 4. A commit is synced, then the anchor names it, then it is acknowledged: after a crash the file is never
+Law 3. Temporary triggers update tags and total, in the transaction that changes the rows, so that no code
+that writes rows can omit this.
+Law 4. A commit is synced, then recorded in the anchor, then acknowledged. So after a crash the file is never
 older than its anchor.
 
 The total is MSet-Add-Hash of Clarke, Devadas, van Dijk, Gassend and Suh, "Incremental Multiset Hash Functions
-and Their Application to Memory Integrity Checking", Asiacrypt 2003: a sum of keyed digests, which no order of
-rows changes, and which a commit updates without reading the rows that it does not write.
+and Their Application to Memory Integrity Checking", Asiacrypt 2003: a sum of keyed digests. It does not
+depend on the order of rows, and a commit can update it without reading the rows that it does not write.
 """
 
 from collections.abc import Generator, Iterator
@@ -33,8 +33,8 @@ from umi_live.anchor import (
 )
 from umi_live.errors import FileTampered, StoreError
 
-TABLES: Final = ("scope", "row", "receipt")  # the contents of all others follow from these
-SUMMED: Final = slice(32, 64)  # of a digest; the file does not have this part, so no sum can be predicted
+TABLES: Final = ("scope", "row", "receipt")  # all other tables are derived from these
+SUMMED: Final = slice(32, 64)  # the part of a digest that is summed; not stored, so no sum can be predicted
 MODULUS: Final = 2**256
 UNCHECKED: Final = "null"
 NO_STATE: Final = "its seal was taken away"
@@ -46,7 +46,7 @@ SAVE: Final = "update seal set number = ?, row_count = ?, definitions = ?, nonce
 RANDOM: Final = "select randomblob(16)"
 DEFINITIONS: Final = "select type, name, tbl_name, sql from sqlite_schema order by type, name"
 WHOSE: Final = "select user, agent from scope where number = ?"
-# After, not before: an upsert that updates fires what is before an insert, too. Setting a tag fires nothing.
+# `after`, since an upsert that updates a row also fires `before insert`. Setting a tag fires no trigger.
 TRIGGERS: Final = """
 create temp trigger seal_insert_{table} after insert on main.{table} begin
     update {table} set tag = seal_add('{table}', {new}) where number = new.number; end;
@@ -56,7 +56,7 @@ create temp trigger seal_update_{table} after update of {columns} on main.{table
 create temp trigger seal_delete_{table} after delete on main.{table} begin
     select seal_remove('{table}', {old}, old.tag); end;
 """
-# Triggers and views of other programs in the file do not run: they could use the functions of the seal.
+# Disables triggers and views that other programs put into the file: they could call the seal's functions.
 INERT: Final = (
     apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER,
     apsw.SQLITE_DBCONFIG_ENABLE_VIEW,
@@ -65,7 +65,7 @@ INERT: Final = (
 
 
 class SealState(Data):
-    """A commit in the seal of a file.
+    """The state of the file after a commit, as recorded in its seal.
 
     `total`: the sum of the digests of all rows; `definitions`: a digest of the definitions of all tables.
     """
@@ -78,16 +78,16 @@ class SealState(Data):
 
 
 class Seal:
-    """The seal of an open file. Its methods raise FileTampered for changes by other programs."""
+    """The seal of an open file. Its methods raise FileTampered if they find a change by another program."""
 
     def __init__(self, connection: apsw.Connection, path: str, options: SealOptions) -> None:
         self.connection, self.path, self.options = connection, path, options
         found: Any = connection.execute("select salt from seal").fetchone()
-        found = found or connection.execute(RANDOM).fetchone()  # a new one, for `write`
+        found = found or connection.execute(RANDOM).fetchone()  # a new salt, which `write` stores
         self.salt = bytes(found[0])
         self.key = options.derive_key(self.salt)
         self.columns = {table: self._list_columns(table) for table in TABLES}
-        self.last = self.now = SealState()  # the newest commit that this process knows; the one being written
+        self.last = self.now = SealState()  # `last`: the newest known commit; `now`: the one being written
         for setting in INERT:
             connection.config(setting, 0)
         functions: dict[str, Any] = {
@@ -105,17 +105,17 @@ class Seal:
     # Rows.
 
     def check(self, table: str) -> str:
-        """Return an expression of SQL that raises FileTampered for a row of this table that was changed."""
+        """Return an SQL expression that raises FileTampered for a changed row of this table."""
         return f"seal_check('{table}', {', '.join(self.columns[table])}, tag)"
 
     def watch(self) -> None:
-        """Update tags and total from now on with all that this connection writes."""
+        """Update tags and total from now on, with every write of this connection."""
         for table, columns in self.columns.items():
             new, old = (", ".join(f"{which}.{it}" for it in columns) for which in ("new", "old"))
             self.connection.execute(
                 TRIGGERS.format(table=table, columns=", ".join(columns), new=new, old=old)
             )
-        # Without it "insert or replace" deletes a row and fires nothing.
+        # Otherwise "insert or replace" deletes the old row without firing its delete trigger.
         self.connection.pragma("recursive_triggers", "on")
 
     def _digest(self, *values: Any) -> bytes:
@@ -125,7 +125,7 @@ class Seal:
         self._digest_checked(table, *values)
 
     def _digest_checked(self, table: str, *values: Any) -> bytes:
-        """Return the digest of a row; the last of `values` is its tag."""
+        """Return the digest of a row, compared with its tag, which is the last of `values`."""
         digest = self._digest(table, *values[:-1])
         if digest[:TAG_BYTES] != values[-1]:
             raise self.error(self._describe(table, values))
@@ -160,7 +160,7 @@ class Seal:
     # The total.
 
     def load(self) -> SealState:
-        """Return the state of the file. Raises FileTampered for another key, or a state before `last`."""
+        """Return the state of the file. Raises FileTampered for a wrong key, or a state older than `last`."""
         rows: list[Any] = self.connection.execute(LOAD).fetchall()
         if len(rows) != 1:
             raise self.error(NO_STATE)
@@ -174,7 +174,7 @@ class Seal:
         return SealState(number, row_count, unmasked, definitions, tag)
 
     def save(self) -> None:
-        """Write the state as that of the next commit."""
+        """Write the state `now` into the seal, with the number of the next commit."""
         [(nonce,)] = self.connection.execute(RANDOM)
         masked = ((self.now.total + self._mask(nonce)) % MODULUS).to_bytes(32)
         values = self.now.number + 1, self.now.row_count, self.now.definitions, nonce, masked
@@ -186,16 +186,16 @@ class Seal:
         return int.from_bytes(self._digest("mask", nonce)[SUMMED])
 
     def begin(self) -> None:
-        """Read the state at the beginning of a transaction that writes."""
+        """Read the state. Called at the beginning of a transaction that writes."""
         self.now = self.last = self.load()
 
     def end(self) -> None:
-        """Write the state at the end of a transaction that has written rows."""
+        """Write the state if rows were written. Called at the end of a transaction."""
         if self.now != self.last:
             self.save()
 
     def acknowledge(self) -> None:
-        """Note that the transaction was committed, also in the anchor. Raises apsw.IOError if that fails."""
+        """Record the committed transaction, also in the anchor. Raises apsw.IOError if that fails."""
         self.last = self.now
         if self.options.anchor is not None:
             try:
@@ -204,14 +204,14 @@ class Seal:
                 raise apsw.IOError(f"{self.options.anchor}: {error.strerror}") from error
 
     def refuse_unsealed(self) -> StoreError:
-        """Return the error for a file with rows and without a seal; the anchor shows whether it had one."""
+        """Return the error for a file with rows but no seal; an anchor shows whether it was sealed once."""
         found = self.find_anchor()
         if found is not None and found.number:
             return self.error(NO_STATE)
         return StoreError(f"{self.path}: is not sealed; `umi-live seal` seals it")
 
     def settle_anchor(self) -> None:
-        """Write the newest commit into the anchor, which is created if absent."""
+        """Write the newest commit into the anchor; create the anchor if it is absent."""
         self.last = self.now
         if self.options.anchor is not None:
             if self.find_anchor() is None:
@@ -223,14 +223,14 @@ class Seal:
         return AnchorLine(self.salt, self.last.number, self.last.tag)
 
     def create(self) -> None:
-        """Seal a file for the first time, with its anchor, inside a transaction of the caller."""
+        """Seal a file for the first time and create its anchor. The caller has begun a transaction."""
         if self.options.anchor is not None:
-            # Before the commit: a crash in between leaves an anchor without a commit, which is replaced.
+            # Before the commit: a crash in between leaves an anchor of commit 0, which may be replaced.
             create_anchor(self.options, self.line())
         self.write()
 
     def write(self) -> None:
-        """Seal all rows as they are, inside a transaction of the caller."""
+        """Seal all rows in their present state. The caller has begun a transaction."""
         if not self.connection.execute("select 1 from seal").fetchone():
             self.connection.execute("insert into seal values (?, 0, 0, x'', x'', x'', x'')", (self.salt,))
         self.now = SealState(self.last.number, definitions=self._digest_definitions())
@@ -245,9 +245,9 @@ class Seal:
     # Checks of the whole file.
 
     def read_anchor(self) -> AnchorLine | None:
-        """Return the commit in the anchor; None for a file without one. Raises StoreError if absent.
+        """Return the commit in the anchor; None without an anchor. Raises StoreError if its file is missing.
 
-        Call it before reading the file: another process may commit in between, and then the file is newer.
+        Call this before reading the database: a commit in between makes the database newer, which is allowed.
         """
         found = self.find_anchor()
         if found is None and self.options.anchor is not None:
@@ -255,20 +255,20 @@ class Seal:
         return found
 
     def find_anchor(self) -> AnchorLine | None:
-        """Return the commit in the anchor; None if there is no anchor."""
+        """Return the commit in the anchor; None if no anchor is configured or it does not exist."""
         if self.options.anchor is None:
             return None
         with anchor_errors(self.options):
             return read_anchor(self.options)
 
     def verify(self, anchor: AnchorLine | None = None) -> None:
-        """Raise FileTampered for the first change that is found. Call it inside a transaction."""
+        """Raise FileTampered for the first change that is found. The caller has begun a transaction."""
         with closing(self.find_changes(anchor)) as changes:
             for change in changes:
                 raise self.error(change)
 
     def find_changes(self, anchor: AnchorLine | None = None) -> Generator[str]:
-        """Read all rows, and yield a sentence for each change. Raises FileTampered for a changed seal."""
+        """Read all rows and yield a sentence for each change. Raises FileTampered if the seal was changed."""
         self.now = self.last = self.load()
         if anchor is not None:
             yield from self._compare_anchor(anchor)
@@ -282,7 +282,7 @@ class Seal:
                     if digest[:TAG_BYTES] != values[-1]:
                         is_sound = False
                         yield self._describe(table, values)
-            except UnicodeDecodeError:  # a text may have any bytes: SQLite does not look at them
+            except UnicodeDecodeError:  # SQLite stores any bytes as a text without checking them
                 yield f"a text in its table {table} is no UTF-8"
                 return
         if self.last.definitions != self._digest_definitions():
@@ -303,7 +303,7 @@ class Seal:
 
 
 def find_seal(connection: apsw.Connection, path: str, options: SealOptions | None) -> Seal | None:
-    """Return the seal of a file; None without one. Raises StoreError for a sealed file without a key."""
+    """Return the seal of a file; None if it has none. Raises StoreError if it has one but no key is given."""
     if connection.execute("select 1 from seal").fetchone() is None:
         return None
     if options is None:

@@ -1,9 +1,9 @@
-"""Search one scope by an index in memory, so that a search reads only the rows that it returns.
+"""Search one scope by an index in RAM, so that a search reads only the rows that it returns.
 
-Law 1. The index follows the database: `follow` reads what any process has changed since.
-Law 2. numpy narrows down and whole numbers decide: scores and their order are those of umi_core.
+Law 1. The index follows the database: `follow` reads the changes of all processes since its last call.
+Law 2. numpy only preselects; integers decide, so that scores and order equal those of umi_core.
 Law 3. A slot belongs to one id for as long as the index exists.
-Law 4. A write indexes the terms of its own row and nothing else; a search counts the rows that have a term.
+Law 4. A write indexes only the terms of its own row; the rows with a term are counted by each search.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,8 +18,8 @@ from umi_core.policies.term_scores import LENGTH_UNIT, OCCURRENCE_COUNT_MAX, wei
 from umi_live.columns import SqlConnection, body_of, cap_count, counted_terms, token
 
 ROOM_MIN: Final = 64
-MARKED_COUNT_MAX: Final = 256  # cached terms: one byte for each slot and term
-FOLLOWED_COUNT_MAX: Final = 100  # after more changes the cached terms are read again instead
+MARKED_COUNT_MAX: Final = 256  # cached terms; each takes one byte per slot
+FOLLOWED_COUNT_MAX: Final = 100  # after more changes the cached terms are dropped, and read when needed
 
 CHANGED: Final = """
 select number, kind, id, body is not null, term_count, components, changed, {check} from row
@@ -33,30 +33,30 @@ Marks = NDArray[np.uint8]
 
 
 class Index:
-    """The entities of one scope as columns, one slot each."""
+    """The entities of one scope as arrays. Each entity has a slot, its position in all of them."""
 
     def __init__(self, scope: int, base: int = 0) -> None:
-        """Begin an empty index. `base`: no number of a row of the scope is smaller."""
+        """Begin an empty index. `base`: a lower bound of the row numbers of the scope."""
         self.scope, self.base = scope, base
-        self.changed = 0  # the last commit of the scope that was read
-        self.version = -1  # of the whole database, when it was last read
+        self.changed = 0  # the number of the last commit in the scope that the index contains
+        self.version = -1  # `data_version` of the database at the last read
         self.ids: list[str] = []  # by slot
         self.slots: dict[str, int] = {}
-        self.keys = np.zeros(0, np.uint64)  # the first eight bytes of each id, which sort as ids do
-        self.numbers = np.zeros(0, np.int64)  # of the rows of entities; 0 if there is none
-        self.term_counts = np.zeros(0, np.int64)  # how many terms the row has; 0 if there is none
-        self.slot_of = np.zeros(0, np.int32)  # by number of the row, counted from the base
-        self.vectors: dict[int, Vectors] = {}  # by their length
-        self.marked: dict[str, Marks] = {}  # by term: its count by slot. The longest unused first
+        self.keys = np.zeros(0, np.uint64)  # the first eight bytes of each id, which sort like the ids
+        self.numbers = np.zeros(0, np.int64)  # row number of the entity, by slot; 0 without an entity
+        self.term_counts = np.zeros(0, np.int64)  # number of terms of the entity, by slot; 0 without one
+        self.slot_of = np.zeros(0, np.int32)  # by row number minus `base`
+        self.vectors: dict[int, Vectors] = {}  # by number of dimensions
+        self.marked: dict[str, Marks] = {}  # by term: its count by slot; the least recently used first
 
-    # Following the file.
+    # Following the database.
 
     def follow(self, connection: SqlConnection, check: str) -> None:
-        """Read what was committed since the last call. Call it after a read of the same transaction.
+        """Read the commits since the last call. Must be called after a read in the same transaction.
 
-        `check`: an expression of SQL that raises for a row that was changed (`Seal.check`).
+        `check`: an SQL expression that raises for a row changed by another program (`Seal.check`).
         """
-        # The version changes with every commit to the database, also of other scopes.
+        # The version changes with every commit to the database, including those of other scopes.
         version = connection.data_version()
         if version == self.version:
             return
@@ -74,7 +74,7 @@ class Index:
             self.changed = changed
         for vectors in self.vectors.values():
             vectors.measure()
-        # Taken out meanwhile: if the database fails, they are lost and not wrong.
+        # Detached meanwhile: if the database fails, the cached terms are lost instead of wrong.
         marked, self.marked = self.marked, {}
         self._mark_again(marked, again, connection)
         self.marked = marked
@@ -100,7 +100,7 @@ class Index:
 
     def _embed(self, slot: int, components: bytes) -> None:
         dims = len(components)
-        # An id has a vector of one length: with another embedder it leaves the table of the old length.
+        # An id has one vector: with another embedder it must leave the table of the old number of dimensions.
         for other, vectors in self.vectors.items():
             if other != dims:
                 vectors.put(slot, None)
@@ -112,9 +112,9 @@ class Index:
     def _mark_again(
         self, marked: dict[str, Marks], rows: Sequence[tuple[int, bool]], connection: SqlConnection
     ) -> None:
-        """Count the cached terms of changed rows anew.
+        """Recount the cached terms of changed rows.
 
-        `rows`: the number of each row, and whether it was absent before, so that no term is counted for it.
+        `rows`: the number of each row, and whether it was absent before, so that no term counted it.
         """
         if len(rows) > FOLLOWED_COUNT_MAX:
             marked.clear()
@@ -156,11 +156,11 @@ class Index:
         return best_by_words(postings, weight, lengths, self.keys[:size], self.ids, limit, least_ppm, allowed)
 
     def _marks(self, term: str, connection: SqlConnection) -> Marks:
-        # Taken out and put in again, so that the dict stays in the order of use.
+        # Removed and inserted again, so that the dict stays in the order of use.
         marks = self.marked.pop(term, None)
         if marks is None:
             marks = np.zeros(len(self.numbers), np.uint8)
-            # A row with a term three times is indexed under `term` and `term n3`: higher counts overwrite.
+            # A row with a term three times has two tokens, for counts 1 and 3: the higher count overwrites.
             for count in range(1, OCCURRENCE_COUNT_MAX + 1):
                 numbers = self._list_holding(token(self.scope, term, count), connection)
                 slots = self.slot_of[np.array(numbers, np.int64) - self.base]
@@ -177,7 +177,7 @@ class Index:
         return [number for (number,) in connection.execute(FOUND, (name,))]
 
     def mask(self, numbers: Iterable[int]) -> Mask:
-        """Return the slots of these rows of entities."""
+        """Return a mask of the slots of these rows."""
         found = np.zeros(len(self.ids), np.bool_)
         found[self.slot_of[np.fromiter(numbers, np.int64) - self.base]] = True
         return found
@@ -190,10 +190,10 @@ class Index:
 
 
 class Vectors:
-    """The vectors of one length, by slot; zeros where there is none."""
+    """The vectors of one number of dimensions, by slot; zeros for slots without a vector."""
 
     def __init__(self, dims: int) -> None:
-        self.size = 0  # no later slot has a vector
+        self.size = 0  # slots from here on have no vector
         self.matrix = np.zeros((0, dims), exact_type(dims))
         self.squares = np.zeros(0, np.int64)
         self.scales = np.zeros(0, np.float32)
@@ -210,7 +210,7 @@ class Vectors:
         self.fresh.append(slot)
 
     def measure(self) -> None:
-        """Measure the new vectors; if most are new all of them, which is faster than picking."""
+        """Measure the new vectors, or, if at least half are new, all of them, which is faster."""
         at = self.fresh if 2 * len(self.fresh) < self.size else slice(self.size)
         self.squares[at], self.scales[at] = measure_rows(self.matrix[at])
         self.fresh.clear()
@@ -220,7 +220,7 @@ class Vectors:
 
 
 def grow_array(values: NDArray[Any], place: int) -> NDArray[Any]:
-    """Return the array with room for this place and a quarter more; what is new is zero."""
+    """Return the array with room for this place and a quarter more, filled with zeros."""
     wider = np.zeros((place + place // 4 + ROOM_MIN, *values.shape[1:]), values.dtype)
     wider[: len(values)] = values
     return wider

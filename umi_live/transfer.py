@@ -1,12 +1,12 @@
-"""Write a scope as a file of lines, and read it back.
+"""Export a scope as a file of JSON lines, and import it.
 
     {"umi": "export", "version": 2, "user": "ann", "agent": "helper", "embedder": "hash-256:256"}
     {"kind": "entity", "id": "fct_...", "name": "Ann", "content": "Ann likes tea.", "row": "..."}
     {"row_count": 1}
 
-Law 1. Only `row` is read back, the bytes of umi_core.row_bytes; the other fields are for readers.
-Law 2. All rows of a file are imported, into an empty scope, or none of them.
-Law 3. Vectors keep the name of their embedder: a memory that is opened with another one embeds again.
+Law 1. An import reads only `row`, the bytes of umi_core.row_bytes; the other fields are for human readers.
+Law 2. An import writes all rows of a file, into an empty scope, or none of them.
+Law 3. The name of the embedder is exported with the vectors: a memory with another embedder embeds again.
 """
 
 import json
@@ -24,13 +24,13 @@ from umi_core.values import Scope
 from umi_live.errors import LiveError
 from umi_live.storage import SqlStorage
 
-KINDS: Final = tuple(it for it in BODIES if it not in ("epoch", "receipt"))  # these belong to incarnations
-FORM: Final = {"umi": "export", "version": 2}  # in version 1 a row held all statements about an entity
+KINDS: Final = tuple(it for it in BODIES if it not in ("epoch", "receipt"))  # those belong to one incarnation
+FORM: Final = {"umi": "export", "version": 2}  # in version 1 a row had all statements about an entity
 OLDER: Final = "an older release wrote the export: import it there, then open that file with this release"
 
 
 def export_lines(storage: SqlStorage, scope: Scope) -> Iterator[str]:
-    """Yield the lines of a file with all rows of a scope. Raises LiveError for a damaged row."""
+    """Yield the lines of an export with all rows of a scope. Raises LiveError for a damaged row."""
     owner = {"user": scope.user, "agent": scope.agent, "embedder": storage.embedder_of(scope)}
     yield json.dumps({**FORM, **owner}, ensure_ascii=False)
     count = 0
@@ -51,7 +51,7 @@ def line_of(row: Row) -> dict[str, str]:
 
 
 class Export(Data):
-    """The rows of a file as writes; `embedder` is None if the file does not name one."""
+    """The rows of an export as writes; `embedder` is None if the file does not name one."""
 
     scope: Scope
     embedder: str | None
@@ -59,18 +59,18 @@ class Export(Data):
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of JSON; `str.splitlines` would also cut texts at U+2028 and U+0085."""
+    """Return the JSON lines of a text; `str.splitlines` would also split at U+2028 and U+0085 in strings."""
     return text.strip().split("\n")
 
 
 def find_head(text: str) -> dict[str, Any] | None:
-    """Return the first line of a text that begins as `export_lines` does, in this version or another."""
+    """Return the first line of an export of any version as an object; None for any other text."""
     head = read_object(text.lstrip().partition("\n")[0])
     return head if head.get("umi") == FORM["umi"] else None
 
 
 def read_object(line: str) -> dict[str, Any]:
-    """Return the object that a line of JSON is; an empty one for any other line."""
+    """Return the JSON object in a line; an empty one if the line has none."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -79,7 +79,7 @@ def read_object(line: str) -> dict[str, Any]:
 
 
 def read_export(lines: Sequence[str]) -> Export:
-    """Return the rows of a file by its lines. Raises LiveError for what `export_lines` does not write."""
+    """Parse the lines of an export. Raises LiveError for lines that `export_lines` cannot have written."""
     head = read_object(lines[0]) if lines else {}
     form = {key: head.get(key) for key in FORM}
     if form == {**FORM, "version": 1}:
@@ -103,20 +103,20 @@ def read_export(lines: Sequence[str]) -> Export:
 
 
 def import_rows(storage: SqlStorage, export: Export) -> int:
-    """Write the rows of an export and return how many. Raises LiveError if its scope has rows."""
+    """Write the rows of an export and return their number. Raises LiveError if the scope has rows."""
     scope, writes = export.scope, export.writes
     if storage.read(0, CountRows(scope, KINDS)).count:
         owner = f"user {scope.user!r} and agent {scope.agent!r}"
         raise LiveError(f"{owner} have a memory in this file already; nothing was imported")
     if export.embedder is not None:
         storage.adopt(scope, export.embedder)
-    # Without expected versions: no other process has the claim on this scope.
+    # No versions are expected: this process has the claim on the scope, so no other one writes to it.
     storage.commit(Commit(writes, ()), storage.clock_ms())
     return len(writes)
 
 
 def write_of(scope: Scope, it: Any) -> Write:
-    """Return the write of the row in a line. Raises LiveError."""
+    """Return the write for the row in a line. Raises LiveError."""
     try:
         address, body = Address(scope, it["kind"], it["id"]), decode_row(b64decode(it["row"], validate=True))
     except (KeyError, TypeError, ValueError):

@@ -1,14 +1,15 @@
-"""Upgrade a file of a release that stored one row for each name to one row for each statement.
+"""Upgrade a file from a release that stored one row for each name to one row for each statement.
 
     entity "Ann": a line for each statement   a fact for each line, stated at the time of its first version
-    versions of it                            ended facts: lines that an update or a contradiction removed
-    memberships of it                         one for each of its current facts
-    link, such as "works_at"                  a fact about both, "Ann works at Acme"
+    versions of the entity                    ended facts: lines that an update or a contradiction removed
+    memberships of the entity                 a membership for each of its current facts
+    link, such as "works_at"                  a fact about both entities, "Ann works at Acme"
     relations, access, entry in core          those of its first current fact, whose text core shows
 
-Law 1. Each statement of the old rows is a current or an ended fact afterwards. A statement that was left out
-for lack of room is current again, as no other one replaced it. Law 2. Rows of entities are decoded here by
-position, so that later changes of umi_core do not change what an old file means. Law 3. A damaged row stays.
+Law 1. Each statement of the old rows becomes a current or an ended fact. A statement that an old release
+dropped for lack of room becomes current again, since no other statement replaced it. Law 2. Rows of entities
+are decoded here by position, so that changes in umi_core never change the meaning of an old file. Law 3.
+Damaged rows stay as they are.
 """
 
 from collections import Counter, defaultdict
@@ -39,7 +40,7 @@ from umi_core.text import core_text, norm, size, unique
 from umi_core.values import Block, Entry, Scope
 from umi_live.columns import body_of, put_row
 
-ENTITY: Final = (  # the fields of an entity, in order; older rows do not have the last five
+ENTITY: Final = (  # the fields of an old entity, in order; still older rows lack the last five
     "id", "type", "name", "content", "version", "importance_ppm", "confidence_ppm", "block", "created_ms",
     "updated_ms", "event_time_ms", "metadata", "source", "vector_missing", "relation_count", "contradicts",
     "memory_type", "sources", "reinforced_count", "last_reinforced_ms", "given",
@@ -61,12 +62,12 @@ IN_SCOPE: Final = (
 NUMBER: Final = "select number from row where scope = ? and kind = ? and id = ?"
 DROP: Final = "delete from row where scope = ? and kind = ? and id = ?"
 
-Old = Mapping[str, Any]  # the fields of an old row, by name
+Old = Mapping[str, Any]  # an old row, by field name
 Stored = tuple[int, Body]  # the version of a row, and its body
 
 
 def divide(connection: apsw.Connection) -> None:
-    """Rewrite all rows of a file whose tables are those of this release, and index their words."""
+    """Convert all rows of a file whose tables are upgraded already, and index their words."""
     scopes: list[Any] = connection.execute("select number, user, agent from scope").fetchall()
     for number, user, agent in scopes:
         ScopeUpgrade(ScopeRows(connection, number), Scope(user, agent)).write()
@@ -85,12 +86,12 @@ class ScopeRows:
         return list(self.connection.execute(IN_SCOPE, (self.scope, kind)))
 
     def read(self, kind: str) -> dict[str, Stored]:
-        """Return by id the rows of a kind that this release can decode, without damaged ones."""
+        """Return, by id, the rows of a kind that this release can decode; skips damaged ones."""
         found = {key: (version, body_of(data, parts)) for key, version, data, parts in self.raw(kind)}
         return {key: (version, body) for key, (version, body) in found.items() if body is not None}
 
     def read_old(self, kind: str, names: tuple[str, ...]) -> dict[str, Old]:
-        """Return by id the rows of a kind that this release cannot decode; `names`: of their fields."""
+        """Return, by id, the rows of a kind in the old format; `names`: the names of their fields."""
         found = ((key, fields_of(data, kind, names)) for key, _, data, _ in self.raw(kind))
         return {key: fields for key, fields in found if fields is not None}
 
@@ -106,7 +107,7 @@ class ScopeRows:
         self.connection.execute("delete from row where scope = ? and kind = ?", (self.scope, kind))
 
     def drop_numbers(self) -> None:
-        """Drop the version numbers of deleted rows whose ids are never used again."""
+        """Delete deleted rows whose ids are never used again, so that no later row needs their versions."""
         kinds = ", ".join(f"'{kind}'" for kind in NUMBERED)
         self.connection.execute(
             f"delete from row where scope = ? and body is null and (kind in ({kinds}) or id glob 'ent_*')",
@@ -127,7 +128,7 @@ def fields_of(data: bytes, kind: str, names: tuple[str, ...]) -> Old | None:
 
 
 def as_tuple(raw: list[Any]) -> Any:
-    """Revive a tuple, whose tag is 0; other composites stay lists that begin with their tag."""
+    """Return a list with the tag 0 as a tuple; other composites stay lists that begin with their tag."""
     return tuple(raw[1:]) if raw and raw[0] == 0 and type(raw[0]) is int else raw
 
 
@@ -135,9 +136,9 @@ def as_tuple(raw: list[Any]) -> Any:
 
 
 class OldEntity:
-    """An old entity as statements. A note is one statement, however many lines it has.
+    """An old entity, divided into statements. A note is a single statement, even with several lines.
 
-    `lines`: by key each current statement, with its first version. `past`: by key each ended statement, with
+    `lines`: each current statement by key, with its first version. `past`: each ended statement by key, with
     its first version, the version that ended it, and the statement that replaced it.
     """
 
@@ -159,7 +160,7 @@ class OldEntity:
 
     @property
     def is_one_statement(self) -> bool:
-        """Check whether the vector of the entity is that of its only fact."""
+        """Check whether the entity has a single fact with the same text, so that its vector fits the fact."""
         return [it.content for it in self.current] == [self.old["content"]]
 
     def statements(self, content: str) -> dict[str, str]:
@@ -167,7 +168,7 @@ class OldEntity:
         return {key: line for key, line in unique(lines).items() if key}
 
     def as_version(self) -> Old:
-        """Return the fields of the newest version that the entity itself has."""
+        """Return the newest version, whose fields are those of the entity itself."""
         old = self.old
         at_ms = old["created_ms"] if old["version"] == 1 else old["updated_ms"]
         return {"at_ms": at_ms} | {it: old[it] for it in ("version", "event_time_ms", "metadata", "source")}
@@ -176,7 +177,7 @@ class OldEntity:
         """Apply a version: an update or a contradiction ends all statements that it does not repeat."""
         statements = self.statements(version["content"])
         if version["kind"] in REPLACING:
-            # The first new statement replaces those that end; without a new one, the first repeated one does.
+            # The ended statements are replaced by the first new one or, if there is none, a repeated one.
             new = [line for key, line in statements.items() if key not in self.lines]
             successor = next(iter([*new, *statements.values()]), "")
             for key in [key for key in self.lines if key not in statements]:
@@ -195,11 +196,11 @@ class OldEntity:
         return fact_id(self.scope, self.about, line)
 
     def fact(self, line: str, first: Old) -> Entity:
-        """Return a line as a fact; its sources are those that state it, as far as the old rows have them."""
+        """Return a line as a fact. Its sources are those that state it, as far as the old rows show that."""
         old, key = self.old, norm(line)
         version = self.as_version() if first["version"] == old["version"] else first
         sources = tuple(it for it in old["sources"] if it not in self.given or key in self.given[it])
-        # Stated by `remember` and not only by texts, or without a known source.
+        # `is_direct`: stated by `remember` and not only by texts, or without a known source.
         is_direct = key not in unique(old["given"]) or not sources
         count = min(old["reinforced_count"], max(1, len(sources) + is_direct))
         return Entity(
@@ -211,12 +212,12 @@ class OldEntity:
 
 
 def id_of_old_entity(scope: Scope, entity_type: str, name: str) -> str:
-    """Return the id of the row of an old entity, which its type was a part of."""
+    """Return the row id of an old entity, which depended on its type."""
     return derived_id("ent", "entity", scope, entity_type, "name", norm(name))
 
 
 def unite_facts(one: Entity, other: Entity) -> Entity:
-    """Return one fact for an equal statement of two old entities of one name and two types."""
+    """Merge equal facts of two old entities that have the same name and different types."""
     return structs.replace(
         one,
         sources=tuple(sorted({*one.sources, *other.sources})),
@@ -229,7 +230,7 @@ def unite_facts(one: Entity, other: Entity) -> Entity:
 
 
 class ScopeUpgrade:
-    """Converts the entities of a scope to facts, and the rows that refer to them."""
+    """Converts the entities of a scope, and all rows that refer to them, to facts."""
 
     def __init__(self, rows: ScopeRows, scope: Scope) -> None:
         self.rows, self.scope = rows, scope
@@ -252,7 +253,7 @@ class ScopeUpgrade:
         for key in self.divided:
             self.rows.drop("entity", key)
         self.rows.drop_numbers()
-        # memberships before categories, which count them in their new places
+        # Memberships come before categories, which count the new memberships.
         for change in (
             self.vectors, self.relations, self.access, self.memberships, self.categories, self.core,
             self.ties,
@@ -261,12 +262,13 @@ class ScopeUpgrade:
         for key, fact in self.facts.items():
             self.rows.put("entity", key, fact)
         for it in (it for divided in self.divided.values() for it in divided.ended):
-            # Ended for one old entity and current for another of the same name: then it is current.
+            # A statement may have ended for one old entity but be current for another of the same name: then
+            # it is current.
             if it.id not in self.facts:
                 self.rows.put("ended", it.id, it)
 
     def first(self, key: str) -> str | None:
-        """Return the first current fact of an old entity, which gets what only one of its facts can have."""
+        """Return the first current fact of an old entity; it gets whatever only one of the facts can have."""
         divided = self.divided.get(key)
         return divided.current[0].id if divided and divided.current else None
 
@@ -291,12 +293,12 @@ class ScopeUpgrade:
                     self.rows.put("vector", fact.id, Vector(fact.id, 1, body.components))
 
     def relations(self) -> None:
-        """Convert relations, and drop those between versions of one entity, or without one of their ends."""
+        """Convert relations; drop those between versions of one entity, and those that lack an end."""
         kept = dict[str, None]()
         for key, old in self.rows.read_old("relation", RELATION).items():
             self.rows.drop("relation", key)
             (source_id, version), (target_id, _) = old["source"], old["target"]
-            # Version 0 at its source: a link between two names, whose ends have no versions.
+            # Version 0 of the source means a link between two names, whose ends have no versions.
             if not version:
                 self.state(source_id, target_id, old)
                 continue
@@ -319,7 +321,7 @@ class ScopeUpgrade:
                 self.change(own, contradicts=tuple(f"{it}@1" for it in found))
 
     def state(self, source_id: str, target_id: str, link: Old) -> None:
-        """Add a link as a fact, unless a current or ended fact has both of its names."""
+        """Add a fact for a link, unless a current or ended fact contains both names."""
         source, target = self.divided.get(source_id), self.divided.get(target_id)
         if source is None or target is None:
             return
@@ -348,7 +350,7 @@ class ScopeUpgrade:
                     self.rows.put("access", own, structs.replace(body, entity_id=own))
 
     def memberships(self) -> None:
-        """Put each fact into the categories and groups of its entity, until the next grouping."""
+        """Put each fact into the categories and groups of its entity; the next grouping may move it."""
         kept = dict[str, None]()
         for key, (_, body) in self.rows.read("membership").items():
             divided = self.divided.get(body.entity_id) if isinstance(body, Membership) else None
@@ -367,7 +369,7 @@ class ScopeUpgrade:
                     self.rows.put("membership", new_id, moved)
 
     def categories(self) -> None:
-        """Empty a summary that may have an ended fact, which a later forget would not remove from it."""
+        """Clear each summary that may contain an ended fact, which a later `forget` would leave in it."""
         members = [body for _, body in self.rows.read("membership").values()]
         counts = Counter(it.category_id for it in members if isinstance(it, Membership))
         for key, (version, body) in self.rows.read("category").items():
@@ -383,7 +385,7 @@ class ScopeUpgrade:
             self.rows.put("category", key, now, version + 1)
 
     def core(self) -> None:
-        """Let each entry of core show a fact; drop blocks that become empty."""
+        """Replace each entry of core by an entry for a fact; drop blocks that become empty."""
         for key, (version, body) in self.rows.read("core").items():
             assert isinstance(body, Core)
             shown = dict[str, None]()
@@ -394,9 +396,9 @@ class ScopeUpgrade:
             self.rows.put("core", key, Core(left), version + 1)
 
     def entries(self, block: Block, shown: dict[str, None]) -> tuple[Entry, ...]:
-        """Return an entry for the first fact of each entity, unless `shown` has it, or it is too long.
+        """Return an entry for the first fact of each entity, unless it is in `shown` already, or too long.
 
-        An old entry had all statements of its entity, cut to a length: "likes tea. lives in Pa…".
+        An old entry had all statements of its entity, cut off at a length: "likes tea. lives in Pa…".
         """
         found = list[Entry]()
         for entry in block.entries:
@@ -409,14 +411,14 @@ class ScopeUpgrade:
         return tuple(sorted(found, key=lambda it: (it.promoted_ms, it.entity_id)))
 
     def ties(self) -> None:
-        """Write unchanged rows again, with ties to the ids that they name."""
+        """Write unchanged rows again, so that they get ties to the ids in them."""
         for kind in ("resource", "reflection"):
             for key, (version, body) in self.rows.read(kind).items():
                 self.rows.put(kind, key, body, version)
 
 
 def drop_unreadable_receipts(connection: apsw.Connection) -> None:
-    """Drop receipts that cannot be read, so that their requests, if repeated, are done again."""
+    """Delete receipts that this release cannot decode; their requests, if repeated, are done again."""
     for table, which in (("receipt", "body notnull"), ("row", "kind = 'receipt' and body notnull")):
         found: list[Any] = connection.execute(f"select number, body from {table} where {which}").fetchall()
         for number, data in found:
