@@ -1,4 +1,4 @@
-"""LangGraph: a checkpointer in a memory on disk: `builder.compile(checkpointer=UmiSaver(memory))`."""
+"""LangGraph: a checkpointer on a memory: `builder.compile(checkpointer=UmiSaver(memory))`."""
 
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -19,10 +19,10 @@ Config = dict[str, Any]
 
 
 class UmiSaver(base.BaseCheckpointSaver[int]):
-    """Checkpoints and their writes by thread. A read reads all of a thread; a write adds one entry to it.
+    """Checkpoints and their writes, by thread. Each read loads all entries of a thread; each write adds one.
 
-    A checkpoint may have 6.7 million bytes. `copy_thread`, `delete_for_runs` and `prune` are not supported;
-    methods that are not asynchronous need a memory of `open_blocking`.
+    A checkpoint may have up to 6.7 million bytes. `copy_thread`, `delete_for_runs` and `prune` are not
+    supported. The synchronous methods need a memory of `open_blocking`.
     """
 
     def __init__(self, memory: LiveMemory | BlockingMemory, *, serde: Any = None) -> None:
@@ -72,7 +72,7 @@ class UmiSaver(base.BaseCheckpointSaver[int]):
     def select(
         self, values: Any, config: Config, *, filter: Any = None, before: Any = None, limit: int | None = None
     ) -> Iterator[base.CheckpointTuple]:
-        """Yield the checkpoints that match, the newest first."""
+        """Yield the matching checkpoints, the newest first."""
         wanted, end = config["configurable"], base.get_checkpoint_id(before or config_of(""))
         saved = {tuple(it["at"][::-1]): it for it in values if "checkpoint" in it}
         for (key, space, thread), it in sorted(saved.items(), key=lambda pair: pair[0], reverse=True):
@@ -87,7 +87,7 @@ class UmiSaver(base.BaseCheckpointSaver[int]):
                     yield base.CheckpointTuple(own, checkpoint, metadata, parent, writes)
 
     def read_writes(self, values: Any) -> Sequence[tuple[str, str, Any]]:
-        """Return writes in the order of a run. A repeated one counts once; an error replaces another."""
+        """Return writes in the order of a run. Of repeated ones the first counts; of errors, the last."""
         found: dict[tuple[str, int], Any] = {}
         for it in values:
             for number, (channel, data) in enumerate(it.get("writes", ())):

@@ -1,9 +1,9 @@
-"""LangGraph: a store in a memory on disk.
+"""LangGraph: a store on a memory.
 
     async with open_memory("agent.db", user="ann", agent="helper") as memory:
         graph = builder.compile(store=UmiStore(memory))
 
-Its other methods need a memory of `open_blocking`.
+The synchronous methods need a memory of `open_blocking`.
 """
 
 import json
@@ -31,10 +31,10 @@ OPERATORS: Final = {
 
 
 class UmiStore(base.BaseStore):
-    """Items under namespaces. A query finds items by their words, not by vectors, so `index` is ignored.
+    """Items in namespaces. A query finds items by words, not by vectors, so `index` is ignored.
 
-    An item whose time to live is over is no longer found; `sweep_ttl` deletes it. A namespace and its key may
-    have 240 bytes together, as JSON.
+    Expired items are not found; `sweep_ttl` deletes them. A namespace and a key, written as JSON, may
+    have 240 bytes together.
     """
 
     supports_ttl = True
@@ -43,7 +43,7 @@ class UmiStore(base.BaseStore):
         self.memory, self.ttl_config = memory, ttl
 
     async def do_all(self, memory: LiveMemory, ops: Iterable[base.Op]) -> list[base.Result]:
-        """Return the results of operations; all reads come before the writes."""
+        """Do the operations and return their results; all reads are done before the writes."""
         listed = list(ops)
         for op in listed:
             base.validate_op_namespace(op)
@@ -107,13 +107,13 @@ def matches(namespace: tuple[str, ...], condition: base.MatchCondition) -> bool:
 
 
 def admits(value: Any, wanted: Any) -> bool:
-    """Check whether a value is equal to that of a filter, or fulfils its operators. Raises ValueError."""
+    """Check whether a value equals that of a filter, or meets its operators. Raises ValueError."""
     if not isinstance(wanted, dict):
         return bool(value == (list(wanted) if isinstance(wanted, tuple) else wanted))
     if not any(key.startswith("$") for key in wanted):
         return isinstance(value, dict) and all(admits(value.get(key), it) for key, it in wanted.items())
     if unknown := sorted(wanted.keys() - OPERATORS.keys()):
         raise ValueError(f"{unknown[0]} is no operator of a filter; there are: {', '.join(OPERATORS)}")
-    with suppress(TypeError):  # a value that is absent, or of another type, is neither more nor less
+    with suppress(TypeError):  # values of other types, and absent ones, cannot be compared: no match
         return all(OPERATORS[key](value, it) for key, it in wanted.items())
     return False

@@ -1,4 +1,4 @@
-"""LlamaIndex: the memory of a chat in a memory on disk.
+"""LlamaIndex: the messages of a chat in a memory on disk.
 
 with open_blocking("agent.db", user="ann", agent="helper") as memory:
     engine = SimpleChatEngine.from_defaults(llm=llm, memory=UmiMemory(memory=memory, session_id="talk-1"))
@@ -22,7 +22,7 @@ CHATS: Final = "llama_index chats"
 
 
 class UmiMemory(BaseMemory):
-    """All messages of a chat. `get` returns all of them, without a limit of tokens.
+    """All messages of a chat. `get` returns all of them, without a token limit.
 
     With a memory of `open_memory` only the asynchronous methods work.
     """
@@ -55,7 +55,7 @@ class UmiMemory(BaseMemory):
         await self.add_all(memory, [message])
 
     async def add_all(self, memory: LiveMemory, messages: list[ChatMessage]) -> None:
-        """Add messages, all or none of them."""
+        """Add messages atomically: all or none of them."""
         if messages:
             await records.append(memory, self.tags, dump(messages))
 

@@ -1,10 +1,10 @@
-"""OpenAI Agents SDK: a session in a memory on disk.
+"""OpenAI Agents SDK: a session on a memory.
 
     async with open_memory("agent.db", user="ann", agent="helper") as memory:
         await Runner.run(agent, "Hello.", session=UmiSession("talk-1", memory))
 
-Items of one call are added completely or not at all. Once `pop_item` or `clear_session` has returned, the
-file no longer has the item.
+The items of a call are added completely or not at all. When `pop_item` or `clear_session` returns, the items
+are erased from the file.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -26,7 +26,7 @@ SESSIONS: Final = "openai_agents sessions"
 
 
 class UmiSession:
-    """Implements the protocol `Session`. Any number of them may share a memory, also under one id."""
+    """Implements the protocol `Session`. Several sessions may share a memory, even with the same id."""
 
     def __init__(
         self,

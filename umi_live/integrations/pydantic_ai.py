@@ -1,4 +1,4 @@
-"""Pydantic AI: the history of messages of a conversation in a memory on disk.
+"""Pydantic AI: the message history of a conversation in a memory on disk.
 
 history = UmiHistory("talk-1", memory)
 with capture_run_messages() as messages:
@@ -28,21 +28,21 @@ CONVERSATIONS: Final = "pydantic_ai conversations"
 
 
 class UmiHistory:
-    """All messages of a conversation. The messages of a cancelled run can be saved, and continued later."""
+    """All messages of a conversation. The messages of a cancelled run can be saved and continued later."""
 
     def __init__(self, conversation_id: str, memory: LiveMemory | BlockingMemory) -> None:
         self.conversation_id, self.memory = conversation_id, memory
         self.tags = (f"pydantic_ai conversation {conversation_id}", CONVERSATIONS)
 
     async def read(self, memory: LiveMemory) -> "list[ModelMessage]":
-        """Return the messages for the next run; a call of a tool without an answer gets one."""
+        """Return the messages for the next run; tool calls without a result get one."""
         items = await records.read_items(memory, self.tags[0])
         messages: list[ModelMessage] = repair_messages(ModelMessagesTypeAdapter.validate_python(items))
         return messages
 
     async def write(self, memory: LiveMemory, messages: "Sequence[ModelMessage]") -> None:
-        """Store these messages as those of the conversation. If they begin with the stored ones, as after a
-        run with the messages of `load`, only the new ones are written."""
+        """Replace the messages of the conversation. If the new list begins with the stored messages, as after
+        a run with the messages of `load`, only the others are written."""
         items = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
         await records.save_items(memory, self.tags, items)
 

@@ -1,15 +1,16 @@
-"""Logs of JSON values in a memory: each entry is an archival record, with the name of its log as a tag.
+"""Logs of JSON values in a memory. An entry is one or more archival records; their first tag names the log.
 
     id      tags                 metadata                    content
     arc_7   openai talk          part 1                      +..."}]          the rest of a long value
     arc_8   openai talk          rest0: arc_7                [{"role": "us
     arc_9   openai talk          drops: arc_8                [{"role": "assistant", ...
 
-Law 1. An entry exists from the commit of its last record, which also names the earlier entries that it drops.
-Law 2. Dropped records are deleted after that. A process that ends before leaves some; no read shows them, and
-the next change of the log deletes them, as it does an entry whose time to live (`ttl`, in ms) is over. A
-record that drops others is deleted after them: without it they would be shown again.
-Law 3. Changes and reads of one memory run one after the other, to their end if a caller is cancelled.
+Law 1. An entry exists as soon as its last record, the head, is committed; the head also names the earlier
+entries that it drops. Law 2. Dropped records are deleted after that commit. If the process ends before, reads
+ignore the rest, and the next `sweep` of the log deletes them; the same holds for an entry whose time to live
+(`ttl`, in ms) is over. A record that drops others is deleted after them: without it they would be shown
+again. Law 3. Changes and reads of one memory run one at a time, and complete even if their
+caller is cancelled.
 """
 
 import asyncio
@@ -32,22 +33,22 @@ from umi_live.storage import wall_ms
 
 P = ParamSpec("P")
 T = TypeVar("T")
-PIECE_BYTES: Final = TEXT_BYTES_MAX - 1  # without the mark of a part
-PIECE_COUNT_MAX: Final = 90  # each needs a pair of metadata, of which a record may have 100
+PIECE_BYTES: Final = TEXT_BYTES_MAX - 1  # one byte is left for PART
+PIECE_COUNT_MAX: Final = 90  # each needs a pair of metadata, and a record may have 100 pairs
 VALUE_BYTES_MAX: Final = PIECE_BYTES * PIECE_COUNT_MAX
 DROPS: Final = "drops"  # which earlier entries an entry drops
-ALL: Final = "all"  # earlier entries of the log
-TTL, AT = "ttl", "at"  # the time to live, in milliseconds; when an entry was added that was renewed since
-PART: Final = "+"  # begins the content of a part, so that no part is blank
+ALL: Final = "all"  # in `drops`: all earlier entries of the log
+TTL, AT = "ttl", "at"  # the time to live in ms; the time of adding an entry that was renewed since
+PART: Final = "+"  # precedes the content of a part, so that no part is blank
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 LOCKS: Final[WeakKeyDictionary[LiveMemory, tuple[asyncio.AbstractEventLoop, asyncio.Lock]]] = (
     WeakKeyDictionary()
 )
-RUNNING: Final[dict[asyncio.Task[Any], None]] = {}  # else the loop may lose a task that nothing awaits
+RUNNING: Final[dict[asyncio.Task[Any], None]] = {}  # references, or tasks might be garbage-collected
 
 
 class LogEntry(Data):
-    """A value of a log, with the ids of its records; the first one is the head, which names the others."""
+    """A value of a log. `ids`: its records; the first is the head, whose metadata names the others."""
 
     ids: tuple[str, ...]
     value: Any
@@ -63,11 +64,11 @@ class LogEntry(Data):
 Logs = dict[str, list[LogEntry]]
 
 
-# The methods of a framework: each is written once, and runs in the loop of the memory.
+# The methods of a framework: each is written once, and gets a synchronous and an asynchronous form.
 
 
 class MemoryUser(Protocol):
-    """An object of an integration, which stores records in a memory."""
+    """An object of an adapter that stores records in a memory."""
 
     memory: LiveMemory | BlockingMemory
 
@@ -78,8 +79,8 @@ K = TypeVar("K", bound=MemoryUser)
 def make_twins(
     method: Callable[Concatenate[K, LiveMemory, P], Coroutine[Any, Any, T]],
 ) -> tuple[Callable[Concatenate[K, P], T], Callable[Concatenate[K, P], Coroutine[Any, Any, T]]]:
-    """Return the method as one that waits, which needs a memory of `open_blocking`, and as an asynchronous
-    one. Both have the parameters of the method but the memory."""
+    """Return a synchronous form of the method, which needs a memory of `open_blocking`, and an asynchronous
+    one. Both have the parameters of the method except `memory`."""
 
     @wraps(method)
     def call(self: K, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -103,10 +104,10 @@ def make_twins(
 
 
 async def run_alone(memory: LiveMemory, work: Coroutine[Any, Any, T]) -> T:
-    """Do the work when all earlier work on this memory has ended, also if the caller is cancelled (law 3)."""
+    """Do the work after all earlier work on this memory, even if the caller is cancelled (law 3)."""
     loop = asyncio.get_running_loop()
     known, lock = LOCKS.get(memory, (None, asyncio.Lock()))
-    if known is not loop:  # the memory was opened again, in another loop
+    if known is not loop:  # the memory was opened again, in another event loop
         lock = asyncio.Lock()
         LOCKS[memory] = loop, lock
 
@@ -124,7 +125,7 @@ async def run_alone(memory: LiveMemory, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def read_logs(memory: LiveMemory, tag: str) -> Logs:
-    """Return the entries of all logs with this tag, by the name of the log, the oldest first."""
+    """Return the entries of all logs with this tag, by log name; the oldest entry first."""
     logs: Logs = {}
     for entry in list_heads(await list_records(memory, tag)):
         logs.setdefault(entry.log, []).append(entry)
@@ -134,7 +135,7 @@ async def read_logs(memory: LiveMemory, tag: str) -> Logs:
 async def append(
     memory: LiveMemory, tags: Sequence[str], value: object, drops: str = "", **notes: str
 ) -> None:
-    """Add an entry to the log that the first tag names; `drops`: the id of an earlier entry, or ALL.
+    """Add an entry to the log named by the first tag. `drops`: the id of an earlier entry to drop, or ALL.
 
     Raises LiveError for a value that is too long, RequestRefused for a tag that is too long.
     """
@@ -151,14 +152,14 @@ async def append(
 
 
 async def renew(memory: LiveMemory, entry: LogEntry) -> None:
-    """Begin the time to live of the only entry of a log anew, if it has one."""
+    """Restart the time to live of the only entry of a log, if it has one."""
     if TTL in entry.notes:
         kept = {key: it for key, it in entry.notes.items() if key != DROPS and not key.startswith(PART)}
         await append(memory, entry.tags, entry.value, ALL, **{**kept, AT: str(entry.at_ms)})
 
 
 async def delete_expired(memory: LiveMemory, tag: str) -> int:
-    """Delete the entries with this tag whose time to live is over, and return how many there were."""
+    """Delete the expired entries with this tag, and return their number."""
     expired = [it.tags[0] for it in await list_records(memory, tag) if is_expired(it)]
     for log in dict.fromkeys(expired):
         await sweep(memory, log)
@@ -168,8 +169,8 @@ async def delete_expired(memory: LiveMemory, tag: str) -> int:
 async def list_last(
     memory: LiveMemory, tag: str, query: str | None = None
 ) -> list[tuple[LogEntry, float | None]]:
-    """Return the last entry of each log with this tag, the newest first; with a query only those that have
-    words of it, the best first, each with its score, from 0 to 1."""
+    """Return the last entry of each log with this tag, the newest first. With a query, return only those with
+    words of the query, the best first, each with its score from 0 to 1."""
     entries = [log[-1] for log in (await read_logs(memory, tag)).values()][::-1]
     if not query:
         return [(it, None) for it in entries]
@@ -179,7 +180,7 @@ async def list_last(
 
 
 async def score(memory: LiveMemory, tag: str, query: str) -> dict[str, int]:
-    """Return the relevance of the records with this tag that have words of the query, in ppm by id."""
+    """Return the relevance, in ppm by id, of the records with this tag and with words of the query."""
     scores, depth = dict[str, int](), 0
     while depth <= SEARCH_DEPTH_MAX:
         request = SearchArchival(0, query, RECALL_LIMIT_MAX, (tag,), depth)
@@ -192,7 +193,7 @@ async def score(memory: LiveMemory, tag: str, query: str) -> dict[str, int]:
 
 
 async def clear(memory: LiveMemory, tags: Sequence[str]) -> bool:
-    """Remove all entries of the log that the first tag names, and return whether there was one."""
+    """Remove all entries of the log named by the first tag, and return whether there was one."""
     entries = (await read_logs(memory, tags[0])).get(tags[0], [])
     if len(entries) > 1:
         await add(memory, "null", tags, {DROPS: ALL, "empty": ""})
@@ -210,7 +211,7 @@ async def delete_entry(memory: LiveMemory, entry: LogEntry) -> None:
 
 
 async def sweep(memory: LiveMemory, log: str) -> None:
-    """Delete the records of a log that no read shows; those that drop others after these, oldest first."""
+    """Delete the records of a log that reads ignore: first those that drop none, then the others, oldest first."""
     records = await list_records(memory, log)
     kept = {key for entry in list_heads(records) for key in entry.ids}
     dead = [it for it in records if it.id not in kept and it.tags[0] == log]
@@ -220,7 +221,7 @@ async def sweep(memory: LiveMemory, log: str) -> None:
             await delete(memory, [record.id])
 
 
-# Lists: logs whose entries are lists of items, each as many as were added together.
+# Lists: logs whose entries are lists of items; each entry has the items that were added together.
 
 
 async def read_items(memory: LiveMemory, log: str) -> list[Any]:
@@ -228,8 +229,8 @@ async def read_items(memory: LiveMemory, log: str) -> list[Any]:
 
 
 async def save_items(memory: LiveMemory, tags: Sequence[str], items: list[Any]) -> None:
-    """Replace the items of a list. If these begin with the stored ones, only the others are written."""
-    wanted = json.loads(json.dumps(items))  # as they are read again: with lists in place of tuples
+    """Replace the items of a list. If the new items begin with the stored ones, only the rest is written."""
+    wanted = json.loads(json.dumps(items))  # as a read returns them: with lists in place of tuples
     known = await read_items(memory, tags[0])
     if not wanted:
         await clear(memory, tags)
@@ -240,7 +241,7 @@ async def save_items(memory: LiveMemory, tags: Sequence[str], items: list[Any]) 
 
 
 async def pop_item(memory: LiveMemory, tags: Sequence[str]) -> Any:
-    """Remove the last item and return it; None if there is none."""
+    """Remove and return the last item; None if there is none."""
     entries = (await read_logs(memory, tags[0])).get(tags[0])
     if not entries:
         return None
@@ -257,7 +258,7 @@ async def pop_item(memory: LiveMemory, tags: Sequence[str]) -> Any:
 
 
 def list_heads(records: Iterable[Archival]) -> list[LogEntry]:
-    """Return the entries of these records, in their order, without those that a later one drops."""
+    """Return the entries of these records in order, without those that a later one drops."""
     by_id = {it.id: it for it in records}
     kept: dict[str, dict[str, Archival]] = {}
     for it in by_id.values():
@@ -275,7 +276,7 @@ def list_heads(records: Iterable[Archival]) -> list[LogEntry]:
 
 
 def is_expired(record: Archival) -> bool:
-    """Check whether the time to live of an entry is over, by its head."""
+    """Check whether the time to live of an entry is over. `record`: its head."""
     ttl_ms = dict(record.metadata).get(TTL)
     return ttl_ms is not None and record.at_ms + int(ttl_ms) <= wall_ms()
 
@@ -288,14 +289,14 @@ def read_entry(head: Archival, by_id: dict[str, Archival]) -> LogEntry:
 
 
 def cut(text: str) -> list[str]:
-    """Return the text in pieces that a record can hold. Raises LiveError."""
+    """Return the text in pieces that fit into a record. Raises LiveError if there are too many."""
     data, pieces = text.encode(), list[str]()
     if len(data) > VALUE_BYTES_MAX:
         raise LiveError(
             f"the value has {len(data)} bytes as JSON; at most {VALUE_BYTES_MAX} can be kept: divide it"
         )
     while data:
-        piece = data[:PIECE_BYTES].decode(errors="ignore")  # without a character that is cut off
+        piece = data[:PIECE_BYTES].decode(errors="ignore")  # drops a character that is cut in half
         pieces.append(piece)
         data = data[len(piece.encode()) :]
     return pieces
@@ -316,6 +317,6 @@ async def add(memory: LiveMemory, content: str, tags: Sequence[str], notes: dict
 
 
 async def delete(memory: LiveMemory, ids: Sequence[str]) -> None:
-    """Delete records concurrently, so that they share a wait for the disk."""
+    """Delete records concurrently, so that they share one wait for the disk."""
     work = (memory.ask(DeleteArchival(0, key), RecordDeleted) for key in ids)
     await asyncio.gather(*work)
