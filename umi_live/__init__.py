@@ -1,50 +1,50 @@
 """umi_live: the memory of umi_core on a real database and a real model, in asyncio.
 
     memory.py      open_memory, and the methods of a memory
-    blocking.py    open_blocking: the same for code that is not asynchronous
+    blocking.py    open_blocking: the same for synchronous code
     command.py     the command `umi-live`
     mcp.py         a server of the Model Context Protocol
     serve.py       a server over HTTP, for many users
     access.py      the tokens of a server, and its limits
-    openapi.py     the description of a server
+    openapi.py     the OpenAPI description of a server
     integrations/  the memory in LangGraph, the OpenAI Agents SDK, Pydantic AI and LlamaIndex
-    chats.py       conversations of other programs, imported
-    readable.py    messages and facts, exported for other programs and people
-    transfer.py    all rows of a scope, exported and imported
-    contents.py    changes of a whole file: an import, the end of a user, a seal
-    doctor.py      a check of every row of a file
+    chats.py       imports conversations of other programs
+    readable.py    exports messages and facts for other programs and people
+    transfer.py    exports and imports all rows of a scope
+    contents.py    changes a whole file: imports, deletes a user, seals
+    doctor.py      checks every row of a file
 
-    host.py        carries out the effects of a memory, and wakes it when it is due
+    host.py        carries out the effects of a memory, and wakes it at its deadlines
     deadlines.py   time limits of calls
-    recorder.py    the inputs of a memory in a file, for `umi-sim replay`
-    arguments.py   the types of arguments, checked
-    batches.py     many statements, each conversation in order
+    recorder.py    records the inputs of a memory in a file, for `umi-sim replay`
+    arguments.py   checks the types of arguments
+    batches.py     stores many statements, each conversation in order
     reads.py       reads of several pages
     topics.py      categories and groups by their paths
-    fact_order.py  when facts happened, and when they ended
+    fact_order.py  the order of facts, and the times when they ended
     results.py     results of calls
     usage.py       tokens and their cost
-    errors.py      errors, each with one sentence
+    errors.py      exceptions, each with a sentence for users
 
     services.py    protocols of a model and an embedder, and their failures
     local.py       rules and hashes in place of a model and an embedder, without a network
     openai.py      a model and an embedder at an endpoint with the API of OpenAI
     anthropic.py   a model at an endpoint with the API of Anthropic
-    payloads.py    images, audios and videos in prompts of both
+    payloads.py    images, audio and video in prompts to both
 
-    store.py       one database for all memories of a process, used in one thread
-    claims.py      one live memory for each scope
-    storage.py     what storages on SQLite and PostgreSQL share
+    store.py       one open database for all memories of a process, used in one thread
+    claims.py      one writing memory per scope, over all processes
+    storage.py     the code that storages on SQLite and PostgreSQL share
     sqlite.py      a storage on SQLite
     postgres.py    a storage on PostgreSQL
-    columns.py     rows as the tables have them
-    conditions.py  conditions as SQL
-    search.py      an index of each scope in memory
-    remains.py     copies of deleted rows, found in a file
-    seal.py        changes by other programs, found with a key
-    anchor.py      the key of a sealed file, and its newest commit outside of it
-    schema.py      the tables, and their versions
-    upgrade.py     rows of an older release, converted
+    columns.py     writes rows, and the values that conditions compare, into tables
+    conditions.py  translates conditions to SQL
+    search.py      an index of each scope in RAM
+    remains.py     finds copies of deleted rows in a file
+    seal.py        detects changes by other programs with a key
+    anchor.py      the key of a sealed file, and its newest commit, stored outside of it
+    schema.py      the tables of SQLite, and their versions
+    upgrade.py     converts rows of an older release
     files.py       private files, and addresses of databases
 
 `local.py` reads texts by rules: rules.py, changes.py, phrases.py, casual.py, english.py,
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from umi_live.topics import Topic
     from umi_live.usage import Usage, report_usage
 
-# The module of each exported name. Importing the modules to find out would make every import slow.
+# The module of each exported name. They are imported only when used, since importing all of them is slow.
 _MODULES: Final = {
     "batches": "BatchResult BatchStatement",
     "blocking": "BlockingMemory open_blocking",
@@ -104,9 +104,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Return an exported name from its module, which is imported only now.
+    """Import the module of an exported name, and return the value of the name.
 
-    Without the extra this raises ModuleNotFoundError with the name of the extra.
+    If the extra is not installed, raises ModuleNotFoundError with the name of the extra.
     """
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,12 +1,12 @@
-"""Access to a server: the callers that it serves, by a file with the hashes of their tokens, and its limits.
+"""Access to a server: a file with hashes of tokens, the callers to whom they belong, and limits.
 
-A line of the file has the SHA-256 of a token, and the user for whom the token acts:
+A line of the file has the SHA-256 of a token and the user for whom the token acts:
 
     "9f86d081..." = { user = "ann", agents = ["helper"], author = "user" }
 
 Law 1. No token is stored. Law 2. A token is compared with every row, each in constant time. Law 3. A file
-that others than its owner may read or write raises LiveError. Law 4. A changed file is read again within a
-second; if it cannot be read, the earlier tokens stay valid.
+that anyone but its owner may read or write raises LiveError. Law 4. A changed file is read again within a
+second; if that fails, the earlier tokens stay valid.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from umi_live.files import create_file
 
 HASH: Final = re.compile("[0-9a-f]{64}")
 TOKEN_BYTES: Final = 32
-LOOK_S: Final = 1  # between two checks whether the file has changed
+LOOK_S: Final = 1  # the wait between two checks of the file for changes
 LOG: Final = logging.getLogger("umi_live.serve")
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
@@ -50,7 +50,7 @@ class ServeLimits(Data):
 
 
 class Caller(Data):
-    """The user of a token. `agents`: the only ones it may name; None: any. `author`: of what it writes."""
+    """The user of a token. `agents`: those it may use; None: any. `author`: the author of its writes."""
 
     user: str
     agents: tuple[str, ...] | None = None
@@ -76,17 +76,17 @@ class TokenTable(Data):
 
     def find(self, token: str) -> Caller | None:
         given, found = hash_token(token), None
-        for known, caller in self.rows:  # all of them, so that the time does not depend on the token
+        for known, caller in self.rows:  # no early exit, so that the time does not depend on the token
             if hmac.compare_digest(given, known):
                 found = caller
         return found
 
 
 class TokenFile:
-    """The callers in a file, as it is now.
+    """The callers in a file, which is read again when it changes.
 
-    Raises LiveError or OSError for a file that cannot be read, or has no token. If it loses its last token
-    later, all tokens are revoked.
+    Raises LiveError or OSError for a file that cannot be read or has no token. If a later version of the file
+    has no token, all tokens are revoked.
     """
 
     def __init__(self, path: str) -> None:
@@ -98,13 +98,13 @@ class TokenFile:
         self.next_s = time.monotonic() + LOOK_S
 
     def find(self, token: str) -> Caller | None:
-        """Return the caller with this token; at most once a second the file is checked for a change."""
+        """Return the caller with this token. Checks the file for a change, at most once a second."""
         if time.monotonic() >= self.next_s:
             self.refresh()
         return self.table.find(token)
 
     def refresh(self) -> None:
-        """Read the file if it has changed. If it cannot be read, one line of the log has the reason."""
+        """Read the file again if it has changed. If that fails, logs the reason in one line."""
         self.next_s = time.monotonic() + LOOK_S
         state = self.look()
         if state == self.state:
@@ -119,7 +119,7 @@ class TokenFile:
             LOG.info("%s was read again: %d tokens", self.path, len(self.table.rows))
 
     def look(self) -> tuple[int, ...]:
-        """Return numbers that differ once the file has changed; none if it is absent."""
+        """Return numbers that differ after each change of the file; an empty tuple if it is absent."""
         try:
             found = os.stat(self.path)
         except OSError:
@@ -136,7 +136,7 @@ def make_token() -> str:
 
 
 def quote(text: str) -> str:
-    """Return a text as TOML writes it; a part of a scope has no character that JSON writes otherwise."""
+    """Return a text as a TOML string; for the characters of a scope, JSON strings are the same."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -159,7 +159,7 @@ def check_private(path: str, found: os.stat_result) -> None:
 
 
 def read_caller(where: str, key: str, row: Any) -> Caller:
-    """Return the caller of a row. Raises LiveError, whose text begins with `where`."""
+    """Return the caller of a row. Raises LiveError with a text that begins with `where`."""
     if not HASH.fullmatch(key):
         raise LiveError(f"{where}: is no SHA-256; `umi-live token USER` prints a line")
     known = list(Caller.__struct_fields__)
@@ -179,14 +179,14 @@ def read_caller(where: str, key: str, row: Any) -> Caller:
 
 
 def check_names(caller: Caller) -> None:
-    """Raise LiveError for a name of a user or an agent that no memory can have."""
+    """Raise LiveError for an invalid name of a user or an agent."""
     for agent in caller.agents or ("agent",):
         if (error := bad_scope(Scope(caller.user, agent))) is not None:
             raise LiveError(str(error))
 
 
 def append_token(path: str, line: str) -> None:
-    """Add a line to the file of tokens, which is created if absent. Raises LiveError, OSError."""
+    """Add a line to the file of tokens; create the file if absent. Raises LiveError, OSError."""
     try:
         os.close(create_file(path))
     except FileExistsError:

@@ -32,14 +32,14 @@ WORDS: Final[Mapping[Any, str]] = {
     str: "a text", bytes: "bytes", bool: "true or false", int: "a whole number", NoneType: "none",
     Given: "(field, operator, value), as `umi_core.conditions.filter_of` makes it",
 }  # fmt: skip
-PAIRS: Final = (list, tuple)  # the types that a caller may give for a tuple of a certain length
+PAIRS: Final = (list, tuple)  # the types that a caller may pass for a tuple of fixed length
 TIMES: Final = ("event_time_ms", "happened_ms")
 TIME: Final = f"milliseconds since 1970, at most {LAST_MS}, the end of the year 9999"
 SPEAKER: Final = f"a name of at most {ENTITY_NAME_BYTES_MAX} bytes, without control characters"
 
 
 def describe_kind(kind: Any) -> str:
-    """Return the values that a type admits, in words."""
+    """Return a description of the values that a type admits."""
     origin, parts = get_origin(kind), get_args(kind)
     if kind in WORDS:
         return WORDS[kind]
@@ -55,27 +55,27 @@ def describe_kind(kind: Any) -> str:
 
 
 def is_list_kind(kind: Any) -> bool:
-    """Check whether a type is that of a list or a tuple of any length."""
+    """Check whether a type is a list, or a tuple of any length."""
     origin = get_origin(kind)
     return origin in (Sequence, Iterable) or (origin is tuple and get_args(kind)[1:] == (...,))
 
 
 def find_misfit(name: str, value: Any, kind: Any, pairs: tuple[type, ...] = PAIRS) -> Error | None:
-    """Return the error of a value, or of a part of it, that is not of this type; None without one.
+    """Return the error for a value, or a part of it, that is not of this type; None if it fits.
 
     `pairs`: the types that are admitted for a tuple.
     """
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         found = [find_misfit(name, value, part, pairs) for part in parts]
-        # `types[1]: 5`, not `types: ['person', 5]`: the error of a part is the clearest.
+        # Prefer the error of a part: `types[1]: 5` is clearer than `types: ['person', 5]`.
         inner = [it for it in found if isinstance(it, BadOption) and it.option != name]
         return (inner[0] if inner else misfit(name, value, kind)) if all(found) else None
     if is_list_kind(kind):
         is_list = isinstance(value, pairs if origin is tuple else Iterable)
         if not is_list or isinstance(value, str | bytes | Mapping):
             return misfit(name, value, kind)
-        # An iterator can be read only once, so its items are not checked.
+        # The items of an iterator are not checked, since it can be read only once.
         items = enumerate(value) if isinstance(value, Collection) else ()
         return first_of(find_misfit(f"{name}[{at}]", it, parts[0], pairs) for at, it in items)
     if origin is tuple:
@@ -92,7 +92,7 @@ def find_misfit(name: str, value: Any, kind: Any, pairs: tuple[type, ...] = PAIR
 
 
 def is_instance(value: object, kind: Any) -> bool:
-    """Check a value against a class. A bool is no number; a protocol, or what is no class, admits all."""
+    """Check a value against a class. A bool is no int; protocols and types that are no classes admit all."""
     if kind is int and isinstance(value, bool):
         return False
     is_open = not isinstance(kind, type) or kind is float or getattr(kind, "_is_protocol", False)
@@ -138,14 +138,14 @@ def checking(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def read_turns(turns: Iterable[Sequence[str]]) -> tuple[Turn, ...]:
-    """Return pairs of a role and a text as turns. Raises RequestRefused for an unknown role."""
+    """Return pairs (role, text) as turns. Raises RequestRefused for an unknown role."""
     spoken = tuple(Turn(role, text) for role, text in turns)
     refuse(bad_turns("turns", spoken))
     return spoken
 
 
 def as_tuples(value: Any) -> Any:
-    """Return a value with tuples, which requests hold, in place of lists, also inside a dict."""
+    """Return a value with tuples in place of lists, also inside dicts, since requests contain only tuples."""
     if isinstance(value, dict):
         return {name: as_tuples(part) for name, part in value.items()}
     return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
@@ -155,7 +155,7 @@ def as_tuples(value: Any) -> Any:
 
 
 def check_values(request: Request) -> None:
-    """Raise RequestRefused for a time behind the year 9999, such as microseconds, or a name of two lines."""
+    """Raise RequestRefused for a time after the year 9999 (microseconds?) or a speaker with two lines."""
     for name in TIMES:
         at_ms: object = getattr(request, name, None)
         if isinstance(at_ms, int) and at_ms > LAST_MS:
@@ -166,6 +166,6 @@ def check_values(request: Request) -> None:
 
 
 def explain_refusal(request: Request, error: Error) -> Error:
-    """Return the error of a field that is not of its declared type; `error` if there is none."""
+    """Return the error of the first field that is not of its declared type; `error` if all fit."""
     given = ((it.name, getattr(request, it.name), it.type) for it in arguments_of(type(request)))
     return first_of(find_misfit(*it, (tuple,)) for it in given) or error

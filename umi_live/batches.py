@@ -1,10 +1,10 @@
-"""Batches: many statements, remembered side by side, each conversation in its order.
+"""Batches: many statements, conversations in parallel, the statements of each conversation in order.
 
-Law 1. A statement begins when the one before it in its conversation has ended, so the later one is true.
-       Statements of two conversations have no order.
-Law 2. The same batch again does nothing twice: the request key of a statement is a digest of its fields, its
-       conversation and its place there.
-Law 3. A statement that fails is named, and the others go on; a database that fails ends the batch.
+Law 1. A statement starts after the one before it in its conversation is done, so that a later one can end
+       facts of an earlier one. Statements of two conversations have no order.
+Law 2. Repeating a batch changes nothing: the request key of a statement is a digest of its fields, its
+       conversation and its position there.
+Law 3. If a statement fails, the result names it and the others continue. A database failure ends the batch.
 """
 
 import asyncio
@@ -41,10 +41,10 @@ class BatchStatement(Data):
 
 
 class BatchResult(Owner):
-    """The result of a batch: counts of statements and facts, and by the place of each failure its error."""
+    """The result of a batch: counts of statements and facts, and the error of each failure by position."""
 
     remembered_count: int = 0
-    repeated_count: int = 0  # of those: done by an earlier call within 24 hours
+    repeated_count: int = 0  # those of them that an earlier call within 24 hours had stored
     new_fact_count: int = 0
     ended_fact_count: int = 0
     failed: dict[int, NotDone] = {}
@@ -62,14 +62,14 @@ class BatchResult(Owner):
         self.degraded.update((it.name, it.reason) for it in degraded)
 
 
-Item = tuple[int, BatchStatement, str]  # its place in the batch, and its request key
+Item = tuple[int, BatchStatement, str]  # position in the batch, statement, request key
 Task = TypeVar("Task")
 
 
 async def run_lanes(
     lanes: Iterable[Iterable[Task]], work: Callable[[Task], Awaitable[None]], count_max: int = OP_COUNT_MAX
 ) -> None:
-    """Do the tasks of each lane in order, `count_max` lanes at a time; an exception ends all of them."""
+    """Do the tasks of each lane in order, at most `count_max` lanes at a time; an exception ends all."""
     left = iter(lanes)
 
     async def run() -> None:
@@ -87,7 +87,7 @@ async def run_lanes(
 
 
 def list_items(statements: Iterable[str | BatchStatement], failed: dict[int, NotDone]) -> Iterator[Item]:
-    """Yield the statements with their places and request keys; one of a wrong type is added to `failed`."""
+    """Yield the statements with positions and request keys; those of a wrong type are added to `failed`."""
     counts = Counter[str]()
     for place, given in enumerate(statements):
         if (error := find_wrong_part(given)) is not None:
@@ -101,7 +101,7 @@ def list_items(statements: Iterable[str | BatchStatement], failed: dict[int, Not
 
 
 def find_wrong_part(given: object) -> Error | None:
-    """Return the error of a value that is neither a text nor a statement with fields of their types."""
+    """Return the error of a value that is neither a text nor a BatchStatement with fields of their types."""
     if not isinstance(given, BatchStatement):
         return find_misfit("statement", given, str | BatchStatement)
     kinds = types_of(BatchStatement).items()
@@ -113,10 +113,10 @@ async def remember_batch(
     statements: Iterable[str | BatchStatement],
     report: Callable[[int], None],
 ) -> dict[int, NotDone]:
-    """Remember the statements, as many at a time as a memory works on, and return what failed, by place.
+    """Remember the statements, OP_COUNT_MAX conversations at a time, and return the failures by position.
 
-    `report` is called with the number of statements that have ended, after each. Raises RequestRefused if
-    `statements` is one text, or no list.
+    After each statement `report` is called with the number of processed ones. Raises RequestRefused if
+    `statements` is a single text, or not iterable.
     """
     if isinstance(statements, str | bytes) or not isinstance(statements, Iterable):
         refuse(misfit("statements", statements, Iterable[str | BatchStatement]))

@@ -1,4 +1,4 @@
-"""The same memory for code that is not asynchronous: every method waits, and any thread may call it.
+"""A memory for synchronous code: every method waits for its result, and any thread may call it.
 
 with open_blocking("agent.db", user="ann", agent="helper") as memory:
     memory.remember("Ann likes tea.")
@@ -25,7 +25,7 @@ T = TypeVar("T")
 def waiting(
     method: Callable[Concatenate[LiveMemory, P], Awaitable[T]],
 ) -> Callable[Concatenate["BlockingMemory", P], T]:
-    """Return the method as one that runs in the loop of the memory, and waits for the result."""
+    """Return a synchronous method that runs this one in the event loop of the memory and waits for it."""
 
     @wraps(method)
     def call(self: "BlockingMemory", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -40,7 +40,7 @@ def waiting(
 def listing(
     method: Callable[Concatenate[LiveMemory, P], AsyncIterator[T]],
 ) -> Callable[Concatenate["BlockingMemory", P], list[T]]:
-    """Return the method as one that waits for all its results, and returns them as a list."""
+    """Return a synchronous method that waits for all results of this one, and returns them as a list."""
 
     @wraps(method)
     def call(self: "BlockingMemory", /, *args: P.args, **kwargs: P.kwargs) -> list[T]:
@@ -53,9 +53,9 @@ def listing(
 
 
 class BlockingMemory:
-    """The methods of `LiveMemory` without `await`, from any thread, as `open_blocking` makes it.
+    """The methods of `LiveMemory` without `await`, for any thread. Made by `open_blocking`.
 
-    Open inside `with`; its event loop runs in a thread of its own.
+    Open it with `with`; it runs its own event loop in its own thread.
     """
 
     def __init__(self, memory: LiveMemory) -> None:
@@ -82,9 +82,9 @@ class BlockingMemory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.process != os.getpid():
-            return  # a forked process has no thread for the loop, and closing would harm its parent
+            return  # a forked process does not have the thread of the loop, and closing would harm its parent
         if self.loop is not None and kind is not None and not issubclass(kind, Exception):
-            # Ctrl-C may arrive after a call has begun and before `run` waits for it, which would cancel it.
+            # Ctrl-C may arrive between `begin` and the wait in `run`, which would have cancelled the call.
             self.loop.call_soon_threadsafe(self.withdraw)
         try:
             self.run(self.memory.__aexit__(kind, error, trace))
@@ -93,15 +93,15 @@ class BlockingMemory:
 
     @property
     def usage(self) -> Usage:
-        """Return the usage of models and embedders so far, also by the upkeep of the memory."""
+        """Return the usage of models and embedders so far, including that of background work."""
         return self.memory.usage
 
     def entity_id_of(self, name: str) -> str:
-        """Return the id of an entity by its name; `me` is the user."""
+        """Return the id of the entity with this name; `me` is the user."""
         return self.memory.entity_id_of(name)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do work in the loop of the memory, and cancel it if this call is interrupted."""
+        """Run work in the event loop of the memory, and cancel it if this call is interrupted."""
         begun = self.begin(work)
         try:
             return begun.result()
@@ -110,7 +110,7 @@ class BlockingMemory:
             raise
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begin work in the loop of the memory, and return the future of its result. Raises Closed."""
+        """Start work in the event loop of the memory, and return the future of its result. Raises Closed."""
         if self.loop is None or self.process != os.getpid():
             work.close()
             is_fork = self.loop is not None
@@ -118,7 +118,7 @@ class BlockingMemory:
         return asyncio.run_coroutine_threadsafe(self.follow(work), self.loop)
 
     async def follow(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await work that `withdraw` can cancel meanwhile."""
+        """Await work, registered so that `withdraw` can cancel it."""
         task = asyncio.current_task()
         assert task is not None
         self.running[task] = None
@@ -194,4 +194,4 @@ def make_blocking(make: Callable[P, LiveMemory]) -> Callable[P, BlockingMemory]:
 
 
 open_blocking = make_blocking(open_memory)
-"""Return a memory for code that is not asynchronous. The parameters are those of `open_memory`."""
+"""Return a memory for synchronous code. The parameters are those of `open_memory`."""

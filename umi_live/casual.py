@@ -1,14 +1,14 @@
-"""Read what people carelessly write of themselves as if they had written it with care.
+"""Write out casually spelled sentences of people about themselves, so that the rules can read them.
 
     i moved to denver lol               I moved to Denver
     im a nurse at mercy general         I'm a nurse at Mercy General
     I WORK AT GOOGLE NOW                I work at Google now
     i moved to the second floor         I moved to the second floor
 
-Law 1. Pure, and only to be compared: what is stored and shown are the words of the text. Law 2. Words in
-small letters are a name only where a name may stand, up to an end that is known, and if none of them is an
-ordinary word; behind "moved to" only if they are a known place: a wrong one would end where people live.
-Law 3. A sentence that is written with care stays as it is.
+Law 1. Pure, and used only for comparison: the memory stores and shows the original words. Law 2. Words in
+small letters are a name only where a name can be, if a known ending follows and none of them is an ordinary
+word; after "moved to" only if they are a known place, since a wrong one would end the fact where a person
+lives. Law 3. A carefully written sentence stays unchanged.
 """
 
 import re
@@ -38,11 +38,11 @@ from umi_live.english import (
 )
 from umi_live.places import PARENTS, PARTS_OF_PLACES, is_place
 
-SENTENCE_COUNT_MAX: Final = 4_096  # sentences of which the spelling is kept
+SENTENCE_COUNT_MAX: Final = 4_096  # cached sentences
 NAME_WORD_COUNT_MAX: Final = 4
 
 PICTURES: Final = re.compile("[\u200d\u2190-\u2bff\ufe0e\ufe0f\U0001f000-\U0001faff\U000e0020-\U000e007f]+")
-ALONE: Final = r"(?<![\w'\u2019.@-])(?:{})(?![\w@-]|[.]\w)"  # a word of its own, and no part of `i.e.`
+ALONE: Final = r"(?<![\w'\u2019.@-])(?:{})(?![\w@-]|[.]\w)"  # a separate word, not the `i` of `i.e.`
 CARELESS: Final = re.compile(rf"[^\w'\"(]*[a-z]|.*{ALONE.format('i|im|ive')}|Im ", re.DOTALL)
 WITH_END: Final = re.compile(r"[.!?\u2026][\"')]*\Z")
 MARKS: Final = " ,.!:;-\u2026"
@@ -68,13 +68,13 @@ SPELLINGS: Final = {
 }  # fmt: skip
 SPELLING: Final = re.compile(ALONE.format("|".join(SPELLINGS)), re.IGNORECASE)
 NAMES: Final = re.compile(r"\b([Mm]y name)s (?!are\b|were\b|and\b)")  # "my names ann"
-DATE_WORD: Final = re.compile(  # "may" and "march" are months only behind such words
+DATE_WORD: Final = re.compile(  # "may" and "march" are months only after `in`, `since`, `last` or `next`
     r"\b(?:january|february|april|june|july|august|september|october|november|december|monday|tuesday|"
     r"wednesday|thursday|friday|saturday|sunday|"
     r"(?:(?<=in )|(?<=since )|(?<=last )|(?<=next ))(?:may|march))\b"
 )
 
-# What stands before a name. Behind GIVEN only what people are called.
+# Phrases before a name; after GIVEN, only a given name.
 MOVED: Final = r"(?:moved?|moving|relocated?|relocating)(?: back| away| out)?(?: to| from| of)"
 PLACE: Final = (
     r"(?:lives?|living|lived|based|located|settled|born|raised) in|grew up in|"
@@ -97,7 +97,7 @@ LEAD: Final = re.compile(
 )
 WORD: Final = re.compile(r"(?:the )?([a-z][\w'\u2019&-]*) ?")
 UNIT: Final = r"(?:hour|day|week|month|year)s?"
-END: Final = re.compile(  # what may stand behind a name
+END: Final = re.compile(  # what may follow a name
     r"\Z|[.,;:!?()]|(?:now|and|but|because|so|with|for|since|as|in|on|at|last|next|this|yesterday|today|"
     r"recently|again|any ?more|any longer|when|where|before|after|near|from|to|by|instead|until|till|while|"
     r"though|which|who|is|or|too|also|right|these|currently|ago|nice|bc|cuz|cos)\b|"
@@ -112,7 +112,7 @@ ORDINARY: Final = NO_NAMES.union(
 
 @lru_cache(maxsize=SENTENCE_COUNT_MAX)
 def write_out(sentence: str) -> str:
-    """Return a careless sentence of its speaker as it is written with care, and any other as it is."""
+    """Return a casual sentence about its speaker in careful spelling, and any other sentence unchanged."""
     if CARELESS.match(sentence) is None and WITH_END.search(sentence) and not sentence.isupper():
         return sentence
     text = drop_fillers(sentence)
@@ -127,7 +127,7 @@ def write_out(sentence: str) -> str:
 
 
 def drop_fillers(sentence: str) -> str:
-    """Return a sentence without pictures, and without words at its ends that say nothing: `lol`."""
+    """Return a sentence without emoji, and without meaningless words at its ends, such as `lol`."""
     parts = PICTURES.sub(" ", sentence).split()
     while parts and is_filler(parts[-1]):
         parts.pop()
@@ -151,7 +151,7 @@ def is_german(text: str) -> bool:
 
 
 def mark_names(text: str) -> str:
-    """Return a text with capital letters for what stands where a name must follow."""
+    """Return a text with capital letters for names after the phrases of LEAD."""
     parts, at = list[str](), 0
     for lead in LEAD.finditer(text):
         end = lead.end()
@@ -164,7 +164,7 @@ def mark_names(text: str) -> str:
 
 
 def find_name(text: str, at: int, lead: re.Match[str]) -> int | None:
-    """Return where the name that stands at `at` ends; None if what stands there may be no name."""
+    """Return the end of the name that begins at `at`; None if the words there may be no name."""
     found, end = list[str](), at
     while not END.match(text, at) and len(found) <= NAME_WORD_COUNT_MAX:
         if (match := WORD.match(text, at)) is None:
@@ -176,7 +176,7 @@ def find_name(text: str, at: int, lead: re.Match[str]) -> int | None:
 
 
 def is_written_small(found: list[str], lead: re.Match[str]) -> bool:
-    """Return whether these words are a name, though they have no capital letters."""
+    """Return whether these words in small letters are a name."""
     own = [it for it in found if it not in PARTS_OF_PLACES]
     if lead["place"] or lead["moved"]:
         name = " ".join(found)

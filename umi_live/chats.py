@@ -1,11 +1,11 @@
-"""Files of conversations that other programs wrote, as documents of a memory.
+"""Import files of conversations from other programs, as documents of a memory.
 
-    chatgpt:c1        a conversation, as a document of its own
-    chatgpt:c1/2      what was said in it after a pause of half a day, or beyond what one document holds
+    chatgpt:c1        a conversation, as one document
+    chatgpt:c1/2      its continuation after a pause of half a day, or after the limit of a document
 
-Law 1. The same file again changes nothing, and an import that was interrupted goes on where it was.
-Law 2. Nothing is dropped unsaid: what cannot be read is named by its place, what is left out is counted.
-Law 3. A file of no known form changes nothing.
+Law 1. Importing a file again changes nothing; an interrupted import continues where it stopped.
+Law 2. Nothing is dropped silently: unreadable messages are listed by position, messages left out are counted.
+Law 3. A file of unknown format changes nothing.
 """
 
 import gzip
@@ -37,22 +37,22 @@ FILE_BYTES_MAX: Final = 2**29
 GZIP: Final = b"\x1f\x8b"
 ZIP: Final = b"PK\x03\x04"
 BAD_ARCHIVE: Final = (OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile)
-"""What reading an archive raises; RuntimeError if it has a password, or is packed in an unknown way."""
-ENDINGS: Final = (".json", ".jsonl", ".ndjson", ".txt", ".md", ".csv", ".tsv")  # of files in an archive
-BYTE_MARKS: Final = (  # the longer ones first
+"""Exceptions of reading an archive; RuntimeError means a password, or an unknown kind of compression."""
+ENDINGS: Final = (".json", ".jsonl", ".ndjson", ".txt", ".md", ".csv", ".tsv")  # of files read in an archive
+BYTE_MARKS: Final = (  # byte order marks, longer ones first
     (b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be"), (b"\xef\xbb\xbf", "utf-8"),
     (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"),
 )  # fmt: skip
 JSON: Final = json.JSONDecoder()
-MESSAGE_BYTES_MAX: Final = 15_000  # a longer one is several; JSON may write six bytes for one
-ROOM_BYTES: Final = TEXT_BYTES_MAX - 2_000  # of the messages of a document; the rest is for what is around
+MESSAGE_BYTES_MAX: Final = 15_000  # longer messages are divided; JSON may need six bytes for one
+ROOM_BYTES: Final = TEXT_BYTES_MAX - 2_000  # for the messages of a document; the rest is for title and frame
 PAUSE_MS: Final = DAY_MS // 2
-AT_ONCE_COUNT: Final = 8  # documents of an import; each asks the model several questions
+AT_ONCE_COUNT: Final = 8  # documents imported concurrently; each asks the model several questions
 READABLE: Final = "import reads JSON, JSON Lines and lines of text, also packed by zip or gzip"
-CONTROL: Final = re.compile(r"[\0-\x08\x0e-\x1a\x7f]")  # characters that only a file of another kind has
+CONTROL: Final = re.compile(r"[\0-\x08\x0e-\x1a\x7f]")  # characters that no text file has
 JSON_BEGIN: Final = re.compile(r"(?=\{\s*\"|\[\s*[\[{\"])")  # not "[10/03/2024, 12:00] Ann: Hi"
 LOOSE: Final = frozenset(("openai", "anthropic", "gemini", "langchain", "sharegpt", "locomo"))
-"""Formats whose messages may stand in any list, and may say nothing that tells them from one another."""
+"""Formats whose messages may be in any list, and may look the same in several of these formats."""
 NO_FORMAT: Final = (
     "of no known format; known are an export of `umi-live export`, conversations of ChatGPT, Claude, "
     "Open WebUI, LoCoMo and LongMemEval, messages of OpenAI, Anthropic, Gemini, LangChain and ShareGPT as "
@@ -61,7 +61,7 @@ NO_FORMAT: Final = (
 
 
 class ChatDocument(Data):
-    """One text to be memorized, the name it is known by, and when it begins."""
+    """A text to memorize, the name by which the memory knows it, and the time of its first message."""
 
     uri: str
     text: str
@@ -69,19 +69,19 @@ class ChatDocument(Data):
 
 
 class ImportCount(Owner):
-    """Counts of what an import has done."""
+    """Counts of the results of an import."""
 
     documents: Counter[str] = msgspec.field(default_factory=Counter)  # by change: created, updated, unchanged
     fact_count: int = 0
     uncovered_count: int = 0  # sentences that are only in the texts
     degraded: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)  # by name and reason
-    failed: dict[str, str] = {}  # by the name of the document: why
+    failed: dict[str, str] = {}  # the reason of each failure, by the name of the document
 
 
 def read_texts(path: str, file: BinaryIO) -> dict[str, str | None]:
-    """Return the text of a file by its name; of an archive those of its files, None for one that is no text.
+    """Return the text of a file by name; of an archive the texts of all files, None for one that is no text.
 
-    Raises LiveError for a file that is no text or too large, and for an archive that cannot be read.
+    Raises LiveError for a file that is no text or too large, and for an unreadable archive.
     """
     raw = read_bytes(path, file)
     try:
@@ -105,7 +105,7 @@ def read_bytes(path: str, file: BinaryIO | gzip.GzipFile) -> bytes:
 
 
 def read_members(path: str, archive: zipfile.ZipFile) -> Iterator[tuple[str, str | None]]:
-    """Yield the files of an archive by name, each with its text if it may hold conversations."""
+    """Yield the files of an archive by name, each with its text if it may contain conversations."""
     left = FILE_BYTES_MAX
     for name in sorted(it.filename for it in archive.infolist() if not it.is_dir()):
         if not name.lower().endswith(ENDINGS):
@@ -118,18 +118,18 @@ def read_members(path: str, archive: zipfile.ZipFile) -> Iterator[tuple[str, str
             raise LiveError(f"{path}: holds more than {FILE_BYTES_MAX >> 20} MiB")
         try:
             text = decode_bytes(raw)
-        except UnicodeDecodeError:  # one file that is no text does not keep the others out
+        except UnicodeDecodeError:  # one file that is no text must not prevent the import of the others
             text = None
         yield name, text
 
 
 def decode_bytes(raw: bytes) -> str:
-    """Return the text of a file: by its mark of the encoding, else UTF-8 or UTF-16, else Windows-1252."""
+    """Decode a file: by its byte order mark, else as UTF-16 or UTF-8, else as Windows-1252."""
     for mark, encoding in BYTE_MARKS:
         if raw.startswith(mark):
             return raw.decode(encoding).removeprefix("\ufeff")
     for begin, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        if raw[begin : begin + 3 : 2] == b"\0\0":  # two letters of English
+        if raw[begin : begin + 3 : 2] == b"\0\0":  # as two ASCII characters in UTF-16
             return raw.decode(encoding)
     try:
         return raw.decode()
@@ -142,17 +142,17 @@ def decode_bytes(raw: bytes) -> str:
 def read_conversations(
     path: str, texts: Mapping[str, str | None], wanted: str | None
 ) -> tuple[ChatFile, list[str]]:
-    """Return the conversations of a file, or of the files in an archive that are of one format.
+    """Return the conversations of a file, or of those files in an archive that have the same format.
 
-    The second value names the files of the archive that no conversation is read from. Raises LiveError for
-    another format than the `wanted` one, or if no message is read.
+    The second value lists the files of the archive without conversations. Raises LiveError if the format is
+    not the `wanted` one, or if no message can be read.
     """
     files = {name: it for name, text in texts.items() if text and (it := read_chat_file(text)) is not None}
     if not files:
         raise LiveError(f"{path}: {explain_unknown(texts)}")
     told = {name: it for name, it in files.items() if any(chat.messages for chat in it.chats)} or files
     formats = [it.format for it in told.values()]
-    # The format that was named, else one that no other is taken for: a README is lines of text, too.
+    # Prefer the wanted format, then unambiguous ones: a README also looks like lines of text.
     name = wanted if wanted in formats else min(formats, key=lambda it: (it == "text", it in LOOSE))
     used = {key: it for key, it in told.items() if it.format == name or {it.format, name} <= LOOSE}
     found = ChatFile(name, tuple(chat for it in used.values() for chat in it.chats))
@@ -165,7 +165,7 @@ def read_conversations(
 
 
 def explain_unknown(texts: Mapping[str, str | None]) -> str:
-    """Return what is wrong with a file, or an archive of files, in which there is no conversation."""
+    """Return the problem of a file, or an archive, in which no conversation was found."""
     damages = {name: it for name, text in texts.items() if text and (it := find_damage(text))}
     for name, damage in damages.items():
         return damage if len(texts) == 1 else f"{name!r} in it {damage}"
@@ -173,7 +173,7 @@ def explain_unknown(texts: Mapping[str, str | None]) -> str:
 
 
 def find_damage(text: str) -> str:
-    """Return what is wrong with a text, if it is JSON that breaks off or no text at all; else nothing."""
+    """Return the problem of a text that is truncated or broken JSON, or no text at all; else ""."""
     if CONTROL.search(text):
         return f"is no text; {READABLE}"
     at = len(text) - len(text.removeprefix("\ufeff").lstrip())
@@ -184,7 +184,7 @@ def find_damage(text: str) -> str:
             _, at = JSON.raw_decode(text, at)
             at = skip_seam(text, at)
     except json.JSONDecodeError as error:
-        # A string that is not closed is named by its beginning.
+        # For an unterminated string, the error names its beginning, not the end of the text.
         is_cut = error.msg.startswith("Unterminated") or not text[error.pos :].strip()
         end = len(text.rstrip()) if is_cut else error.pos
         line, column = text.count("\n", 0, end) + 1, end - text.rfind("\n", 0, end)
@@ -198,7 +198,7 @@ def find_damage(text: str) -> str:
 
 
 def list_unread(found: ChatFile) -> list[str]:
-    """Return a line for each message that cannot be read: where it stands, and why."""
+    """Return a line for each unreadable message: its position, and the reason."""
     return [
         f"{place_message(found, at, it.number)}: {it.reason}"
         for at, chat in enumerate(found.chats, 1)
@@ -207,7 +207,7 @@ def list_unread(found: ChatFile) -> list[str]:
 
 
 def list_unread_times(found: ChatFile) -> list[str]:
-    """Return a line for each message whose time cannot be read: where it stands, and what stands there."""
+    """Return a line for each message with an unreadable time: its position, and the value."""
     return [
         f"{place_message(found, at, number)}: {time}"
         for at, chat in enumerate(found.chats, 1)
@@ -232,7 +232,7 @@ def count_left_out(found: ChatFile) -> Counter[str]:
 
 
 def make_documents(found: ChatFile, path: str) -> Iterator[ChatDocument]:
-    """Yield the texts to memorize, each once: two conversations with one id and other texts are two."""
+    """Yield the texts to memorize, each once. Different conversations with one id get different names."""
     seen = dict[str, str]()
     for number, chat in enumerate(found.chats, 1):
         for part, messages in enumerate(divide_chat(chat), 1):
@@ -247,7 +247,7 @@ def make_documents(found: ChatFile, path: str) -> Iterator[ChatDocument]:
 
 
 def name_chat(chat: Chat, place: str) -> str:
-    """Return the id of a conversation; of one without any its place, with a digest of its beginning."""
+    """Return the id of a conversation or, if it has none, its place with a digest of its first message."""
     name = chat.key or f"{cut(place, 60)}-{digest_text(write_messages('', chat.messages[:1]))}"
     if size(name) > SCOPE_PART_BYTES_MAX // 2 or not name.isprintable():
         return digest_text(name)
@@ -259,7 +259,7 @@ def digest_text(text: str) -> str:
 
 
 def divide_chat(chat: Chat) -> Iterator[list[ChatMessage]]:
-    """Yield the messages in parts: behind a long pause another one begins, and where there is no room."""
+    """Yield the messages in parts: a new one begins after a long pause, and when a document is full."""
     part, used_bytes, last_ms = list[ChatMessage](), 0, 0
     for message in (piece for it in chat.messages for piece in divide_message(it)):
         size_bytes = size(write_message(message)) + 1
@@ -274,7 +274,7 @@ def divide_chat(chat: Chat) -> Iterator[list[ChatMessage]]:
 
 
 def divide_message(message: ChatMessage) -> Iterator[ChatMessage]:
-    """Yield a message in as many pieces as it takes, which end between words where they can."""
+    """Yield a message in pieces of at most MESSAGE_BYTES_MAX, cut between words if possible."""
     text = message.text
     while size(text) > MESSAGE_BYTES_MAX:
         head = cut(text, MESSAGE_BYTES_MAX)
@@ -286,7 +286,7 @@ def divide_message(message: ChatMessage) -> Iterator[ChatMessage]:
 
 
 def write_messages(title: str, messages: Sequence[ChatMessage]) -> str:
-    """Return messages as JSON, in the form that memorize and most programs read."""
+    """Return messages as JSON, in the form that `memorize` and most programs read."""
     named = f'"title": {json.dumps(cut(title, 200), ensure_ascii=False)}, ' if title else ""
     return f'{{{named}"messages": [{",".join(map(write_message, messages))}]}}'
 
@@ -300,11 +300,11 @@ def write_message(message: ChatMessage) -> str:
 async def import_chats(
     memory: LiveMemory, documents: Sequence[ChatDocument], report: Callable[[int, ImportCount], None]
 ) -> ImportCount:
-    """Memorize the documents; `report` is told after each how many there were, and what they gave.
+    """Memorize the documents; after each, call `report` with the number of documents and the counts so far.
 
-    Several at a time if it is known when they happened: then that says which fact ends which. Others in
-    order, as what a later one says may end a fact of an earlier one. A document that cannot be memorized is
-    named, and the others are. Raises StoreError, Closed.
+    Documents with a time are memorized concurrently, as their times decide which fact ends which. The others
+    are memorized in order, as a later one may end facts of an earlier one. If a document fails, the result
+    names it and the others continue. Raises StoreError, Closed.
     """
     done = ImportCount()
 

@@ -1,11 +1,11 @@
-"""Concepts: what a statement tells, where it shares no word with the question that asks for it.
+"""Concepts: they connect a question to statements that answer it without sharing a word with it.
 
     What's my name?             name            I'm Priya.
     What do I do?               job, employer   I started as a nurse at Mercy General.
     How old am I?               age             I'm 29.
 
-Law 1. Pure: a text in, names of concepts out. Law 2. A concept is one of a question only if the question asks
-for nothing more: "What's my dog's name?" is none for a name. Law 3. No pattern looks further than some words.
+Law 1. Pure: a text in, names of concepts out. Law 2. A question has a concept only if it asks for nothing
+else: "What's my dog's name?" does not have the concept `name`. Law 3. Each pattern spans only a few words.
 """
 
 import re
@@ -28,7 +28,8 @@ QUESTIONS: Final = tuple((name, re.compile(pattern)) for name, pattern in (
     ("allergy", r"\ballerg|\bcant (?:i|\w+) (?:eat|have)\b"),
 ))  # fmt: skip
 NAME: Final = "(?:the )?[A-Z]"
-# Of them words tell more: "Where does my sister live?" asks for no home of another.
+# Questions and statements about relatives have no concepts: "Where does my sister live?" must not find homes
+# of others.
 OF_KIN: Final = rf"\b(?:my|our) (?:[a-z-]+ ){{0,2}}?(?:{'|'.join(sorted(BEINGS))})s?\b"
 POST: Final = rf"\b(?:am|is) an? (?:[a-z-]+ ){{0,3}}?{OCCUPATION} (?:at|for|with) {NAME}"
 STATEMENTS: Final = tuple((name, re.compile(pattern)) for name, pattern in (
@@ -45,7 +46,7 @@ STATEMENTS: Final = tuple((name, re.compile(pattern)) for name, pattern in (
 
 
 def concepts_of(text: str) -> tuple[str, ...]:
-    """Return the concepts of a statement, which stands behind a line with its names, or of a question."""
+    """Return the concepts of a question (one line), or of a statement (after a first line with its names)."""
     _, line, content = text.partition("\n")
     if not line:
         asked = re.sub("['\u2019]", "", text.lower())

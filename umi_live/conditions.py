@@ -1,7 +1,7 @@
-"""Write conditions as SQL where a table has the values, so that not every row must be decoded.
+"""Translate conditions to SQL if a table has their values, so that fewer rows must be decoded.
 
-Law 1. SQL narrows down; `umi_core.conditions.admits` decides wherever a condition has no column.
-Law 2. A condition that becomes SQL means exactly what `admits` means.
+Law 1. A condition without a column is left to `umi_core.conditions.admits`; SQL only preselects rows then.
+Law 2. A condition that is translated means exactly the same as in `admits`.
 """
 
 from typing import Final
@@ -19,18 +19,18 @@ LISTED: Final = {"in": "in", "not_in": "not in"}
 TEXTS: Final = {"type": ("entity",), "id": ("entity", "relation", "session")}
 NAMING: Final = "number in (select number from tie where scope = ? and kind = ? and field = ? and value = ?)"
 SOURCED: Final = "(select number from tie where scope = ? and kind = 'entity' and field = 'touches')"
-SOURCE_LISTS: Final = {"eq": "not in", "ne": "in"}  # of a fact, compared with the empty list
+SOURCE_LISTS: Final = {"eq": "not in", "ne": "in"}  # for the sources of a fact compared with the empty list
 VALUES_MAX: Final = 500  # bindings of one statement
 
 
 def clause(where: Where, kind: str, scope: int) -> tuple[str, list[Binding], bool]:
-    """Return the conditions as ` and ...` with its bindings, and whether it has all of them.
+    """Return the conditions as SQL that begins with ` and`, its bindings, and whether it covers all of them.
 
-    `kind`: of the rows; `scope`: its number.
+    `kind`: the kind of the rows; `scope`: the number of their scope.
     """
     sql, bindings, is_all = "", list[Binding](), True
     for condition in where:
-        # No row of this kind can hold a condition on a field that the kind does not have.
+        # Rows of a kind without this field meet no condition on it.
         if kind not in BODIES or condition.field not in FIELDS[BODIES[kind]]:
             return " and false", [], True
         found = translate_condition(condition, kind, scope)
@@ -43,7 +43,7 @@ def clause(where: Where, kind: str, scope: int) -> tuple[str, list[Binding], boo
 
 
 def excluded_ids(condition: Condition) -> tuple[object, ...] | None:
-    """Return the ids that a condition excludes, which needs no rows; None for any other condition."""
+    """Return the ids that a condition excludes, which can be checked without rows; None for all others."""
     is_one = condition.field == "id" and condition.operator == "not_in"
     return condition.value if is_one and isinstance(condition.value, tuple) else None
 
@@ -52,7 +52,7 @@ def translate_condition(condition: Condition, kind: str, scope: int) -> Clause |
     """Return a condition as SQL with its bindings; None if no column has the value."""
     match condition:
         case Condition("type" | "id" as field, "in" | "not_in" as operator, tuple(values)):
-            # Only texts: SQLite would convert a number, which equals no text in Python.
+            # Only texts: SQLite would convert a number to a text, but in Python it equals no text.
             is_plain = kind in TEXTS[field] and len(values) <= VALUES_MAX
             if is_plain and all(type(value) is str for value in values):
                 if not values:  # SQL has no empty list
@@ -76,7 +76,7 @@ def translate_condition(condition: Condition, kind: str, scope: int) -> Clause |
             return NAMING, (scope, kind, "tags", text_hash(value))
         case Condition("sources", "contains", str(value)) if kind == "entity":
             return NAMING, (scope, kind, "touches", value)
-        # A fact without a source is a row without a tie of the field `touches`, which has the sources.
+        # A fact without sources has no tie of the field `touches`, which contains them.
         case Condition("sources", "eq" | "ne" as operator, ()) if kind == "entity":
             return f"number {SOURCE_LISTS[operator]} {SOURCED}", (scope,)
     return None

@@ -1,4 +1,4 @@
-"""Change a whole file, not one memory of it: import an export, delete a user, rewrite it, seal it."""
+"""Change a whole file, not a single memory: import an export, delete a user, rewrite it, seal it."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ OF_USER: Final = 'scope in (select number from scope where "user" = ?)'
 COUNT: Final = f"select count(*) from row where body is not null and {OF_USER}"
 NUMBERS: Final = f"select number from row where kind = 'entity' and {OF_USER}"
 KEYS: Final = f"select id from row where kind = 'receipt' and {OF_USER}"
-# Words and receipts first: rows say which of them are the user's, so rows are deleted afterwards.
+# Words and receipts are deleted first, since the rows are needed to find those of the user.
 DELETES: Final = (
     f"delete from word where rowid in ({NUMBERS})",
     f"delete from receipt where key in ({KEYS})",
@@ -37,7 +37,7 @@ DELETES: Final = (
 async def import_lines(
     path: Path, lines: Sequence[str], seal: SealOptions | None = None
 ) -> tuple[Scope, int]:
-    """Write the lines of an export into this file. Return their scope and how many rows there are.
+    """Write the lines of an export into this file. Return their scope and the number of rows.
 
     Raises LiveError.
     """
@@ -54,7 +54,7 @@ async def import_lines(
 
 
 async def rewrite(path: Path, seal: SealOptions | None = None) -> None:
-    """Write the file anew, without what an older release left in free pages. Raises StoreError."""
+    """Rewrite the file without deleted bytes that an older release left in it. Raises StoreError."""
     store = await Store.open(path, seal=seal)
     try:
         await store.call(store.storage.rewrite)
@@ -63,8 +63,8 @@ async def rewrite(path: Path, seal: SealOptions | None = None) -> None:
 
 
 def check_there(path: Path) -> None:
-    """Raise StoreError for a file that is absent or empty: opening it would create a memory."""
-    # For an address, opening the database raises what is missing there.
+    """Raise StoreError for a file that is absent or empty, since opening it would create a memory."""
+    # For an address, opening the database reports what is missing.
     if not is_address(path) and not (os.path.exists(path) and os.path.getsize(path)):
         raise StoreError(f"{os.fspath(path)}: is not there, or empty; `umi-live remember` makes it")
 
@@ -73,10 +73,10 @@ def check_there(path: Path) -> None:
 async def delete_user(
     path: Path, user: str, seal: bytes | None = None, seal_anchor: Path | None = None
 ) -> int:
-    """Delete all that any agent has of a user, its bytes in the file too; return how many rows there were.
+    """Delete the memories of a user for all agents, and all their bytes; return the number of deleted rows.
 
-    `seal`, `seal_anchor`: as for `open_memory`.
-    Raises StoreError, also without such a file, and ScopeTaken while one of these memories is open.
+    `seal`, `seal_anchor`: as for `open_memory`. Raises StoreError, also if there is no such file, and
+    ScopeTaken while one of these memories is open.
     """
     check_there(path)
     store = await Store.open(path, seal=seal_options(seal, seal_anchor))
@@ -98,9 +98,9 @@ def list_scopes(storage: SqlStorage, user: str) -> list[Scope]:
 
 
 def delete_rows_of_user(storage: SqlStorage, user: str) -> int:
-    """Delete all rows of a user and return how many. No memory of this user may be open.
+    """Delete all rows of a user and return their number. No memory of this user may be open.
 
-    Nothing is left in the tables, in free pages of the file or in the index of words.
+    Nothing is left in the tables, in free pages of the file or in the word index.
     """
     with storage.writing():
         storage.lock_scopes(list_scopes(storage, user), TransactionCache())
@@ -114,7 +114,7 @@ def delete_rows_of_user(storage: SqlStorage, user: str) -> int:
 
 
 def seal_file(path: str, options: SealOptions) -> SealState:
-    """Seal a file as it is, or write the missing anchor of one that is sealed with this key.
+    """Seal a file in its present state, or write the missing anchor of one that is sealed with this key.
 
     Raises StoreError, also while a memory of the file is open.
     """
@@ -131,7 +131,7 @@ def seal_file(path: str, options: SealOptions) -> SealState:
 
 
 def unseal_file(path: str) -> None:
-    """Take the seal off a file, whatever was changed in it.
+    """Remove the seal of a file, without checking the file for changes.
 
     Raises StoreError, also while a memory of the file is open.
     """
@@ -145,7 +145,7 @@ def unseal_file(path: str) -> None:
 
 @contextmanager
 def open_alone(path: str, options: SealOptions | None = None) -> Iterator[apsw.Connection]:
-    """Open a file of which no memory is open anywhere. Raises StoreError if one is, and for an address."""
+    """Open a file alone. Raises StoreError if any process has a memory of it open, and for an address."""
     if is_address(path):
         raise StoreError(f"{show_path(path)}: {UNSEALED}")
     if os.path.realpath(path) in Store.known:

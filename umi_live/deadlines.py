@@ -1,8 +1,8 @@
-"""Deadlines: how long a call may take, and whether it may have changed something when its time is over.
+"""Deadlines: the time limit of a call, and whether the call may have changed something when it times out.
 
-The memory has no clock and withdraws no request, so time limits are the host's. A call that is out of time is
-a task of asyncio that is cancelled; `Host.ask` then ends its request (law 2 there), and notes here if the
-request may have changed something before.
+The memory core has no clock and cannot withdraw requests, so the host enforces time limits. A call that times
+out is cancelled as an asyncio task; `Host.ask` then stops its request (law 2 of host.py), and records here
+whether the request may have changed something.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ Seconds = float | None  # None: the default of the memory
 
 
 class Deadline(Owner):
-    """The limit of a call. `owner`: the memory that set it. `may_be_done`: it may have changed something."""
+    """A time limit. `owner`: the memory that set it. `may_be_done`: the call may have changed something."""
 
     owner: object
     may_be_done: bool = False
@@ -30,7 +30,7 @@ CURRENT: ContextVar[Deadline | None] = ContextVar("deadline of the call", defaul
 
 
 def check_seconds(seconds: Seconds) -> None:
-    """Raise RequestRefused for a time limit that is not None or a number of more than 0 seconds."""
+    """Raise RequestRefused for a time limit that is neither None nor a number greater than 0."""
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if seconds is not None and not (is_number and seconds > 0):
         error = BadOption("timeout", show_value(seconds), "seconds, more than 0; math.inf for no limit")
@@ -38,13 +38,13 @@ def check_seconds(seconds: Seconds) -> None:
 
 
 def choose_seconds(owner: object, seconds: Seconds, default: Seconds) -> Seconds:
-    """Return the limit of a call of `owner`: `seconds`, or `default`, or None inside another call of it."""
+    """Return the limit of a call: `seconds` or else `default`; None inside another call of the same owner."""
     current = CURRENT.get()
     return default if seconds is None and (current is None or current.owner is not owner) else seconds
 
 
 def note_begun() -> None:
-    """Note that the current call may have changed something."""
+    """Record that the current call may have changed something."""
     if (current := CURRENT.get()) is not None:
         current.may_be_done = True
 
@@ -58,7 +58,7 @@ async def limit_time(operation: str, seconds: Seconds, owner: object = None) -> 
         async with asyncio.timeout(None if seconds == math.inf else seconds) as timer:
             yield
     except TimeoutError:
-        if seconds is None or not timer.expired():  # raised by the code inside
+        if seconds is None or not timer.expired():  # the code inside raised it
             raise
         raise TimedOut(operation, seconds, own.may_be_done) from None
     finally:

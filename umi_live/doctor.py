@@ -12,7 +12,7 @@ from umi_live.errors import FileTampered
 from umi_live.seal import SealState
 from umi_live.storage import SqlStorage
 
-SHOWN_MAX: Final = 20  # lines about what was changed
+SHOWN_MAX: Final = 20  # lines of a report about changes
 BODIES_OF_ALL: Final = "select number, scope, kind, id, body, components from row where body is not null"
 TIES: Final = "select scope, kind, field, value from tie where number = ?"
 TIES_OF_NONE: Final = (
@@ -21,7 +21,7 @@ TIES_OF_NONE: Final = (
 
 
 def examine_file(storage: SqlStorage) -> tuple[list[str], int]:
-    """Describe a file in lines, and count what is damaged or was changed. Changes nothing."""
+    """Return lines that describe a file, and the number of damages and changes in it. Writes nothing."""
     # The database checks pages and indexes; `count_rows` decodes each body.
     size, damaged = storage.describe_pages()
     lines = [size, *(f"damaged  {line}" for line in damaged)]
@@ -60,7 +60,7 @@ def describe_seal(state: SealState) -> str:
 
 
 def find_seal_changes(storage: SqlStorage) -> list[str]:
-    """Return a line for each change of another program to a sealed file; none for any other file."""
+    """Return a line for each change by another program in a sealed file; no lines for other files."""
     if storage.seal is None:
         return []
     found = list[str]()
@@ -74,9 +74,9 @@ def find_seal_changes(storage: SqlStorage) -> list[str]:
 
 
 def find_index_changes(storage: SqlStorage) -> Iterator[str]:
-    """Yield how the indexes of references and of words differ from the rows. No row may be damaged."""
+    """Yield each difference between the rows and the indexes of ids and words. No row may be damaged."""
     connection = storage.connection
-    # By sums of digests, as the index of words lists the rows of a word and not the words of a row.
+    # Compares sums of digests, since the word index lists the rows of a word, not the words of a row.
     sums = Counter[int]()
     with storage.reading():
         names = dict[int, str]()
@@ -103,7 +103,7 @@ def digest_term(term: str) -> int:
 
 
 def count_rows(storage: SqlStorage, scope: Scope) -> tuple[dict[str, int], int, list[str]]:
-    """Return the rows by kind, how many facts wait for a vector, and kind and id of each damaged row."""
+    """Return the number of rows by kind, the number of facts without a vector, and the damaged rows."""
     counts, missing_count, bad = dict.fromkeys(BODIES, 0), 0, list[str]()
     for row in storage.read_all(scope, tuple(BODIES)):
         counts[row.address.kind] += 1

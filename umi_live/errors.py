@@ -1,15 +1,15 @@
-"""Errors for the host of a memory: each is one exception whose text is one sentence.
+"""Exceptions of a memory. The text of each is one sentence for users.
 
 LiveError
 |-- StoreError          the file cannot be used; nothing in it was changed
-|   `-- FileTampered    another program changed the file, which is sealed
+|   `-- FileTampered    another program changed the sealed file
 |-- ScopeTaken          another process or object has the memory of this user and agent open already
-|-- NotDone             a request was not done
+|-- NotDone             a request was not done, or its outcome is unknown
 |   |-- RequestRefused  the request is invalid; nothing changed
 |   |-- RequestFailed   a model, an embedder or the database failed; nothing changed
-|   |-- InDoubt         it may have been done: ask again with the same `request_key`
-|   `-- TimedOut        it took too long; `may_be_done`: as InDoubt, else nothing changed
-`-- Closed              the memory was closed before
+|   |-- InDoubt         the outcome is unknown: send the request again with the same `request_key`
+|   `-- TimedOut        the call took too long; `may_be_done`: the outcome is unknown, else nothing changed
+`-- Closed              the memory is closed, or closing
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from umi_core.errors import Error, Rejected
 
 
 class LiveError(Exception):
-    """Base of all errors; its text is one sentence for users."""
+    """Base class of all exceptions of umi_live. The text is one sentence for users."""
 
 
 class StoreError(LiveError):
@@ -28,7 +28,7 @@ class StoreError(LiveError):
 
 
 class FileTampered(StoreError):
-    """Another program changed a file that is sealed, or put an older copy in its place."""
+    """Another program changed a sealed file, or replaced it by an older copy."""
 
 
 class ScopeTaken(LiveError):
@@ -40,7 +40,7 @@ class Closed(LiveError):
 
 
 class NotDone(LiveError):
-    """A request was not done; `error` is the value that the memory returned, if it did."""
+    """A request was not done. `error`: the error that the memory returned, if there is one."""
 
     def __init__(self, error: Error | None, sentence: str) -> None:
         super().__init__(sentence)
@@ -48,21 +48,21 @@ class NotDone(LiveError):
 
 
 class RequestRefused(NotDone):
-    """The request is invalid, and `error` has the reason; nothing changed."""
+    """The request is invalid; nothing changed. `error` has the reason."""
 
 
 class RequestFailed(NotDone):
-    """A model, an embedder or a conflict failed for longer than the memory tries; nothing changed."""
+    """All attempts failed: of a model, an embedder or the database, or by conflicts. Nothing changed."""
 
 
 class InDoubt(NotDone):
-    """The request may have been done or not: ask again with the same `request_key`."""
+    """The outcome is unknown: the request may have been done. Send it again with the same `request_key`."""
 
 
 class TimedOut(NotDone, TimeoutError):
     """A request took longer than `seconds`.
 
-    `may_be_done` False: nothing was changed, and nothing will be changed later. True: as InDoubt.
+    `may_be_done`: False: nothing changed, and nothing will change later; True: unknown, as in InDoubt.
     """
 
     def __init__(self, operation: str, seconds: float, may_be_done: bool) -> None:
@@ -70,7 +70,7 @@ class TimedOut(NotDone, TimeoutError):
         super().__init__(None, self.describe("ask again with the same request_key"))
 
     def describe(self, advice: str) -> str:
-        """Return the sentence for a caller. `advice`: what to do if the request may still be done."""
+        """Return the text for a caller. `advice`: what to do if the outcome is unknown."""
         rest = f"it may be done yet: {advice}" if self.may_be_done else "nothing was changed"
         return f"{self.operation}: not done within {self.seconds:g} seconds; {rest}"
 
@@ -85,7 +85,7 @@ def refusing() -> Iterator[None]:
 
 
 def needs_extra(error: ModuleNotFoundError, extra: str = "live") -> str:
-    """Return the sentence for a package that is missing. `extra`: which one of this project installs it."""
+    """Return the text for a missing package. `extra`: the extra of this project that installs it."""
     needed = "postgres" if error.name == "psycopg" else extra
     return f"{error.name} is not installed: pip install 'umi-sim[{needed}]'"
 

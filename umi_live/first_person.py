@@ -1,15 +1,15 @@
-"""The first person: which person I, me, my and `the user` name where a text does not say it.
+"""The first person: the person that I, me, my and `the user` stand for if a text does not name one.
 
     remember("I live in Porto.")                    the user of the memory
     remember("I live in Porto.", speaker="Ann")     Ann
-    remember("Ann: Hi!\\nBob: I live in Porto.")     no one person: the text has speakers
+    remember("Ann: Hi!\\nBob: I live in Porto.")     none: the text has its own speakers
     a message of role user, in a conversation       the user of the memory
-    any other message, and a document               its own speaker, or no person
-    remember("The user lives in Porto.")            the user: so an agent writes what it has heard
+    any other message, and a document               its own speaker, or none
+    remember("The user lives in Porto.")            the user: agents write like this about their user
     recall("Where do I live?")                      the user
 
-Law 1. This file alone decides it. Law 2. A user has one name, whatever the door. Law 3. Better no name than a
-wrong one.
+Law 1. Only this file decides this. Law 2. A user has one name, in all kinds of requests. Law 3. No name is
+better than a wrong one.
 """
 
 import re
@@ -28,7 +28,7 @@ from umi_core.text import norm, tidy
 from umi_live.rules import is_speaker
 
 NAMELESS: Final = "user"  # the name of a user whose id cannot be a name, such as `me`
-# What in the JSON of a text shows that it is about the user, by task.
+# By task, the pattern in the JSON of a text which shows that the text is about the user.
 NEEDS_USER: Final = {
     "memories": re.compile(r"(?:\"|\\n)(?:\[\d+\] )?(?:[^\[\]\"]+ )?\[user\]: "),
     "extract": re.compile(r"\b(?:[Tt]he user|User)(?:['\u2019]s)? [a-z]"),
@@ -41,7 +41,7 @@ USER_RULES: Final = {  # by task
 
 
 def name_user(user: str) -> str:
-    """Return the name under which the facts of a user stand: the id, or `user` if that is no name."""
+    """Return the name that facts about a user have: the user id, or `user` if that cannot be a name."""
     is_name = bad_speaker("user", user) is None and not is_pronoun(user)
     return tidy(user) if is_name else NAMELESS
 
@@ -57,14 +57,14 @@ def name_speaker(request: Request, user: str) -> Request:
 
 
 def is_own_text(text: object) -> bool:
-    """Return whether a text that comes alone may be by the user: no line of it begins with a speaker."""
+    """Return whether a text may be written by the user: no line begins with the name of a speaker."""
     turns = read_turns(text.strip())[0] if isinstance(text, str) else []
     # "Ann: Hi!" has a speaker; "Note: I moved." is one line with a colon.
     return len(turns) < 2 and not any(is_role(it.role) or is_speaker(it.role) for it in turns)
 
 
 def tell_user(task: str, prompt: str, user: str) -> str:
-    """Return a question with the name of the user, if its text has messages of the user or speaks of one."""
+    """Return a prompt with the name of the user added, if its text has messages of, or mentions, the user."""
     rules, mark, inputs = prompt.partition("\n\nINPUT ")
     if task not in NEEDS_USER or not NEEDS_USER[task].search(inputs):
         return prompt
@@ -72,5 +72,5 @@ def tell_user(task: str, prompt: str, user: str) -> str:
 
 
 def resolve_name(name: str, user: str) -> str:
-    """Return the name of the user for `I` or `me`, and any other name as it is."""
+    """Return the name of the user for `I` or `me`, and any other name unchanged."""
     return name_user(user) if norm(name) in ("i", "me") else name

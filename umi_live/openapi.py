@@ -1,6 +1,6 @@
-"""Describe a server in OpenAPI 3.1, by the table of routes with which it reads requests.
+"""Describe a server in OpenAPI 3.1, from the table of routes by which it reads requests.
 
-Law 1. No path, field or reply is listed here: `umi_core.kelpie.wire.Route` has them.
+Law 1. This file lists no path, field or reply: all come from `umi_core.kelpie.wire.Route`.
 """
 
 from collections.abc import Mapping
@@ -33,10 +33,10 @@ KEY: Final[Json] = {
 
 
 def describe_api(routes: Table, statuses: Mapping[int, str]) -> Json:
-    """Return the description of these routes. `statuses`: the meaning of each status of an error."""
+    """Return the description of these routes. `statuses`: the meaning of each error status."""
     paths: dict[str, Json] = {}
     for (method, at, named), route in routes.items():
-        has_name = named and not at.startswith("tools/")  # the name of a tool is in its route
+        has_name = named and not at.startswith("tools/")  # the route of a tool has its name already
         path = "/".join(("/v1/agents/{agent}", *filter(None, [at, "{name}" if has_name else ""])))
         paths.setdefault(path, {})[method.lower()] = describe_route(route, has_name, statuses)
     return {
@@ -85,7 +85,7 @@ def as_content(schema: Json) -> Json:
 
 
 def schema_of_field(wire: str, field: str, fields: Mapping[str, Any]) -> Json:
-    """Return the schema of a field that a client sends; a time is sent as RFC 3339."""
+    """Return the schema of a field that a client sends. Times are sent as RFC 3339."""
     is_time = field.endswith("_ms") and not wire.endswith("_ms")
     if field == "time_range":
         return describe_tuple([TIME, TIME])
@@ -93,7 +93,7 @@ def schema_of_field(wire: str, field: str, fields: Mapping[str, Any]) -> Json:
 
 
 def schema_of(kind: Any) -> Json:
-    """Return the schema of the values of a type, as `wire.fields` and `wire.frozen` write and read them."""
+    """Return the schema for the values of a type, as `wire.fields` writes and `wire.frozen` reads them."""
     if isinstance(kind, UnionType):
         return {"anyOf": [schema_of(part) for part in get_args(kind)]}
     if kind in PLAIN:
@@ -107,7 +107,7 @@ def schema_of(kind: Any) -> Json:
         return {"type": "array", "items": schema_of(first)}
     if get_origin(kind) is Literal:
         return {"enum": list(get_args(kind))}
-    if kind is Turn:  # sent as a message
+    if kind is Turn:  # sent in the form of a message
         return {
             "type": "object",
             "required": ["role", "content"],
@@ -122,7 +122,7 @@ def describe_tuple(parts: list[Json]) -> Json:
 
 
 def schema_of_class(kind: Any) -> Json:
-    """Return the schema of a value of a reply; the details of a message are among its other fields."""
+    """Return the schema for the class of a reply. A reply has the fields of `details` among its own."""
     properties = {
         WIRE_NAMES.get(it.name, it.name): TIME if it.name.endswith("_ms") else schema_of(plain_type(it.type))
         for it in list_fields(kind)

@@ -1,8 +1,8 @@
-"""Payloads: images, audios and videos of a prompt, as the parts that chats of endpoints have for them.
+"""Payloads: images, audio and video of a prompt, as parts of a chat message.
 
-Law 1. The payload is in the part of its kind, and not repeated as text.
-Law 2. A payload that no part can carry raises ServiceFailed, and nothing is sent.
-Law 3. Nothing is read from files or fetched here; an endpoint may fetch an address.
+Law 1. The payload is sent as a part of its kind, and not also as text.
+Law 2. A payload that fits no part raises ServiceFailed, and nothing is sent.
+Law 3. This code reads no files and fetches no addresses; an endpoint may fetch an address.
 """
 
 import json
@@ -16,14 +16,14 @@ from umi_live.services import ServiceFailed
 Part = dict[str, object]
 LINE: Final = "INPUT payload = "
 ADDRESS: Final = re.compile("https?://.+", re.IGNORECASE | re.DOTALL)
-# data:image/png;base64,iVBOR...   groups: image, png, parameters, the bytes
+# For example data:image/png;base64,iVBOR...   Groups: image, png, parameters, data.
 EMBEDDED: Final = re.compile("data:([a-z]+)/([a-z0-9.+-]+)(;[^,;]+)*;base64,(.+)", re.IGNORECASE | re.DOTALL)
 SOUNDS: Final = {"wav": "wav", "x-wav": "wav", "wave": "wav", "mpeg": "mp3", "mp3": "mp3"}
 UNSENDABLE: Final = "a payload that no part of a chat can carry"
 
 
 def write_content(task: str, prompt: str) -> str | list[Part]:
-    """Return the content of a message: the prompt, with its payload in parts. Raises ServiceFailed."""
+    """Return the content of a message: the prompt, or its text and payload as parts. Raises ServiceFailed."""
     make_part = PARTS.get(task)
     if make_part is None:
         return prompt
@@ -40,7 +40,7 @@ def image(payload: str) -> Part | None:
 
 
 def audio(payload: str) -> Part | None:
-    """Return the bytes of a sound; endpoints take no address of one."""
+    """Return the part for embedded audio; None for an address, which endpoints do not accept."""
     found = EMBEDDED.fullmatch(payload)
     form = SOUNDS.get(found[2].lower()) if found and found[1].lower() == "audio" else None
     return (
@@ -49,12 +49,12 @@ def audio(payload: str) -> Part | None:
 
 
 def video(payload: str) -> Part | None:
-    """Return a video as vLLM and others take it; OpenAI itself takes none."""
+    """Return the part for a video, in the form of vLLM and others; OpenAI itself accepts no video."""
     return {"type": "video_url", "video_url": {"url": payload}} if is_of("video", payload) else None
 
 
 def is_of(kind: str, payload: str) -> bool:
-    """Check whether a payload is an address, or has bytes of this kind."""
+    """Check whether a payload is an address, or embedded data of this kind."""
     found = EMBEDDED.fullmatch(payload)
     return bool(ADDRESS.fullmatch(payload)) or bool(found and found[1].lower() == kind)
 

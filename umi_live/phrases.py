@@ -1,13 +1,13 @@
-"""Read what people say of themselves and others in German, French, Spanish and Italian as plain English.
+"""Translate German, French, Spanish and Italian phrases about persons to plain English.
 
     Ich bin nach Bonn gezogen.          I moved house to Bonn
     Je ne bois plus de café.            I no longer bois café
     Vivo en Cali con mi hermana.        I live in Cali, with more
     Meine Schwester Eva wohnt in Köln.  My sister Eva lives in Köln
 
-Law 1. Pure, and only to be compared: what is stored and shown are the words of the text. Law 2. What is more
-than the phrase stands as a clause of its own, of which nothing is known, so that it is never taken for ended;
-if it may limit the phrase, such as "pour le week-end", the phrase ends nothing either.
+Law 1. Pure, and used only for comparison: the memory stores and shows the original words. Law 2. The rest of
+a sentence after the phrase becomes a clause of its own with unknown claims, so that no later statement ends
+it. If the rest may limit the phrase, such as "pour le week-end", the phrase itself ends nothing either.
 """
 
 import re
@@ -18,9 +18,9 @@ from typing import Final
 from umi_core.language.words import words
 from umi_live.english import GIVEN_NAMES
 
-PHRASE_COUNT_MAX: Final = 4_096  # sentences of which the reading is kept
+PHRASE_COUNT_MAX: Final = 4_096  # cached sentences
 END: Final = re.compile(r"[\s.!…]+$")
-PLACE: Final = r"([^\W\d_a-zà-ÿ][\w'’-]*(?: [^\W\d_a-zà-ÿ][\w'’-]*)*)"  # begins with no small letter
+PLACE: Final = r"([^\W\d_a-zà-ÿ][\w'’-]*(?: [^\W\d_a-zà-ÿ][\w'’-]*)*)"  # words without a small initial
 VALUE: Final = r"([^,;:]+)"
 DAY: Final = (
     r"(?:am |le |el |la )?(?:letzten |letzte Woche )?(?:\w+tag|Mittwoch|gestern|lundi|mardi|mercredi|jeudi|"
@@ -28,8 +28,8 @@ DAY: Final = (
     r"mercoledì|giovedì|venerdì|sabato|domenica|ieri|letzten (?:Monat|Sommer)|letztes Jahr|le mois dernier|"
     r"l['’]an(?:née)? derni(?:er|ère)|el (?:mes|año) pasado|il mese scorso|l['’]anno scorso)"
 )
-# Months by their beginnings, which these languages share, and what is counted back to. No seasons: people
-# live somewhere else each summer.
+# Months by their first letters, which are similar in these languages. Seasons are left out, since people may
+# live in another place each summer.
 MONTH: Final = (
     r"(?:jan|feb|fév|m[aä]r|apr|abr|avr|ma[igy]|jui?n|jui?l|giu|lug|aug|ago|août|sep|set|o[kct]t|nov|d[eéi][zc]|gen|"
     r"ene)\w*"
@@ -91,7 +91,7 @@ PHRASES: Final = tuple((re.compile(f"(?:{pattern}){WHEN}"), english) for pattern
     (rf"ich arbeite{DE} {BEI} {PLACE}", JOB),
     (rf"je travaille{FR} (?:chez|pour) {PLACE}", JOB),
     (rf"{ES}trabajo{NOW_ES} para {PLACE}", JOB),
-    (rf"{ES}trabajo{NOW_ES} en {PLACE}", SITE),  # it may be a city
+    (rf"{ES}trabajo{NOW_ES} en {PLACE}", SITE),  # the place may be a city or an employer
     (rf"{IT}lavoro{NOW_IT} (?:alla |per |per la |all['’]){PLACE}", JOB),
     (rf"ich habe (?:{DAY} )?{BEI} {PLACE} gekündigt|j['’]ai quitté {PLACE}|dejé {PLACE}|"
      rf"ho lasciato (?:la )?{PLACE}",
@@ -139,7 +139,7 @@ PHRASES: Final = tuple((re.compile(f"(?:{pattern}){WHEN}"), english) for pattern
     (r"(?:yo )?(bebo|como(?! is| was)|fumo|juego|uso|odio|me gustan?)(?: ([^,;]+))?", DOES),
     (r"(?:io )?(bevo|mangio|fumo|gioco|uso|odio|mi piacciono|mi piace)(?: ([^,;]+))?", DOES),
 ))  # fmt: skip
-# Statements about a person who is named.
+# Statements about a person with a name.
 OTHER_PHRASES: Final = tuple((re.compile(f" (?:{pattern}){WHEN}"), english) for pattern, english in (
     (rf"(?:wohnt|lebt){DE} in {PLACE}|(?:habite|vit){FR} (?:à|au|en|aux) {PLACE}|vive{NOW_ES} en {PLACE}|"
      rf"(?:vive|abita){NOW_IT} (?:a|in) {PLACE}",
@@ -155,7 +155,7 @@ OTHER_PHRASES: Final = tuple((re.compile(f" (?:{pattern}){WHEN}"), english) for 
 OTHER_SUBJECT: Final = re.compile(
     rf"(?:(?:Meine?|Ma|Mon|Mi|(?:La )?[Mm]ia|(?:Il )?[Mm]io) (\w+) )?{PLACE}(?= [a-zà-ÿ])"
 )
-# What else is said of persons, whose names stand before it.
+# Other verbs that follow the name of a person.
 OTHER_VERBS: Final = (
     "ist|hat|hatte|war|mag|liebt|hasst|spielt|trinkt|isst|heißt|studiert|lernt|kann|kommt|fährt|"
     "est|a|aime|adore|déteste|joue|boit|mange|étudie|"
@@ -173,7 +173,7 @@ KINDS_OF_KIN: Final = {
     "colleague": "coworker", "neighbour": "neighbor", "grandmother": "grandma", "grandfather": "grandpa",
 }  # fmt: skip
 KIN: Final = {word: kind for kind, listed in KINDS_OF_KIN.items() for word in listed.split()}
-# What else shows that people speak of themselves; German and Spanish pronouns are in PERSONS.
+# Other beginnings of sentences about the speaker; German and Spanish pronouns are in SPEAKER_WORDS.
 OWN: Final = re.compile(
     r"(?:(?:je|nous) (?=[a-zà-ÿ])|j['’]|"
     r"(?:mon|ma|mes|notre|nos) \w+ (?:est|sont|s['’]appelle|habite|vit|travaille|joue) |"
@@ -194,7 +194,7 @@ HEDGE: Final = re.compile(
     r"möchte|que|si|quand|pense|espère|voudrais|cuando|creo|"
     r"espero|quiero|quisiera|che|se|quando|penso|spero|vorrei)\b"
 )
-# A second claim of a sentence, and the subject that German leaves out before it.
+# The link before a second claim of a sentence, and the subject that German omits there.
 NEXT_PHRASES: Final = (
     (re.compile(r",? und (?=(?:ich|wir) )|,? et (?=(?:je |j['’]))"), ""),
     (re.compile(r",? y (?=(?:vivo|trabajo|tengo|soy|estoy|me) )"), ""),
@@ -203,14 +203,14 @@ NEXT_PHRASES: Final = (
 )
 
 YEAR: Final = re.compile(r"\b(?:1[89]|20)\d\d\b")
-# What may stand behind a place: with whom, why, and a second claim.
+# Text that may follow a place without limiting the phrase: with whom, why, and a second claim.
 SURE_REST: Final = re.compile(
     r",? (?:mit|con|avec|und|et|y|e|per lavoro|por trabajo|pour le travail|als|como|comme|come)\b"
     r"(?:(?! (?:für|pendant|durante|por|pour|per|während|bis|jusqu|hasta|fino|"
     r"im|in|en|au|a|am|jeden|cada|chaque|ogni) ).)*"
 )
 
-GREETINGS: Final = frozenset(  # with thanks, praise, and words that only go with them
+GREETINGS: Final = frozenset(  # words of greetings, thanks and praise
     """again all and that that's today great perfect cool nice wonderful awesome amazing hi hello hey there
     good morning evening afternoon night day how are you doing to meet see thanks thank bye goodbye
     und super genial prima toll klasse hallo guten morgen tag abend gute nacht moin servus danke dir ihnen
@@ -224,17 +224,17 @@ GREETINGS: Final = frozenset(  # with thanks, praise, and words that only go wit
 
 @lru_cache(maxsize=PHRASE_COUNT_MAX)
 def translate(sentence: str) -> str | None:
-    """Return in English what a sentence says of its speaker; None if no phrase is known."""
+    """Return a sentence about its speaker in English; None if it has no known phrase."""
     return translate_by(PHRASES, lower_first(END.sub("", OPENING.sub("", sentence))))
 
 
 @lru_cache(maxsize=PHRASE_COUNT_MAX)
 def translate_other(sentence: str) -> str | None:
-    """Return in English what a sentence says of a person whom it names, or of a relative of its speaker."""
+    """Return a sentence about a named person or a relative of the speaker in English; else None."""
     text = END.sub("", OPENING.sub("", sentence))
     match = OTHER_SUBJECT.match(text)
     if match is None or (match[1].lower() not in KIN if match[1] else words(match[2])[0] not in GIVEN_NAMES):
-        return None  # "Der Zug", "Sie"
+        return None  # neither a person nor a relative: "Der Zug", "Sie"
     translated = translate_by(OTHER_PHRASES, text[match.end() :])
     owner = f"My {KIN[match[1].lower()]} " if match[1] else ""
     return translated and f"{owner}{match[2]} {translated}"
@@ -245,7 +245,7 @@ def translate_by(phrases: Iterable[tuple[re.Pattern[str], str]], text: str) -> s
         if match := pattern.fullmatch(text):
             return fill(english, match)
     for pattern, english in phrases:
-        # Of other phrases the rest tells the meaning: "Tengo 5 años de experiencia."
+        # For phrases without a place the rest may change the meaning: "Tengo 5 años de experiencia."
         is_of_place = phrases is OTHER_PHRASES or english in OF_PLACES
         if is_of_place and (match := re.match(f"(?:{pattern.pattern})(?=,? )", text)):
             is_sure = SURE_REST.fullmatch(text[match.end() :])
@@ -254,7 +254,7 @@ def translate_by(phrases: Iterable[tuple[re.Pattern[str], str]], text: str) -> s
 
 
 def fill(english: str, match: re.Match[str]) -> str:
-    """Return the English of a phrase, with a year that it names beside its values."""
+    """Return the English of a phrase with its values, and with the year that it mentions, if any."""
     groups = [it for it in match.groups() if it]
     filled = english.format(*groups, *("" for _ in range(english.count("{}") - len(groups)))).rstrip()
     year = YEAR.search(match[0])
@@ -262,7 +262,7 @@ def fill(english: str, match: re.Match[str]) -> str:
 
 
 def is_own(sentence: str) -> bool:
-    """Return whether a sentence of these languages is about its speaker."""
+    """Return whether a sentence in one of these languages is about its speaker."""
     is_of_kin = (translate_other(sentence) or "").startswith("My ")
     return is_of_kin or OWN.match(lower_first(sentence)) is not None or translate(sentence) is not None
 

@@ -1,17 +1,17 @@
-"""Hold the places that the rules know, by the country, state or province that contains them.
+"""Places that the rules know, by the country, state or province that contains them.
 
     is_place("Oslo")                      True
     is_place("East London")               True: a part of a known place
     is_place("Gmail")                     False
     regions_of("Oslo")                    norway, europe
 
-Law 1. A place that is not listed is no known place, and a region that lists no town contains none.
+Law 1. Only listed places are known, and a region contains only the places listed for it.
 """
 
 from typing import Final
 
-# Each region, and the places in it that are known, some of which are regions themselves.
-# A name that stands in several regions is in all of them.
+# Each region with its known places, some of which are regions themselves. A name that is
+# listed in several regions is in all of them.
 REGIONS: Final = {
     "europe": """
         albania, andorra, armenia, austria, azerbaijan, belarus, belgium, bosnia, bulgaria, croatia,
@@ -320,9 +320,9 @@ REGIONS: Final = {
     "tasmania": "hobart",
     "new zealand": "auckland, christchurch, dunedin, hamilton, queenstown, wellington",
 }  # fmt: skip
-# Places of no region above.
+# Places in none of the regions above.
 ALONE: Final = "bermuda, jersey, kinshasa, the maldives"
-# What stands beside the name of a place and is a part of it: East London, Salem County, Austin TX.
+# Words that are part of the name of a place: East London, Salem County, Austin TX.
 PARTS_OF_PLACES: Final = frozenset(
     """new north south east west northern southern eastern western central upper lower old great grand little
     downtown port fort mount lake san santa saint st los las el la le de del city county island islands
@@ -336,7 +336,7 @@ def list_names(listed: str) -> list[str]:
     return [" ".join(it.split()) for it in listed.split(",")]
 
 
-# A place, and the regions that contain it; of several names of a region, each contains the others.
+# Each place with the regions that contain it; the names of one region contain each other.
 PARENTS: Final[dict[str, set[str]]] = {name: set() for name in list_names(ALONE)}
 for _names, _listed in REGIONS.items():
     for _region in list_names(_names):
@@ -346,14 +346,14 @@ for _names, _listed in REGIONS.items():
 
 
 def is_place(name: str) -> bool:
-    """Return whether a name is a known place, or one with words beside it that are a part of such a name."""
+    """Return whether a name is a known place, or consists of known places and words of PARTS_OF_PLACES."""
     small = name.lower()
     own = [it for it in small.split() if it not in PARTS_OF_PLACES]
     return small in PARENTS or (bool(own) and all(it in PARENTS for it in own))
 
 
 def regions_of(name: str) -> set[str]:
-    """Return the regions that contain a place, or the known place that its last words name."""
+    """Return the regions that contain a place; for `East London` also London, which its last words name."""
     parts = name.lower().split()
     waiting = [" ".join(parts[at:]) for at in range(len(parts))]
     regions = set(waiting[1:]) & PARENTS.keys()

@@ -1,10 +1,10 @@
-"""Write what a memory holds in forms that other programs and people read: messages, facts, a list by name.
+"""Export a memory in forms for other programs and people: messages, facts, a list by name.
 
-    messages     a line for each conversation, as OpenAI and most others write it: {"messages": [...]}
-    facts        a line for each fact, current or ended, as JSON
-    markdown     the current facts under the names that they are about
+    messages     a line for each conversation, in the form of OpenAI and most others: {"messages": [...]}
+    facts        a line of JSON for each fact, current or ended
+    markdown     the current facts, listed under the names that they are about
 
-Law 1. Every conversation and every fact is there. Law 2. `umi-live import` reads `messages` back.
+Law 1. No conversation and no fact is left out. Law 2. `umi-live import` can read `messages`.
 """
 
 import json
@@ -22,11 +22,11 @@ from umi_live.transfer import read_object
 
 
 async def list_messages(memory: LiveMemory) -> AsyncIterator[str]:
-    """Yield each conversation that was memorized, as a line of JSON."""
+    """Yield each memorized conversation as a line of JSON."""
     async for it in memory.bodies(Resource):
         if it.parent_id is None and it.modality == "conversation":
             found = read_chat_file(it.text)
-            plain = [{"role": "user", "content": it.text}]  # a form that is not known has no messages
+            plain = [{"role": "user", "content": it.text}]  # for a text without messages that can be read
             messages = plain if found is None else show_messages(found.chats)
             yield dump({"id": it.uri or it.id, "messages": messages})
 
@@ -40,9 +40,9 @@ def show_messages(chats: tuple[Chat, ...]) -> list[dict[str, Any]]:
 
 
 async def list_facts(memory: LiveMemory) -> AsyncIterator[str]:
-    """Yield each fact as a line of JSON; one that has ended says when, by which fact and how.
+    """Yield each fact as a line of JSON; ended ones with the time, the fact that ended them, and how.
 
-    A fact that ended and was stated again has a line for each time in which it was current.
+    A fact that ended and was stated again has a line for each period in which it was current.
     """
     uris = {it.id: it.uri async for it in memory.bodies(Resource) if it.uri}
     rows = add_periods([it async for it in memory.bodies(*FACTS)])
@@ -59,12 +59,12 @@ async def list_facts(memory: LiveMemory) -> AsyncIterator[str]:
 
 
 def is_list_of_facts(text: str) -> bool:
-    """Check whether a text begins as `list_facts` does."""
+    """Check whether the first line of a text is one of `list_facts`."""
     return {"id", "text", "name", "type", "sources"} <= read_object(text.partition("\n")[0]).keys()
 
 
 async def list_markdown(memory: LiveMemory) -> AsyncIterator[str]:
-    """Yield the lines of a page with the current facts, the oldest first, under their names."""
+    """Yield the lines of a Markdown page: the current facts under their names, the oldest first."""
     groups = dict[str, list[Entity]]()
     facts = [it async for it in memory.entities()]
     for fact in map(fact_of, order_by_time(facts)):

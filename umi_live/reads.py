@@ -1,4 +1,4 @@
-"""Reads of a scope that take several pages, for a memory and its topics."""
+"""Reads of a scope that may take several pages."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -11,9 +11,9 @@ from umi_core.messages.effects import ByFilter, ByIds, Query
 from umi_core.rows import Address, Body, Ended, Entity, Row, fact_of
 from umi_core.values import Scope
 
-FOLLOWED_MAX: Final = 64  # facts of one text before another, which are read to find its place
+FOLLOWED_MAX: Final = 64  # how many facts back in its text a chain of `follows` is read
 
-FACTS: Final[tuple[type[Entity | Ended], ...]] = (Entity, Ended)  # the classes of rows that hold one
+FACTS: Final[tuple[type[Entity | Ended], ...]] = (Entity, Ended)  # the classes of rows with a fact
 
 Reader = Callable[[Query], Awaitable[ReadDone]]
 B = TypeVar("B", bound=Body)
@@ -22,7 +22,7 @@ B = TypeVar("B", bound=Body)
 async def read_rows(
     read: Reader, scope: Scope, kinds: tuple[str, ...], where: Where = ()
 ) -> AsyncIterator[Row]:
-    """Yield the rows of these kinds that hold the conditions `where`, by kind and id."""
+    """Yield the rows of these kinds that meet the conditions `where`, by kind and id."""
     cursor: str | None = None
     while True:
         page = await read(ByFilter(scope, kinds, where, PAGE_ROW_COUNT_MAX, cursor))
@@ -35,14 +35,14 @@ async def read_rows(
 async def read_bodies(
     read: Reader, scope: Scope, classes: tuple[type[B], ...], where: Where = ()
 ) -> AsyncIterator[B]:
-    """Yield the contents of the rows of these classes that hold the conditions, without damaged ones."""
+    """Yield the bodies of the rows of these classes that meet the conditions; skips damaged rows."""
     async for row in read_rows(read, scope, tuple(it.row_kind for it in classes), where):
         if isinstance(row.body, classes):
             yield row.body
 
 
 async def read_by_ids(read: Reader, addresses: Sequence[Address]) -> list[Row]:
-    """Return the rows at these addresses, in their order, without those that are absent."""
+    """Return the rows at these addresses, in the same order; skips absent rows."""
     found = list[Row]()
     for at in range(0, len(addresses), PAGE_ROW_COUNT_MAX):
         found += (await read(ByIds(tuple(addresses[at : at + PAGE_ROW_COUNT_MAX])))).rows
@@ -50,9 +50,9 @@ async def read_by_ids(read: Reader, addresses: Sequence[Address]) -> list[Row]:
 
 
 async def read_followed(read: Reader, scope: Scope, rows: Sequence[Entity | Ended]) -> list[Entity]:
-    """Return the facts that `rows` follow in their texts, where two of the rows are of one time.
+    """Return the facts that precede those of `rows` with equal times in their texts, and are not in `rows`.
 
-    Only these decide in which order facts of one time are (fact_order.py).
+    They are needed to order facts of the same time (fact_order.py).
     """
     facts = [fact_of(row) for row in rows]
     times = Counter(it.time_ms for it in facts)

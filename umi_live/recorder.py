@@ -1,7 +1,7 @@
-"""Recorder: writes every input of a memory into a file, for `umi-sim replay`.
+"""Recorder: writes every input of a memory to a file, for `umi-sim replay`.
 
-Law 1. An input is in the file before the memory is stepped: the last one may have ended the memory.
-Law 2. The file holds the texts of users and models, so only its owner may read it. Keep it like the database.
+Law 1. An input is written before the memory is stepped with it, so that the file has an input that crashes.
+Law 2. Only the owner may read the file: it contains texts of users and models. Keep it like the database.
 """
 
 import os
@@ -19,12 +19,12 @@ from umi_live.files import create_file
 class Recorder:
     """Writes the file of one incarnation of a memory.
 
-    Its methods but `close` raise LiveError, also for a file that exists: none is written over.
+    All methods except `close` raise LiveError. A file that exists is not overwritten but raises it too.
     """
 
     def __init__(self, path: str | os.PathLike[str], scope: Scope, config: Config) -> None:
         try:
-            # One line at a time (buffering=1): what a killed process had taken is in the file.
+            # One line at a time (buffering=1), so that the inputs of a killed process are in the file.
             self.file = open(path, "x", encoding="utf-8", buffering=1, opener=create_file)  # noqa: SIM115  # closed with the memory
         except OSError as error:
             raise LiveError(f"{path}: no recording can be written there: {error.strerror}") from None
@@ -43,14 +43,14 @@ class Recorder:
         self._write(digest_line(effects))
 
     def close(self) -> None:
-        """Close the file, and remove it if it has no input, so that the name can be used again."""
-        with suppress(OSError):  # of what could not be written: `_write` has raised for it
+        """Close the file; remove it if it has no input, so that its name can be used again."""
+        with suppress(OSError):  # a failed write, which `_write` has raised already
             self.file.close()
         if not self.has_input:
             os.unlink(self.file.name)
 
     def _write(self, line: str) -> None:
-        """Write a line, or raise: a memory must not go on without its recording."""
+        """Write a line. Raises LiveError, since a memory must not continue without its recording."""
         try:
             self.file.write(line + "\n")
         except OSError as error:

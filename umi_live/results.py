@@ -1,4 +1,4 @@
-"""Results of the calls of a memory, and the words of a question that refer to earlier turns."""
+"""Results of the methods of a memory, and the words of a question that refer to earlier turns."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ T = TypeVar("T")
 
 
 class Result(Data, Generic[T]):
-    """The value of a request, the steps that were done with less (`degraded`), and the usage of models."""
+    """The value of a request, its degraded steps with their reasons, and its usage of models."""
 
     value: T
     degraded: tuple[Degraded, ...] = ()
     usage: Usage = NO_USAGE
 
 
-# No `Data`: msgspec makes no class that is a Sequence.
+# Not a subclass of `Data`, since a msgspec class cannot be a Sequence.
 @dataclass(frozen=True)
 class Hits(Sequence[Hit]):
-    """The hits of a recall, the best first; `resolution`: what the pronouns of the question refer to."""
+    """The hits of a recall, the best first. `resolution`: how references in the question were resolved."""
 
     hits: tuple[Hit, ...]
     resolution: Resolution
@@ -48,9 +48,9 @@ class Hits(Sequence[Hit]):
 
 
 def find_references(query: str, turns: Sequence[tuple[str, str]] = ()) -> tuple[str, ...]:
-    """Return the words of a question that refer to earlier turns, each once; none if it is clear.
+    """Return the words of a question that refer to earlier turns, each once; none if the question is clear.
 
-    `turns`: (role, text), oldest first. With them `the boss` is one of these words if they mention a boss.
+    `turns`: (role, text), oldest first. `the boss` is such a reference only if the turns mention a boss.
     """
     spoken = shown_turns(tuple(Turn(role, text) for role, text in turns))
     return tuple(dict.fromkeys(read_query(query, spoken).terms))

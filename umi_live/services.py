@@ -1,4 +1,4 @@
-"""Protocols of the model and the embedder that a host asks, and their failures."""
+"""Protocols of the model and the embedder of a memory, and their failures."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -8,7 +8,8 @@ from umi_live.errors import LiveError
 
 
 class ServiceFailed(Exception):
-    """A question has no answer. `kind` decides what the memory does; `retry_after_ms`: 0 if unknown."""
+    """Raised by a service for a failure. `kind` decides whether the memory retries. `retry_after_ms`: the
+    wait that the service asks for; 0 if unknown."""
 
     def __init__(self, kind: FailureKind, retry_after_ms: int = 0, reason: str = "") -> None:
         super().__init__(reason or kind)
@@ -16,65 +17,65 @@ class ServiceFailed(Exception):
 
 
 def at_once(service: object, name: str) -> Callable[..., Any] | None:
-    """Return the method of a service that answers immediately, without a task; None without one.
+    """Return the synchronous method of a service, called without a task; None if it has none.
 
     `name`: `ask_at_once`, with the parameters `task` and `prompt`, or `embed_at_once`, with `texts`. An
-    inherited one does not count, as the class of the service may replace `ask` or `embed`.
+    inherited method is not used, since a subclass may override `ask` or `embed` only.
     """
     return getattr(service, name) if name in vars(type(service)) else None
 
 
 def check_service(kind: str, service: object, members: tuple[str, ...]) -> None:
-    """Raise LiveError for a service without one of these members, which its first question would need."""
+    """Raise LiveError now if a service lacks one of these members, instead of failing at its first call."""
     if missing := [it for it in members if not hasattr(service, it)]:
         given = f"{type(service).__module__}.{type(service).__qualname__}"
         raise LiveError(f"{kind}: {given} has no {', '.join(missing)}; it needs {', '.join(members)}")
 
 
 class Model(Protocol):
-    """A model: write these methods. It is closed with its memory, which may be opened again."""
+    """The methods of a model. The memory closes its model, and may be opened again with the same object."""
 
     @property
     def name(self) -> str:
-        """Return its name."""
+        """Return the name of the model."""
         ...
 
     async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
-        """Return the answer to a prompt. Raises ServiceFailed."""
+        """Return the answer to a prompt. `task`: its kind, such as `extract`. Raises ServiceFailed."""
         ...
 
     async def close(self) -> None:
-        """Give up connections."""
+        """Close all connections."""
         ...
 
 
 class Embedder(Protocol):
-    """An embedder: write these methods.
+    """The methods of an embedder.
 
-    With another `name` or `dims` it is another embedder, and all facts are embedded again.
+    If `name` or `dims` differ from those of the stored vectors, the memory embeds all facts again.
     """
 
     @property
     def name(self) -> str:
-        """Return its name."""
+        """Return the name of the embedder."""
         ...
 
     @property
     def dims(self) -> int:
-        """Return how many components its vectors have."""
+        """Return the number of components of each vector."""
         ...
 
     async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
-        """Return for each text a vector of `dims` whole numbers, -127 to 127. Raises ServiceFailed."""
+        """Return for each text a vector of `dims` integers from -127 to 127. Raises ServiceFailed."""
         ...
 
     async def close(self) -> None:
-        """Give up connections."""
+        """Close all connections."""
         ...
 
 
 class AbsentEmbedder:
-    """Takes the place of the embedder of a file that is opened with another one, and refuses to embed."""
+    """Stands for the embedder of stored vectors if a file is opened with another one. Refuses to embed."""
 
     def __init__(self, stored: str) -> None:
         self.name, _, dims = stored.rpartition(":")

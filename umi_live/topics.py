@@ -3,7 +3,7 @@
     skills                      a category
     skills/python_patterns      a group in it
 
-No name of either has a slash.
+Names of categories and groups contain no slash.
 """
 
 from collections import Counter
@@ -23,9 +23,9 @@ B = TypeVar("B", bound=Body)
 
 
 class Topic(Data):
-    """A category or a group, and how many facts are in it; `text`: its summary, or what belongs there.
+    """A category or group. `text`: the summary or description of a category, or the keywords of a group.
 
-    `is_listed`: whether the settings list the category; no new fact is put into another one.
+    `is_listed`: whether the settings list the category; categories that they do not list get no new facts.
     """
 
     path: str
@@ -35,14 +35,14 @@ class Topic(Data):
 
 
 class TopicReader(Data):
-    """Reads what a memory has in its categories; `listed`: those of its settings. Nothing is written."""
+    """Reads the categories and groups of a memory. `listed`: names and descriptions in the settings."""
 
     scope: Scope
     listed: Pairs
     read: Reader
 
     async def list_all(self, kind: type[B], *where: Condition) -> list[B]:
-        """Return what is stored in the rows of this class that hold the conditions, by id."""
+        """Return the bodies of the rows of this class that meet the conditions, by id."""
         return [it async for it in read_bodies(self.read, self.scope, (kind,), where)]
 
     async def list_by_ids(self, kind: type[B], ids: Iterable[str]) -> list[B]:
@@ -50,8 +50,8 @@ class TopicReader(Data):
         return [row.body for row in rows if isinstance(row.body, kind)]
 
     async def topics(self) -> tuple[Topic, ...]:
-        """Return the categories in the order of the settings, then those that they no longer list; each with
-        its groups, the largest first."""
+        """Return the categories in the order of the settings, then those that the settings no longer list;
+        each is followed by its groups, the largest first."""
         stored = {it.id: it for it in await self.list_all(Category)}
         groups = {it.id: it for it in await self.list_all(Subcategory)}
         counts = Counter(it.subcategory_id for it in await self.list_all(Membership))
@@ -72,13 +72,13 @@ class TopicReader(Data):
         return tuple(found)
 
     async def facts_in(self, path: str) -> tuple[Entity, ...] | None:
-        """Return the current facts of a category or a group, the oldest first; None if there is none."""
+        """Return the current facts of a category or group, the oldest first; None if there is no such one."""
         name, _, group = path.partition(SLASH)
         key = category_id(self.scope, name)
         where = [Condition("category_id", "eq", key)]
         if group:
             groups = await self.list_all(Subcategory, *where)
-            # In any case and spacing, as names are compared everywhere.
+            # Compared without case and spacing, like all names.
             ids = [it.id for it in groups if norm(it.name) == norm(group)]
             where.append(Condition("subcategory_id", "in", tuple(ids)))
             is_there = bool(ids)
@@ -92,10 +92,10 @@ class TopicReader(Data):
         return tuple(sorted(facts, key=lambda it: (it.time_ms, it.id)))
 
     async def paths_of(self, fact_ids: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return by the id of each fact the paths of the groups and categories that it is in."""
+        """Return the paths of the groups and categories that contain each fact, by the id of the fact."""
         ids = tuple(dict.fromkeys(fact_ids))
         stored = {it.id: it for it in await self.list_all(Category)}
-        # The id of a membership follows from its two ends, so memberships are read by address, not searched.
+        # The id of a membership is derived from fact and category, so memberships are read by address.
         keys = (membership_id(self.scope, fact, category) for fact in ids for category in stored)
         members = await self.list_by_ids(Membership, keys)
         wanted = dict.fromkeys(it.subcategory_id for it in members if it.subcategory_id)

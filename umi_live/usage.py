@@ -1,7 +1,7 @@
-"""Usage: the tokens that models and embedders read and wrote, and what they cost.
+"""Usage: the tokens that models and embedders read and wrote, and their cost.
 
-Law 1. A call that failed counts as well, if its answer has numbers.
-Law 2. The usage of a request is in its result; that of the upkeep is only in the sum of the memory.
+Law 1. A failed call counts too, if its response has token counts.
+Law 2. The result of a request has its usage; the usage of background work is only in the sum of the memory.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from umi_core.data import Data
 
 
 class Usage(Data):
-    """Calls of models and embedders, and their tokens. `cost_usd` is 0 for a model without prices."""
+    """The number of calls of models and embedders, and their tokens. `cost_usd` is 0 without prices."""
 
     call_count: int = 0
     input_tokens: int = 0
@@ -40,14 +40,14 @@ REPORTED: Final = ContextVar[list[Usage] | None]("REPORTED", default=None)
 
 
 def report_usage(input_tokens: int, output_tokens: int = 0, cost_usd: float = 0.0) -> None:
-    """Report the tokens of one call, and its cost, in `ask` or `embed` of your own model or embedder."""
+    """Report the tokens and the cost of a call. Call this in `ask` or `embed` of your own service."""
     if (reported := REPORTED.get()) is not None:
         reported.append(Usage(1, input_tokens, output_tokens, cost_usd))
 
 
 @contextmanager
 def collect_usage() -> Iterator[list[Usage]]:
-    """Collect the reports of the code inside, in this task."""
+    """Collect the usage that the code inside reports in this task."""
     reported: list[Usage] = []
     token = REPORTED.set(reported)
     try:
@@ -57,7 +57,7 @@ def collect_usage() -> Iterator[list[Usage]]:
 
 
 def start_span(operation: str, model: str) -> Any:
-    """Return a context with a span of OpenTelemetry, or with None where that is not installed.
+    """Return a context manager with an OpenTelemetry span, or with None if that package is not installed.
 
     `operation`: chat or embeddings, as in the semantic conventions for generative AI.
     """
@@ -70,7 +70,7 @@ def start_span(operation: str, model: str) -> Any:
 
 
 def end_span(span: Any, used: Usage, failure: str) -> None:
-    """Write the usage into a span, and the kind of `failure`; "" if there is none."""
+    """Write the usage, and the kind of `failure` unless it is "", into a span."""
     if span is None:
         return
     span.set_attribute("gen_ai.usage.input_tokens", used.input_tokens)
