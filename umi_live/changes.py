@@ -113,8 +113,8 @@ NOUNS: Final = {  # things of which a person has one at a time, each with the na
 NOUN: Final = f"((?:new |current )?(?:{'|'.join(sorted(NOUNS, key=len, reverse=True))}))"
 OWNED: Final = re.compile(rf"{NOUN} (?:is|was changed to|has changed to|changed to) (?:now )?(.+)")
 CHANGED: Final = re.compile(rf"(?:changed|updated) (?:my|his|her|their|the) {NOUN} to (.+)")
-# A favourite is anything but a negation, a state or a place: "not red", "still blue", "sold out", "losing",
-# "on Netflix". Known nouns that end like a state can be one: herring, fried rice, rowing (a sport).
+# A favourite cannot be a negation, a state or a place: "not red", "still blue", "sold out", "losing", "on
+# Netflix". Known nouns that end like a state are values: herring, fried rice, rowing (a sport).
 FAVOURITE: Final = (
     r"(?!.* than )(?!(?:my|your|his|her|our|their|"
     r"not|never|no|none|still|always|also|too|very|so|quite|hard|out|on|in|at|by|from|about|like|being|"

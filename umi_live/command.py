@@ -622,7 +622,7 @@ def serve(target: MemoryOptions, host: str, port: int, tokens: str | None, **giv
 )
 @click.argument("user")
 def token(user: str, agents: tuple[str, ...], author: str, tokens: str | None) -> None:
-    """Make a token of a user for `serve`, and print it: no file has it. Without --tokens its line follows."""
+    """Make and print a token of a user for `serve`; it is not stored. Without --tokens its line follows."""
     caller = Caller(user, agents or None, author)
     check_names(caller)
     made = make_token()
@@ -645,10 +645,10 @@ def token(user: str, agents: tuple[str, ...], author: str, tokens: str | None) -
 def import_file(target: MemoryOptions, file: BinaryIO, program: str | None, quiet: bool) -> None:
     """Import conversations of another program, or a file of `umi-live export`.
 
-    An export goes into a memory that is empty; its user and agent stand in it. Each conversation becomes a
-    text with the facts in it, as by `memorize`; the same file again changes nothing, and goes on where an
-    import was interrupted. The status is 1 if some messages, or their times, could not be read, or some
-    texts not be kept.
+    An export needs an empty memory, and names its user and agent. Each conversation is stored as a text with
+    the facts in it, as by `memorize`. Importing a file again changes nothing, or continues an interrupted
+    import. The status is 1 if some messages or their times could not be read, or some texts could not be
+    stored.
     """
     texts = read_texts(file.name, file)
     text = next((it for it in texts.values() if it), "")  # an export of `umi-live` is a single file
@@ -774,8 +774,8 @@ def rewrite(target: MemoryOptions) -> None:
 @cli.command()
 @on_file
 def doctor(target: MemoryOptions) -> None:
-    """Read every page and every row of the file, and say what is there, and what is damaged or was changed by
-    another program; status 1 then.
+    """Read every page and every row of the file, and report its contents, damages and changes by other
+    programs. The status is 1 if there are any damages or changes.
     """
     contents.check_there(target.db)
     storage = open_storage(target.db, read_only=True, seal=target.seal, is_trusted=True)

@@ -305,7 +305,7 @@ def memory(name: str, content: str, category: str) -> str:
 
 
 def turns_of(text: str) -> Iterator[SpeakerTurn]:
-    """Yield the turns of a conversation, without their numbers and without turns of machines.
+    """Yield the turns of a conversation, without numbers and without turns of assistants and other programs.
 
     Marks of files such as `[image: a.png]` are removed. A text that is no conversation is one turn.
     """
@@ -315,7 +315,7 @@ def turns_of(text: str) -> Iterator[SpeakerTurn]:
         yield SpeakerTurn("", sentences(text))
         return
     for line, turn in zip(lines, turns, strict=True):
-        # A line without a role continues the turn before it, and is skipped like it if that is a machine's.
+        # A line without a role continues the turn before it, and is skipped together with it.
         role = turn["role"] if turn else role
         if role.lower() not in UNHEARD_ROLES:
             yield SpeakerTurn(role, sentences(FILE_MARK.sub("", turn["text"] if turn else line)))

@@ -496,7 +496,7 @@ class LiveMemory:
     async def evolve_category(
         self, category: str, *, force: bool = False, timeout: Seconds = None
     ) -> Result[Evolved]:
-        """Divide the facts of a category into groups by subject; `force`: ignore the existing groups."""
+        """Divide the facts of a category into groups by subject if they changed; `force`: in any case."""
         return await self.ask(requests.EvolveCategory(0, category, force), Evolved)
 
     @with_timeout
@@ -523,7 +523,7 @@ class LiveMemory:
     async def forget_resource(
         self, resource_id: str, *, timeout: Seconds = None
     ) -> Result[ResourceForgotten]:
-        """Remove a memorized text, and the facts that no other text states."""
+        """Remove a memorized text, and the facts that nothing else states."""
         return await self.ask(requests.ForgetResource(0, resource_id), ResourceForgotten)
 
     @with_timeout
@@ -541,7 +541,7 @@ class LiveMemory:
     async def delete_agent(
         self, *, request_key: str | None = None, timeout: Seconds = None
     ) -> Result[AgentSwitched]:
-        """Delete this agent permanently; its rows are removed in the background.
+        """Delete all data of this agent, for all processes; its rows are removed in the background.
 
         From now on every request to it is refused as not found. Sessions belong to the user, and stay.
         """
@@ -551,7 +551,7 @@ class LiveMemory:
     async def open_agent(
         self, *, request_key: str | None = None, timeout: Seconds = None
     ) -> Result[AgentSwitched]:
-        """Reopen a deleted agent, with an empty memory, once all of its rows are removed."""
+        """Reopen a deleted agent with an empty memory, after all of its rows are removed."""
         return await self.ask(OpenAgent(0, request_key), AgentSwitched)
 
     @with_timeout

@@ -1,4 +1,4 @@
-"""PostgresStorage: the contract of a storage (docs/storage.md) on a PostgreSQL server that hosts share.
+"""PostgresStorage: a storage (docs/storage.md) on a PostgreSQL server that several hosts share.
 
 Law 1. A batch locks its scopes, in the order of their numbers, before its first read and until it ends. So
 the rows that it compares cannot change before it commits, and two batches cannot deadlock.
@@ -220,7 +220,7 @@ def spell_token(name: str) -> str:
 
 
 def is_fatal(error: psycopg.OperationalError) -> bool:
-    """Check whether an error has ended the session. Errors without a code are of the driver, and have."""
+    """Check whether an error has ended the session, as errors of the driver (without a code) have."""
     if error.sqlstate is None:
         return not isinstance(error, psycopg.errors.PipelineAborted)
     return error.sqlstate.startswith(FATAL)

@@ -360,7 +360,7 @@ def read_subject(text: str, context: SentenceContext) -> RuleStatement | None:
 
 
 def read_pair(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
-    """Read "Ann and Bob live in Paris."."""
+    """Read a sentence such as "Ann and Bob live in Paris"."""
     found = cue_of(text[match.end() :], "base")
     if found is None or not all(is_name(it, *found, context.names) for it in match.groups()):
         return None
@@ -382,7 +382,7 @@ def name_relative(text: str) -> tuple[str, str, str] | None:
 
 
 def read_relative(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
-    """Read "My sister Ann lives in Paris."."""
+    """Read a sentence such as "My sister Ann lives in Paris"."""
     found = cue_of(text[match.end() :], "third")
     if found is None or not is_possible(match[2], is_inside=True):
         return None
@@ -391,7 +391,7 @@ def read_relative(match: re.Match[str], text: str, context: SentenceContext) -> 
 
 
 def read_user(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
-    """Read "The user lives in Paris." and "The user's dog is old."."""
+    """Read sentences such as "The user lives in Paris" and "The user's dog is old"."""
     found = (SAID, "") if match[1] else cue_of(text[match.end() :], "third")
     if context.user is None or found is None:
         return None
@@ -399,14 +399,14 @@ def read_user(match: re.Match[str], text: str, context: SentenceContext) -> Rule
 
 
 def read_owner(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
-    """Read "Ann's birthday is in spring." and "Ann's allergic to nuts."."""
+    """Read sentences such as "Ann's birthday is in spring" and "Ann's allergic to nuts"."""
     is_known = is_possible(match[1]) and (match[1] in context.names or is_given(match[1]))
     subject = match[1], type_of(match[1], SAID, text)
     return about(text, (subject,), SAID, "", is_alone=False) if is_known else None
 
 
 def read_name(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
-    """Read "Ann lives in Paris."."""
+    """Read a sentence such as "Ann lives in Paris"."""
     found = cue_of(text[match.end() :], "third")
     if found is None or not is_name(match[1], *found, context.names):
         return None
@@ -414,14 +414,14 @@ def read_name(match: re.Match[str], text: str, context: SentenceContext) -> Rule
 
 
 def read_given(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
-    """Read a sentence such as "Anna ist gegen Nüsse allergisch."."""
+    """Read a sentence such as "Anna ist gegen Nüsse allergisch"."""
     if not is_given(match[1]) or not is_possible(match[1]):
         return None
     return about(text, ((match[1], "person"),), SAID, "", is_alone=False)
 
 
 def read_pronoun(match: re.Match[str], text: str, context: SentenceContext) -> RuleStatement | None:
-    """Read "She lives in Paris." after a sentence that mentions only one person."""
+    """Read a sentence such as "She lives in Paris" after one that mentions a single person."""
     if context.alone is None:
         return None
     found = cue_of(text[match.end() :], "third") or (SAID, "")

@@ -1,4 +1,4 @@
-"""SqlStorage: the contract of a storage (docs/storage.md), in the SQL that SQLite and PostgreSQL share.
+"""SqlStorage: a storage (docs/storage.md), in the SQL that SQLite and PostgreSQL share.
 
 Law 1. A batch, its key and its receipt are written in one transaction, durable before it is acknowledged.
 Law 2. The version of a row keeps counting after a delete: a deleted row stays in its table without a body.
@@ -305,7 +305,7 @@ class SqlStorage:
         return not texts_of(self._body(place)) <= texts_of(body)
 
     def _body(self, place: RowKey) -> Body | None:
-        """Return the body of a row, which must not be deleted; None if its bytes are damaged."""
+        """Return the body of a row that has one; None if its bytes are damaged."""
         old: Any = self.connection.execute(self.one, place).fetchone()
         return body_of(*old[2:4])
 

@@ -4,7 +4,7 @@
     {"kind": "entity", "id": "fct_...", "name": "Ann", "content": "Ann likes tea.", "row": "..."}
     {"row_count": 1}
 
-Law 1. An import reads only `row`, the bytes of umi_core.row_bytes; the other fields are for human readers.
+Law 1. An import reads `kind`, `id` and `row`, the bytes of umi_core.row_bytes; the rest is for people.
 Law 2. An import writes all rows of a file, into an empty scope, or none of them.
 Law 3. The name of the embedder is exported with the vectors: a memory with another embedder embeds again.
 """
