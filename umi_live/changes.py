@@ -304,7 +304,7 @@ def claims_of(name: str, content: str, year: str = "") -> AttributeClaims:
 
     `year`: the year of the statement. A clause that mentions another year claims nothing about the present.
     """
-    told = write_out(content.strip())
+    written = write_out(content.strip())
     text = REGION.sub(join_region, simplify_sentence(content.strip()))
     first, *others = CLAUSE.split(text)
     # "My sister Mia lives in Lisbon" is about Mia, even if `name` is another one.
@@ -314,7 +314,7 @@ def claims_of(name: str, content: str, year: str = "") -> AttributeClaims:
     if not predicate:
         return AttributeClaims("")
     clauses = [predicate, *(predicate_of(it, name, relative is None) or it for it in others)]
-    is_added, is_change, is_limited = [bool(it.search(told)) for it in (ADDED, NOW, NOT_LASTING)]
+    is_added, is_change, is_limited = [bool(it.search(written)) for it in (ADDED, NOW, NOT_LASTING)]
     found = [claims_of_clause(it, year) for it in clauses]
     return AttributeClaims(
         norm(name),

@@ -150,11 +150,11 @@ def read_conversations(
     files = {name: it for name, text in texts.items() if text and (it := read_chat_file(text)) is not None}
     if not files:
         raise LiveError(f"{path}: {explain_unknown(texts)}")
-    told = {name: it for name, it in files.items() if any(chat.messages for chat in it.chats)} or files
-    formats = [it.format for it in told.values()]
+    readable = {name: it for name, it in files.items() if any(chat.messages for chat in it.chats)} or files
+    formats = [it.format for it in readable.values()]
     # Prefer the wanted format, then unambiguous ones: a README also looks like lines of text.
     name = wanted if wanted in formats else min(formats, key=lambda it: (it == "text", it in LOOSE))
-    used = {key: it for key, it in told.items() if it.format == name or {it.format, name} <= LOOSE}
+    used = {key: it for key, it in readable.items() if it.format == name or {it.format, name} <= LOOSE}
     found = ChatFile(name, tuple(chat for it in used.values() for chat in it.chats))
     if wanted not in (None, found.format) and not {wanted, found.format} <= LOOSE:
         raise LiveError(f"{path}: is no file of {wanted}; it looks like one of {found.format}")

@@ -66,7 +66,7 @@ class RuleModel:
         if task in DESCRIBED_BY.values():
             raise ServiceFailed("refused", 0, "rules read texts, and no image, audio or video")
         answer, given = ANSWERS.get(task), inputs_of(prompt)
-        return "[]" if answer is None else answer(given if task == "rewrite" else as_told(given))
+        return "[]" if answer is None else answer(given if task == "rewrite" else drop_input_dates(given))
 
     async def close(self) -> None:
         """There is nothing to close."""
@@ -127,7 +127,7 @@ def inputs_of(prompt: str) -> Json:
     return {name: json.loads(value) for name, value in (line for line in lines if len(line) == 2)}
 
 
-def as_told(value: Any) -> Any:  # any JSON
+def drop_input_dates(value: Any) -> Any:  # any JSON
     """Return the inputs without dates in their texts, since the memory itself adds them to the answer.
 
     Also removes a byte order mark, which would become part of a name.
@@ -136,9 +136,9 @@ def as_told(value: Any) -> Any:  # any JSON
         case str():
             return drop_dates(value.removeprefix("\ufeff"))
         case list():
-            return [as_told(it) for it in value]
+            return [drop_input_dates(it) for it in value]
         case dict():
-            return {name: as_told(it) for name, it in value.items()}
+            return {name: drop_input_dates(it) for name, it in value.items()}
     return value
 
 
@@ -152,7 +152,7 @@ def extract(given: Json) -> str:
     then the shortest elements, whose sentences the memory itself stores as notes and counts.
     """
     turn, speaker = SpeakerTurn("", sentences(given["text"])), given.get("speaker")
-    statements = [it for it in read([turn], speaker, given.get("user")) if is_told(it)]
+    statements = [it for it in read([turn], speaker, given.get("user")) if is_statement(it)]
     # With a speaker, notes are listed too, or the memory would take "What do I like?" for a statement.
     if not statements or not (speaker or any(it.names for it in statements)):
         return NOTHING
@@ -172,7 +172,7 @@ def extract(given: Json) -> str:
     return write_entities(entities)
 
 
-def is_told(it: RuleStatement) -> bool:
+def is_statement(it: RuleStatement) -> bool:
     """Return whether a sentence states something: "I am 30" does, even without a content word; `null` not."""
     if it.sentence in JSON_WORDS:
         return False
@@ -267,7 +267,7 @@ def memories(given: Json) -> str:
     an event or knowledge, without a name."""
     wanted = given["memory_type"]
     statements = read(turns_of(given["text"]), given.get("user"))
-    found = [it for it in statements if is_told(it) and not is_greeting(it.sentence)]
+    found = [it for it in statements if is_statement(it) and not is_greeting(it.sentence)]
     of_type = [it for it in found if wanted in (it.cue.memory_types if it.cue else OTHER_TYPES)]
     # Each sentence gets at least one memory; further names of a sentence get the room that is left.
     room, blocks = EXTRACT_ENTITY_COUNT_MAX - len(of_type), list[str]()

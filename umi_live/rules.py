@@ -178,15 +178,15 @@ def read(
         alone: Named | None = None
         others = set[str]()  # beings that the turn has mentioned so far
         for sentence in divide_sentences(turn.sentences):
-            said_by = introduce(text := simplify_sentence(sentence))
-            known = speakers.get(turn.role, (said_by,))[0]
+            introduced = introduce(text := simplify_sentence(sentence))
+            known = speakers.get(turn.role, (introduced,))[0]
             # "My name is Umi and I help with ..." is said by an assistant, even in a turn without a role.
             is_assistant = turn.role == "" and re.search(OF_ASSISTANT, text) is not None
-            if said_by and (norm(known) == norm(said_by) or is_assistant):
-                speakers[turn.role] = said_by, "self" if turn.role in assistants else "person"
+            if introduced and (norm(known) == norm(introduced) or is_assistant):
+                speakers[turn.role] = introduced, "self" if turn.role in assistants else "person"
             it = read_sentence(sentence, SentenceContext(names, speakers.get(turn.role), alone, user))
-            if said_by and norm(said_by) not in {norm(name) for name, _ in it.names}:
-                it = structs.replace(it, names=(*it.names, (said_by, "person")))
+            if introduced and norm(introduced) not in {norm(name) for name, _ in it.names}:
+                it = structs.replace(it, names=(*it.names, (introduced, "person")))
             # A later `she` is resolved only while the turn has mentioned a single person.
             others |= set(find_beings(it))
             alone = it.names[0] if it.is_alone and others <= {it.names[0][0]} else None
@@ -252,8 +252,8 @@ def is_name(name: str, cue: SentenceCue, object_name: str, names: set[str]) -> b
     is_plural = name.endswith("s")  # "Kids joined"
     # "Zork works at Globex" shows that Zork is a name, "Spam works at times" does not: a cue with a `kind`
     # is evidence only if a name follows it.
-    is_told = cue.is_sure and not is_plural and bool(object_name or not cue.kind)
-    return is_told or name in names or is_given(name) or " " in name
+    has_evidence = cue.is_sure and not is_plural and bool(object_name or not cue.kind)
+    return has_evidence or name in names or is_given(name) or " " in name
 
 
 def type_of(name: str, cue: SentenceCue, text: str) -> str:
@@ -458,8 +458,8 @@ def about(
     others = [it for it in others if is_possible(it, is_inside=True)]
     # "Ann met Bob. She is tired." mentions two persons, so `she` is not resolved; in "Ann works at Acme.
     # She is tired." it is Ann.
-    is_lonely = set(others) <= {other} and BEINGS.isdisjoint(words(own_part(text))[1:]) and kind != "person"
-    is_alone = is_alone and cue.is_alone and is_lonely and [it[1] for it in subjects] == ["person"]
+    is_single = set(others) <= {other} and BEINGS.isdisjoint(words(own_part(text))[1:]) and kind != "person"
+    is_alone = is_alone and cue.is_alone and is_single and [it[1] for it in subjects] == ["person"]
     return RuleStatement(text, (*subjects, *([(other, kind)] if other else [])), cue, is_alone)
 
 
