@@ -155,7 +155,7 @@ def as_tuples(value: Any) -> Any:
 
 
 def check_values(request: Request) -> None:
-    """Raise RequestRefused for a time after the year 9999 (microseconds?) or a speaker with two lines."""
+    """Raise RequestRefused for times after the year 9999, and for speakers with control characters."""
     for name in TIMES:
         at_ms: object = getattr(request, name, None)
         if isinstance(at_ms, int) and at_ms > LAST_MS:

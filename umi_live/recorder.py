@@ -1,6 +1,6 @@
 """Recorder: writes every input of a memory to a file, for `umi-sim replay`.
 
-Law 1. An input is written before the memory is stepped with it, so that the file has an input that crashes.
+Law 1. An input is written before the memory is stepped with it, so that even a step that raises is recorded.
 Law 2. Only the owner may read the file: it contains texts of users and models. Keep it like the database.
 """
 
@@ -19,7 +19,7 @@ from umi_live.files import create_file
 class Recorder:
     """Writes the file of one incarnation of a memory.
 
-    All methods except `close` raise LiveError. A file that exists is not overwritten but raises it too.
+    All methods except `close` may raise LiveError. The constructor raises it if the file exists already.
     """
 
     def __init__(self, path: str | os.PathLike[str], scope: Scope, config: Config) -> None:
