@@ -211,7 +211,7 @@ async def delete_entry(memory: LiveMemory, entry: LogEntry) -> None:
 
 
 async def sweep(memory: LiveMemory, log: str) -> None:
-    """Delete the records of a log that reads ignore: first those that drop none, then the others, oldest first."""
+    """Delete the records of a log that reads ignore: those that drop none, then the others, oldest first."""
     records = await list_records(memory, log)
     kept = {key for entry in list_heads(records) for key in entry.ids}
     dead = [it for it in records if it.id not in kept and it.tags[0] == log]
