@@ -23,9 +23,9 @@ ROOMS_WIDTH = 96
 
 
 NOT_SIMULATED = """
-What storage may destroy for good is limited. In most runs it is only what can be made again (vectors).
-In runs with loss (`swarm = { pin = { loss = true } }`, and an eighth of the swarm runs) it is also up to
-three facts, current or ended, or sessions, or the whole store once
+Storage loses data for good only within limits. In most runs it loses only vectors, which can be
+made again. Runs with loss (`swarm = { pin = { loss = true } }`, and an eighth of the swarm runs) may
+also lose up to three facts, current or ended, or sessions, or once the whole store
 ([what that looks like](decisions/023-what-loss-looks-like.md)).
 
 What is not simulated at all is in the [specification](spec/simulator.md#24-what-is-not-simulated).
@@ -41,15 +41,15 @@ def faults() -> str:
     classes = "".join(f"- **{name}**: {text}\n" for name, text in CLASSES.items())
     return (
         "# Fault kinds\n\n"
-        f"There are {len(KINDS)} kinds. `umi-sim faults` lists them with class, place and what happens;\n"
-        "`umi-sim explain KIND` tells of one, how to see it, and the rules that must hold all the same.\n"
-        "Names begin with what fails: `model_`, `embed_`, `storage_`, `link_`, `agent_`, `clock_`. A\n"
-        "fault is bound to a named event, such as `o7/commit#2`: the second commit attempt of operation o7\n"
-        "([rules](spec/simulator.md#7-faults)).\n\n" + classes + "\n"
-        "For each kind there is a planted bug that needs it: the bug is found if this kind is the only\n"
-        "one that is on, and is not found if all kinds but this one (and those that look the same to the\n"
-        "memory) are on (`umi-sim mutants --matrix`). To a memory a lost answer looks like one that is\n"
-        "very late; the kinds differ in what becomes of the rest of the world\n"
+        f"There are {len(KINDS)} kinds of faults. `umi-sim faults` lists them with class, place and effect;\n"
+        "`umi-sim explain KIND` describes one, how to see it, and the rules that it must not break. A name\n"
+        "begins with the part that fails: `model_`, `embed_`, `storage_`, `link_`, `agent_`, `clock_`. Each\n"
+        "fault is bound to a named event, such as `o7/commit#2`, the second commit attempt of operation o7\n"
+        "([rules](spec/simulator.md#7-faults)). The classes:\n\n" + classes + "\n"
+        "For each kind there is a planted bug that needs it: the bug is found when this kind alone is on,\n"
+        "and not found when all others are on, except those that look the same to the memory\n"
+        "(`umi-sim mutants --matrix`). A lost answer, for example, looks to a memory like a very late one,\n"
+        "but has other effects on the rest of the world\n"
         "([why they stay apart](decisions/012-three-modes.md)).\n" + NOT_SIMULATED
     )  # fmt: skip
 
