@@ -39,7 +39,7 @@ kept: Final[list["ModuleState"]] = []  # of the search in progress, which is las
 
 
 class HeldState(Owner):
-    """What one object held. `put_back`: gives it back, but for names that are outside."""
+    """The contents of one object. `put_back`: gives it back, but for names that are outside."""
 
     owner: Any
     put_back: Callable[[frozenset[str]], None]
@@ -47,7 +47,7 @@ class HeldState(Owner):
 
 
 class ModuleState:
-    """What the modules of a program held at one moment. `seen`: all objects that were met, by identity.
+    """The contents of the modules of a program at one moment. `seen`: all objects that were met, by identity.
 
     `outside`: those that stand for the world outside; `outside_names`: names of a module, by its identity.
     """
