@@ -1,7 +1,7 @@
 """The command `bless`: the result of a seed file now becomes the result that it expects.
 
 Law 1. The changes are reported before they are written.
-Law 2. Another failure than the recorded one needs --other, and a bug that came back needs a ticket.
+Law 2. A failure other than the recorded one needs --other, and a bug that came back needs a ticket.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from umi_sim.seedfile.files import ExpectedResult, SeedFile
 
 
 class NotBlessed(ValueError):
-    """The result of a run must not become what its file expects; the message says what to do."""
+    """The result of a run must not be accepted as expected; the message says what to do."""
 
 
 class Blessed(Data):
-    """A file with its new expectation, and a line for each change; none if it is as recorded."""
+    """A seed file with its new expected result, and a line for each change; no line if nothing changed."""
 
     seed: SeedFile
     changes: tuple[str, ...]
@@ -30,9 +30,9 @@ class Blessed(Data):
 
 
 def bless(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed:
-    """Run the items and return the file with their result. Raises NotBlessed.
+    """Run the items and return the file with their result as the expected one. Raises NotBlessed.
 
-    `ticket`: where an open bug is tracked. `other`: accept a failure that was not recorded.
+    `ticket`: where an open bug is tracked. `other`: accept a failure other than the recorded one.
     """
     verdict = run(seed.config, seed.items)
     ticket = ticket or seed.history.ticket
@@ -41,11 +41,11 @@ def bless(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed:
     found = seed_file.of_verdict(verdict)
     changes = tuple(list_differences(seed.expect, found.expect))
     is_same_bug = found.failure is None or found.fingerprint == seed.fingerprint
-    # A file that was edited by hand is written again even if nothing differs: its checksum is wrong.
+    # A file that was edited by hand has a wrong checksum, so it is written again even without a change.
     if not changes and is_same_bug and not seed.is_edited and ticket == seed.history.ticket:
         return Blessed(seed, (), is_new=False)
     history = structs.replace(
-        # A new expectation has not passed yet, so its passes in a row begin again.
+        # The new expected result has not passed yet, so the count of passes in a row starts at zero.
         seed.history,
         passes=0,
         ticket=ticket,
@@ -54,7 +54,7 @@ def bless(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed:
     made = structs.replace(
         seed, expect=found.expect, model=found.model, made_by=found.made_by, history=history, is_edited=False
     )
-    # A pass leaves the past failure in the file, as the bug that the file guards against.
+    # If the run passes, the past failure stays in the file: it is the bug that the file guards against.
     if found.failure is not None:
         names = ("failure", "fingerprint", "before", "after")
         made = structs.replace(made, **{name: getattr(found, name) for name in names})
@@ -62,11 +62,11 @@ def bless(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed:
 
 
 def must_be_known(seed: SeedFile, verdict: Verdict, ticket: str, other: bool) -> None:
-    """Raise NotBlessed for another failure than recorded, or one of a file that passed, without a ticket."""
+    """Raise NotBlessed for a failure other than the recorded one, or a new failure without a ticket."""
     failure = verdict.failure
     assert failure is not None
     message = f"{failure.rule} ({failure.rule_id}): {failure.message}"
-    # An empty fingerprint is that of a file which has never failed (a kept pass): any failure is new to it.
+    # A file that has never failed (a kept pass) has an empty fingerprint; there any failure is accepted here.
     if seed.fingerprint not in ("", fingerprint.of(failure)) and not other:
         raise NotBlessed(f"fails in another way than recorded, {message}; if it is the same bug: --other")
     if seed.expect.result == "pass" and not ticket:
@@ -76,7 +76,8 @@ def must_be_known(seed: SeedFile, verdict: Verdict, ticket: str, other: bool) ->
 
 
 def fixed_in(seed: SeedFile, result: str) -> str:
-    """Return where the bug was fixed: here, if it failed and passes now."""
+    """Return the commit that fixed the bug: the present one if the file failed and passes now; empty if it
+    still fails."""
     if result == "fail":
         return ""
     here = provenance.made_by()

@@ -1,8 +1,9 @@
-"""Bisect: which commit broke what a seed file shows, found in a clone; the user's tree stays as it is.
+"""Bisect: find the commit that introduced the failure of a seed file, in a clone of the repository.
 
-Law 1. All is written below the folder that is given; the clone shares the objects of the repository.
-Law 2. A commit is skipped if it cannot judge the file: it cannot read it, or its simulator does not start,
-       fails, is killed, or does not end.
+Law 1. Files are written only below the given folder, and the user's tree does not change. The clone shares
+       the objects of the repository.
+Law 2. A commit is skipped if it cannot judge the file: it cannot read the file, or its simulator does not
+       start, fails, is killed, or does not end.
 """
 
 import json
@@ -19,27 +20,27 @@ from umi_sim.kernel.progress import at
 
 PASSES: Final = 0
 SKIPPED: Final = (2, 4)  # exit codes of a replay that say nothing about the memory
-ENDS: Final = ("first bad commit", "only 'skip'ped commits")  # what git says when it asks no more
+ENDS: Final = ("first bad commit", "only 'skip'ped commits")  # in the output of git when it has finished
 TRIED_COUNT_MAX: Final = 64  # git needs the logarithm of the number of commits
-SECONDS_MAX: Final = 600  # of one replay; a run ends after a number of steps, but a step need not end
+SECONDS_MAX: Final = 600  # for one replay: runs have a limit of steps, but one step may never end
 WORDS: Final = {
     "good": "the file passes", "bad": "the file fails", "skip": "the file cannot be judged",
 }  # fmt: skip
 
 
 class CannotBisect(ValueError):
-    """The question has no answer; the message is one line."""
+    """No first bad commit can be looked for; the message is one line."""
 
 
 class Tried(Data):
-    """A commit, and the result of a replay of the file there: good, bad or skip."""
+    """A commit, and the result of replaying the file with its code: good, bad or skip."""
 
     commit: str
     word: str
 
 
 class Bisected(Data):
-    """The commits that were tried, in order, and the first bad one; None if only skipped ones are left."""
+    """The commits that were tried, in order, and the first bad commit; None if skipped ones hide it."""
 
     tried: tuple[Tried, ...]
     commit: str | None = None
@@ -54,7 +55,7 @@ def bisect(file: Path, good: str, bad: str, folder: Path) -> Bisected:
     # `--shared` borrows the objects of the repository, so the clone costs no copy of its history;
     # `--no-checkout` since each replay checks out its own commit.
     run_git(folder, "clone", "--quiet", "--shared", "--no-checkout", "--", top, str(clone))
-    # Both ends first: if the file fails at `good` already, each answer of git would be wrong.
+    # Both ends are checked first: if the file failed at `good` already, git's result would be wrong.
     tried = [replay_at(file, clone, commit) for commit in ends]
     for one, name, wanted in zip(tried, (good, bad), ("good", "bad"), strict=True):
         if one.word != wanted:
@@ -64,30 +65,30 @@ def bisect(file: Path, good: str, bad: str, folder: Path) -> Bisected:
     run_git(clone, "bisect", "start", "--no-checkout", ends[1], ends[0])
     tried += search(file, clone)
     first = run_git(clone, "rev-parse", "refs/bisect/bad")
-    # Skipped commits between the last good and the first bad one may
-    # each be the culprit. Without skips git has narrowed it down to one.
+    # Each skipped commit between the last good and the first bad one may
+    # be the culprit. Without skipped ones git has narrowed it down to one.
     if any(one.word == "skip" for one in tried) and is_open(clone):
         return Bisected(tuple(tried))
     return Bisected(tuple(tried), first, run_git(clone, "log", "-1", "--format=%s", first))
 
 
 def search(file: Path, clone: Path) -> Iterator[Tried]:
-    """Ask git which commit is next, until it knows."""
+    """Replay the commit that git proposes, and the next one, until git has found the first bad commit."""
     for number in range(TRIED_COUNT_MAX):
         at("bisect", number, unit="commit")
         head = run_git(clone, "rev-parse", "BISECT_HEAD")
         if head == run_git(clone, "rev-parse", "refs/bisect/bad"):
-            return  # it is known to be bad already, so git has nothing more to ask
+            return  # git proposes no commit but the known bad one, so the search is over
         one = replay_at(file, clone, head)
         yield one
-        # git ends with 2 if only skipped commits are left: that is an answer, too.
+        # git exits with 2 if only skipped commits are left; that ends the search as well.
         output = run_git(clone, "bisect", one.word, head, codes=(0, 2))
         if any(end in output for end in ENDS):
             return
 
 
 def is_open(clone: Path) -> bool:
-    """Check whether commits are left between the good ones and the bad one."""
+    """Check whether candidates are left between the good commits and the bad one."""
     goods = run_git(clone, "for-each-ref", "--format=%(objectname)", "refs/bisect/good-*").split()
     left = run_git(clone, "rev-list", "refs/bisect/bad", *(f"^{good}" for good in goods)).split()
     return len(left) > 1  # the bad commit itself is always left
@@ -109,7 +110,7 @@ def replay_at(file: Path, clone: Path, commit: str) -> Tried:
 def judge_exit(code: int, output: bytes) -> str:
     """Return `good`, `bad` or `skip` for a replay with this exit code and output.
 
-    The output must be a report, as Python itself exits with 1 if it finds no module to run.
+    The output must be a report, since Python also exits with 1 if it finds no module to run.
     """
     try:
         has_judged = isinstance(json.loads(output), dict) and code not in SKIPPED

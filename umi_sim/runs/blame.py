@@ -1,9 +1,9 @@
-"""Blame: whether an exception that ended a run is a failure of what is tested, or of the simulator.
+"""Blame: whether an exception that ended a run is a failure of the target or of the simulator.
 
-Law 1. A broken promise and a run without an end are failures of what is tested, whatever code finds them.
-Law 2. Any other exception is its failure only if its own code raised it, or if a memory of ours holds a value
-       of a wrong type or range by then, on which other code fails. An exception of the simulator is raised
-       again, and ends a command with exit code 4; so does a machine that is out of memory.
+Law 1. A broken promise and a run without an end are failures of the target, whatever code detects them.
+Law 2. Any other exception is a failure of the target only if code of the target raised it, or if the state of
+       a memory contains a value of a wrong type or range, on which other code fails. Other exceptions, and
+       every MemoryError, are raised again; a command then ends with exit code 4.
 """
 
 from collections.abc import Iterator
@@ -36,11 +36,11 @@ LIVENESS: Final = tuple(
 
 
 def crash_of(world: World, raised: Exception) -> Failure:
-    """Return the failure for an exception of what is tested; raise one of the simulator again."""
-    import traceback  # hardly a run needs it
+    """Return the failure for an exception of the target; raise an exception of the simulator again."""
+    import traceback  # very few runs need it
 
-    # A planted bug that leaves a text in place of a number makes the judge raise a TypeError when it compares
-    # it. The frame is the simulator's, the bug is the memory's: hence the check of the state first.
+    # If a bug leaves a text in place of a number, the judge raises a TypeError when it compares the two. The
+    # frame is the simulator's but the bug is the memory's, so the state is checked first.
     fields = next(wrong_fields(world), "")
     if isinstance(raised, MemoryError) or not (fields or is_of_target(raised)):
         raise raised

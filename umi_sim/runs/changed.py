@@ -1,8 +1,8 @@
-"""What the failing step changed in its memory, for the report of a failure.
+"""The changes that the failing step made in its memory, for the report of a failure.
 
-Law 1. If that step changed nothing, the last of a few steps before it that changed a tier is shown.
-Law 2. Tiers come first, then operations: users know tiers, only the engine knows operations. Counters and
-       timers come last, since they change at many steps and hardly ever explain a failure.
+Law 1. If that step changed nothing, the report shows the last of the few steps before it that changed a tier.
+Law 2. Tiers come first, then operations, since users know tiers and only the engine knows operations.
+       Counters and timers come last: they change at many steps and rarely explain a failure.
 """
 
 import re
@@ -18,7 +18,7 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.record.state_tree import Tree, TreeChange, changes, tree_at
 from umi_sim.services.storage import SimStorage
 
-# a tree of the state costs more than a step, so only the last few steps before the failure have one
+# Making a tree of the state costs more than a step, so only the last few steps before the failure get one.
 STEP_COUNT: Final = 8
 RANKS: Final = ("tiers", "phase", "epoch", "operations")
 USUAL: Final = re.compile(r"counters\..*|.*\.(ran_ms|is_due|at_ms)")  # change at nearly every step
@@ -28,7 +28,7 @@ HIDDEN: Final = re.compile(  # the time, counts, and parts of an operation that 
 
 
 class Changed(Inspector):
-    """The inspector of a run that is known to fail at a step: keeps the state around its last steps."""
+    """The inspector of a run that is known to fail at a step; keeps the states around its last steps."""
 
     def __init__(self, config: RunConfig, failing_step: int) -> None:
         super().__init__(config)
@@ -40,10 +40,10 @@ class Changed(Inspector):
     def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None:
         self._step += 1
         if self._failing_step - STEP_COUNT < self._step <= self._failing_step:
-            # The state before this step is the one after the last step of the same machine, unless another
-            # object took its place in between (a restart, a restored copy) or that step raised.
+            # The state after the previous step of the same machine is the state before this one. It is not
+            # known if the machine was replaced in between (a restart, a restored copy) or that step raised.
             known = (after for _, _, stepped, _, after in reversed(self._kept) if stepped is machine)
-            # `after` is None until the step returns; a step that raises leaves None there.
+            # The last field, the state after the step, is None until the step returns.
             self._kept.append((self._step, agent, machine, next(known, None) or state_of(machine), None))
         if self._step == self._failing_step:
             self._around = machine, machine.digest()
@@ -60,10 +60,10 @@ class Changed(Inspector):
     def list_changes(self) -> tuple[str, ...]:
         """Return a line with the step, and one for each change by rank; empty if nothing changed lately."""
         for step, agent, machine, before, after in reversed(self._kept):
-            # A step that raised has no state after it: the present state of the machine comes closest.
+            # A step that raised has no recorded state after it; the present state of the machine is closest.
             found = changes(before, state_of(machine) if after is None else after)
             shown = [change for change in found if not HIDDEN.fullmatch(change.path)]
-            # Of an earlier step only tiers are shown (law 1): its timers and operations are other work.
+            # For an earlier step only tiers are shown (law 1): its timers and operations are unrelated.
             if step < self._failing_step:
                 shown = [change for change in shown if rank(change) == OF_TIERS]
             if shown:
@@ -78,7 +78,7 @@ class Changed(Inspector):
         machine, before = self._around
         try:
             return before.hex(), machine.digest().hex()
-        except Exception:  # a step that crashed may leave what cannot be encoded
+        except Exception:  # a step that raised may leave a state that cannot be encoded
             return before.hex(), ""
 
 

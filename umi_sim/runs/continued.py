@@ -1,7 +1,7 @@
-"""A source that follows a record to its end, and draws all that comes after.
+"""A source that replays a record to its end and draws everything after it.
 
-Law 1. Until the last kept item has happened nothing is drawn: the run is the recorded one.
-Law 2. From then on the generator supplies items, draws and order.
+Law 1. Nothing is drawn until the last recorded item has happened; up to there the run is the recorded one.
+Law 2. From then on the generator supplies items, faults and the order of events.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from umi_sim.world.source import Replay
 
 
 class Continued:
-    """The kept items, then a fresh tail; `tail` is the configuration that it is drawn from."""
+    """The `kept` items, followed by newly drawn ones; `tail` is the configuration for drawing those."""
 
     def __init__(self, kept: Sequence[Item], tail: RunConfig, known: RunKnowledge) -> None:
         self._replay = Replay(kept)
         self._generator = Generator(tail, known, kept)
-        # One list: the generator begins it with the kept items and appends what it draws.
+        # The generator owns the one record: it starts with the kept items and appends those it draws.
         self.record = self._generator.record
         self._through = {agent.name: False for agent in tail.agents}
         self._known = known
@@ -44,11 +44,11 @@ class Continued:
         return self._generator.choose(ready) if index == 0 and self._draws() else index
 
     def _draws(self) -> bool:
-        """Check whether the record is over: all of it happened, or only a new item can cause the rest."""
+        """Check whether the record is over: its items have happened, or cannot happen without new ones."""
         if not self._is_over and all(self._through.values()):
             world = self._known.world
             assert world is not None
-            # A fault of the record may be bound to an event that never comes, since the items behind the cut
-            # are gone. Once the world is quiet it can no longer come by itself.
+            # A recorded fault may be bound to an event that an item after the cut would have caused. Once the
+            # world is quiet, that event can no longer happen by itself.
             self._is_over = not self._replay.count_unused() or not world.is_busy()
         return self._is_over

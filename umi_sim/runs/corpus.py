@@ -1,10 +1,10 @@
 """The corpus: the folders of seed files, and their upkeep.
 
-Law 1. The ephemeral folder has one file for each fingerprint, the smallest run that still fails; hits
-       add up. A file whose run passes now is never replaced: another run gets another name.
+Law 1. The ephemeral folder has one file for each fingerprint, with the smallest run that still fails; hits
+       add up. A file whose run passes now is never replaced: another run is saved under another name.
 Law 2. A file that passes stays and is run again each time; only `corpus prune` removes it.
-Law 3. The durable folder holds what must stay fixed, and open bugs that have a ticket.
-Law 4. With changed code the run of a file may never end: it is stopped after REPLAY_S_MAX of computing.
+Law 3. The durable folder contains bugs that must stay fixed, and open bugs that have a ticket.
+Law 4. With changed code the run of a file may never end, so it is stopped after REPLAY_S_MAX of computing.
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -29,13 +29,13 @@ REPLAY_S_MAX: Final = 60
 
 
 class NotKept(ValueError):
-    """The file does not belong into the durable folder; the message says what to do first."""
+    """The file must not be moved to the durable folder yet; the message says what to do first."""
 
 
 class CorpusFile(Data):
     """A file of the corpus. `seed` is None, with a `problem`, if it cannot be read.
 
-    `replayed`: the result if it was run and ended. `is_endless`: it was run and did not end.
+    `replayed`: the result if the run ended. `is_endless`: the run was stopped at its time limit.
     """
 
     path: Path
@@ -56,7 +56,7 @@ class CorpusFile(Data):
 
 
 def keep(seed: SeedFile, folder: Path = EPHEMERAL, hits_min: int = 0) -> Path:
-    """Save a failure in its own file, or keep the smaller run that is in it already; hits add up.
+    """Save a failure in the file of its fingerprint, unless the file has a smaller run; add up the hits.
 
     `hits_min`: the least number of hits to record. Raises BadSeedFile if the run is too large.
     """
@@ -64,11 +64,11 @@ def keep(seed: SeedFile, folder: Path = EPHEMERAL, hits_min: int = 0) -> Path:
     def merge_history(new: SeedFile, path: Path) -> SeedFile:
         # `save` calls this under the lock of the folder: the file cannot change in between.
         past = seed_file.maybe_read(path) if path.exists() else None
-        # Equal items: the new file is kept, as its hashes are those of the code of today.
+        # If the items are equal the new file wins, since its hashes are those of the present code.
         best = past if past and size_of(past) <= size_of(new) and past.items != new.items else new
         before = past.history if past else structs.replace(new.history, hits=0)
         history = structs.replace(
-            # The file fails now, so its passes in a row are over.
+            # The run fails now, which resets the count of passes in a row.
             before, passes=0, hits=max(before.hits + new.history.hits, hits_min),
             first_seed=before.first_seed or new.history.first_seed,
         )  # fmt: skip
@@ -83,22 +83,22 @@ def keep_run(verdict: Verdict, folder: Path = EPHEMERAL) -> Path:
 
 
 def is_same_failure(new: SeedFile, past: SeedFile) -> bool:
-    """Check whether two runs of one fingerprint are one failure.
+    """Check whether two runs with the same fingerprint show the same failure.
 
-    They are if one was shrunk to the other, or if the run of `past` is smaller and still fails.
+    They do if one was shrunk to the other, or if the run of `past` is not larger and still fails.
     """
-    # Compared by items, without a run: `original` is what a shrunk file was before.
+    # `original` has the items of a shrunk file before it was shrunk, so this needs no run.
     if past.items in (new.original, new.items) or (past.original and past.original == new.items):
         return True
     if size_of(past) > size_of(new):
         return False
-    # one rule at one place may be broken by two bugs: the smaller file stands for both only while it fails
+    # Two bugs may have one fingerprint: the smaller file stands for both only as long as it fails.
     done = replay_in_time(past, relaxed=True)
     return done is not None and done.what == "same failure"
 
 
 def replay_in_time(seed: SeedFile, *, relaxed: bool = False) -> Replayed | None:
-    """Replay a file; None if that computes for too long."""
+    """Replay a file; return None if it computes for longer than REPLAY_S_MAX."""
     try:
         with computing_at_most(REPLAY_S_MAX):
             return replay(seed, relaxed=relaxed)
@@ -107,9 +107,9 @@ def replay_in_time(seed: SeedFile, *, relaxed: bool = False) -> Replayed | None:
 
 
 def size_of(seed: SeedFile) -> tuple[int, int, int]:
-    """Return the order of runs by size: number of items, then their bytes, then the seed."""
+    """Return a key that orders runs by size: number of items, then their bytes, then the seed."""
     written = compact([item_json.to_json(item) for item in seed.items])
-    # The seed last, so that two processes that find two equally small runs agree on one of them.
+    # The seed breaks ties, so that two processes with equally small runs keep the same one.
     return len(seed.items), len(written), seed.config.seed
 
 
@@ -139,7 +139,7 @@ def replay_kept(
             continue
         if kept.seed and kept.seed.fingerprint in known:
             continue
-        # A bare file has no items to run, only a line about the run that ended with its process.
+        # A bare file has no items to run, only a line about a run whose process ended.
         if kept.seed is None or kept.seed.is_bare:
             yield kept
             continue
@@ -175,7 +175,7 @@ def keep_for_good(source: Path, folder: Path = DURABLE, ticket: str = "", notes:
         raise NotKept(f"{source}: {done.what}: {done.why}; to expect this: umi-sim bless {source}")
 
     def set_repro(seed: SeedFile, path: Path) -> SeedFile:
-        # Two files of one name could be two bugs, and overwriting one would lose a permanent test.
+        # Two files of one name may be two bugs, and overwriting one of them would lose a regression test.
         if path.exists() and not path.samefile(source):
             raise NotKept(
                 f"{source}: {path} is there already{describe_expectation(path)}: remove one of the two"
@@ -187,7 +187,7 @@ def keep_for_good(source: Path, folder: Path = DURABLE, ticket: str = "", notes:
     else:
         path = folder / source.name
         seed_file.write(path, set_repro(seed, path))
-    # A file from the ephemeral folder moves; any other file is the user's, and is copied.
+    # A file from the ephemeral folder is moved; any other file belongs to the user and is copied.
     if source.resolve() != path.resolve() and source.resolve().parent == EPHEMERAL.resolve():
         source.unlink()
     return path
@@ -199,7 +199,7 @@ def describe_expectation(path: Path) -> str:
 
 
 def problem_of(seed: SeedFile) -> str:
-    """Return why a file must not be in the durable folder; empty if it may."""
+    """Return why a file must not be in the durable folder; empty if it may be there."""
     if seed.is_edited:
         return "edited by hand, so its hashes prove nothing: umi-sim bless it"
     if seed.expect.result == "fail" and not seed.history.ticket:

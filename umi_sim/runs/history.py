@@ -1,7 +1,7 @@
 """The history of a recorded run of a memory, for checkers of linearizability (umi_sim/record/history.py).
 
-The time of an event is the latest that the clock of its memory has shown. Values are written as for a process
-of another language (umi_sim/machines/wire.py). After a crash the working tier is empty.
+The time of an event is the latest reading so far of the clock of its memory. Values are written as in the
+protocol for processes in other languages (umi_sim/machines/wire.py). After a crash the working tier is empty.
 """
 
 from umi_core.messages.answers import Value
@@ -18,7 +18,7 @@ from umi_sim.seedfile.files import SeedFile
 
 
 class HistoryInspector(Inspector):
-    """The inspector that also writes requests and replies into a history."""
+    """An inspector that also writes requests and replies into a history."""
 
     def __init__(self, config: RunConfig) -> None:
         super().__init__(config)
@@ -28,7 +28,7 @@ class HistoryInspector(Inspector):
         self.waiting: dict[str, dict[str, None]] = {}  # by agent, operations without an end
 
     def see(self, agent: str, reading_ms: int) -> int:
-        """Note a reading of an agent's clock, and return the latest one."""
+        """Note a reading of an agent's clock, and return the latest reading so far."""
         self.seen_ms[agent] = max(reading_ms, self.seen_ms.get(agent, reading_ms))
         return self.seen_ms[agent]
 
@@ -44,7 +44,7 @@ class HistoryInspector(Inspector):
         super().observe_request(agent, op_id, request, reading_ms)
 
     def check_outcome(self, agent: str, op_id: str, outcome: Outcome) -> None:
-        # Before it is judged: a reply that breaks a promise ends the run, and belongs to the history.
+        # Written before it is judged: a reply that breaks a promise ends the run and belongs to the history.
         now_ms = self.seen_ms[agent]
         del self.waiting[agent][op_id]
         if isinstance(outcome, Done):
@@ -64,7 +64,7 @@ class HistoryInspector(Inspector):
         super().observe_crash(agent)
 
     def observe_takeover(self, agent: str, old: str) -> None:
-        # The incarnation that was replaced continues as "a~1", with its open requests; "a" begins anew.
+        # The replaced incarnation continues as "a~1" and keeps its open requests; "a" starts with none.
         self.waiting[old] = self.waiting.pop(agent, {})
         self.seen_ms[old] = self.seen_ms.pop(agent, self.config.start_ms)
         self.log.happen("takeover", None, self.seen_ms[old], agent)

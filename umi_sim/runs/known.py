@@ -1,4 +1,4 @@
-"""What the generator of a run may know without reading a memory: the oracle's knowledge, and the clocks."""
+"""Knowledge that the generator may use without reading a memory: that of the oracle, and the clocks."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ class RunKnowledge(Owner):
         assert self.world is not None
         machine = self.world.agents[agent].machine
         deadline_ms = machine.deadline_ms() if machine else None
-        # Readings of its own clock: the expiries that the oracle computes, and the alarm of the memory.
+        # All are readings of the agent's clock: the expiries that the oracle computes, the memory's deadline.
         return (*self.inspector.oracle.expiries(agent), *(() if deadline_ms is None else (deadline_ms,)))
 
     def lapses(self, agent: str) -> Sequence[int]:

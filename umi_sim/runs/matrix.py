@@ -1,8 +1,8 @@
 """The table of `umi-sim mutants --matrix`: for each kind of fault or rule a bug that is not found without it.
 
-Law 1. A bug needs a kind of fault if it is found where that kind is the only one, and not found in as many
-seeds with all other kinds. Kinds that look the same to the memory are off as well; the bug names them.
-Law 2. A bug needs a rule if the rule finds it, and with the rule off it is found in none of as many seeds.
+Law 1. A bug needs a kind of fault if it is found with that kind alone, and is not found in as many seeds with
+all other kinds. Kinds that look the same to the memory are off as well; the bug lists them in `alike`.
+Law 2. A bug needs a rule if the rule finds it, and with the rule off no other rule finds it in as many seeds.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,17 +19,17 @@ from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 
-# so many seeds at least must not show the bug; a bug of seed 0 would otherwise be compared with one
+# The least number of seeds that must not show the bug; for a bug found in seed 0 it would otherwise be one.
 WITHOUT_COUNT: Final = 8
 LOOKS: Final = (range(8), range(8, 40), range(40, 200))  # seeds: a few of each bug of a rule, then more
-# each mask costs a run, and a bug that five rules see first is no proof for a sixth
+# Each mask costs a run, and a bug that five other rules detect first proves nothing about the sixth.
 MASK_COUNT_MAX: Final = 4
 
 
 class Need(Data):
     """A kind of fault or a rule, and the bug that needs it; `bug` is empty if none does.
 
-    `seed` shows the bug by `rule`; without the kind or the rule, the seeds 0 to `count` - 1 do not.
+    `rule` finds the bug in `seed`; without the kind or the rule, the seeds 0 to `count` - 1 do not show it.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Need(Data):
     seed: int = -1
     count: int = 0
     alike: tuple[str, ...] = ()
-    seen_by: str = ""  # what saw it nevertheless
+    seen_by: str = ""  # the rule that found the bug nevertheless
 
     @property
     def is_met(self) -> bool:
@@ -54,7 +54,7 @@ def run_with_bug(
 
 
 def run_without(bug: Mutant, seed: int, off: tuple[str, ...]) -> Failure | None:
-    """Run without these rules; a judge that then continues on broken state, and raises, counts as a pass."""
+    """Run without these rules; if the judge raises because it goes on after a broken rule, that is a pass."""
     try:
         return run_with_bug(bug, seed, bug.overrides, off)
     except Exception:
@@ -64,7 +64,7 @@ def run_without(bug: Mutant, seed: int, off: tuple[str, ...]) -> Failure | None:
 
 
 def find_failure(bug: Mutant, rules: Sequence[str], seeds: Iterable[int]) -> tuple[int, str] | None:
-    """Return the first seed in which one of these rules sees the bug, and that rule."""
+    """Return the first seed in which one of these rules finds the bug, and that rule."""
     for seed in seeds:
         failure = run_with_bug(bug, seed, bug.overrides)
         if failure is not None and failure.rule in rules:
@@ -91,7 +91,7 @@ def need_of(bug: Mutant) -> Need:
 
 
 def rule_without_fault(bug: Mutant, seed_count: int) -> str:
-    """Return the rule that sees the bug though its kind of fault is off; empty if none does."""
+    """Return the rule that finds the bug although its kind of fault is off; empty if none does."""
     failures = (run_with_bug(bug, seed, bug.overrides_without) for seed in range(seed_count))
     return next((failure.rule for failure in failures if failure is not None), "")
 
@@ -112,21 +112,24 @@ def rule_need(rule: str, bugs: Sequence[Mutant]) -> Need:
     for seeds in LOOKS:
         for bug in bugs:
             need = find_need(bug, rule, seeds)
-            # A bug that other rules find, too, is second best ("ALSO BY"), and only a proof replaces it.
+            # A bug that other rules find as well is second best ("ALSO BY"); only a proof replaces it.
             best = need if need and (need.is_met or best.seed < 0) else best
             if best.is_met:
                 return best
-        # The rule sees some bug in these seeds, if not alone: more seeds rarely change that and cost minutes.
+        # The rule finds a bug in these seeds, though not alone. More seeds rarely help and take minutes.
         if best.seed >= 0:
             break
     return best
 
 
 def find_need(bug: Mutant, rule: str, seeds: Iterable[int]) -> Need | None:
-    """Return a proof from one of these seeds that the rule is what sees the bug; None if none has one."""
+    """Return a proof from the first of these seeds in which the rule finds the bug; None if it finds none.
+
+    `seen_by` of the result names a rule that finds the bug without this one, if there is such a rule.
+    """
     for seed in seeds:
-        # A run ends at the first broken rule. So the rules that see the bug earlier are switched off one by
-        # one, until this rule is the first: ("reference-agrees",) means that it sees the bug second.
+        # A run ends at the first broken rule. So the rules that find the bug earlier are switched off one by
+        # one, until this rule is the first. ("reference-agrees",) means that only that rule finds it earlier.
         masks = masks_of(bug, rule, seed)
         if masks is not None:
             count = max(WITHOUT_COUNT, seed + 1)
@@ -136,7 +139,7 @@ def find_need(bug: Mutant, rule: str, seeds: Iterable[int]) -> Need | None:
 
 
 def masks_of(bug: Mutant, rule: str, seed: int) -> tuple[str, ...] | None:
-    """Return the rules that find the bug before this one; None if this one does not, with those off."""
+    """Return the rules that find the bug before this one; None if this one then does not find it."""
     masks: tuple[str, ...] = ()
     while len(masks) <= MASK_COUNT_MAX:
         failure = run_without(bug, seed, masks)
@@ -152,7 +155,7 @@ MASKS: Final = tuple(rule.name for rule in RULES if rule.can_be_off)
 
 
 def rule_without_rule(bug: Mutant, rule: str, seed_count: int) -> str:
-    """Return the rule that sees the bug though this rule is off; empty if none does."""
+    """Return another rule that finds the bug while this rule is off; empty if none does."""
     failures = (run_without(bug, seed, (rule,)) for seed in range(seed_count))
     return next((failure.rule for failure in failures if failure and failure.rule != rule), "")
 

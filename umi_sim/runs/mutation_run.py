@@ -12,7 +12,7 @@ from umi_sim.scenario import files as scenario
 
 
 class MutantHunt(Data):
-    """The search for one planted bug: the rule that found it, or "", after so many seeds and milliseconds.
+    """The search for one planted bug: the rule that found it, or "", and its cost in seeds and milliseconds.
 
     `items`: the number of items of the failing run.
     """
@@ -32,12 +32,12 @@ class MutantHunt(Data):
 def hunt(mutant: mutants.Mutant, first: int = 0) -> MutantHunt:
     """Run seeds from `first` on, at most `seeds_max` of the mutant, until one of its rules is broken.
 
-    Another rule may be broken sooner; it is reported if none of the expected ones is.
+    If only other rules are broken, the result names the last of them.
     """
     started = time.monotonic_ns()
     file = scenario.find(mutant.scenario)
     rule, seeds, items = "", 0, 0
-    # By number of seed, never by time: the same search on a slow machine must find the same.
+    # Limited by the number of seeds, never by time, so that a slow machine finds the same.
     with tables(mutant.name):  # planted once: all its runs share their caches
         while rule not in mutant.rules and seeds < mutant.seeds_max:
             config = scenario.draw(file, first + seeds, mutant.hunted)

@@ -1,8 +1,8 @@
 """Recordings of a live memory, run again with every invariant after every step, and a trace hash.
 
-Law 1. Two runs of one recording have the same trace hash, and the recorded effects, step by step.
-Law 2. An answer belongs to a question: the n-th one of its operation. Where a request was removed from a
-recording, answers to its questions are dropped, and the others get the numbers of this run.
+Law 1. Two runs of one recording have the same trace hash, and the recorded effects at each step.
+Law 2. An answer belongs to the n-th question of an operation. If a request was removed from a recording, the
+answers to its questions are dropped, and the other answers get the question numbers of this run.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ from umi_sim.judge.state import before_step, check_memory, check_whole_step
 from umi_sim.record.broken import Broken
 from umi_sim.record.saved_failures import write_whole
 
-# a check of the whole memory costs more than its steps; each step has its own rules anyway
+# A check of the whole memory costs more than the steps in between; the rules of a step run at every step.
 CHECK_EVERY: Final = 64
 CRASH: Final = "crash"
 
-Name = tuple[str, int | str]  # of an operation: no workflow and the label of its request, or the nth of one
-Label = tuple[Name, int]  # an operation, and which of its questions
+Name = tuple[str, int | str]  # of an operation: ("", id of its request), or (workflow, number of its run)
+Label = tuple[Name, int]  # an operation, and the number of a question within it
 
 
 class BadRecording(Exception):
@@ -39,8 +39,8 @@ class BadRecording(Exception):
 class RecordingRun(Data):
     """The result of running a recording. `failure`: the first broken rule, or `crash`; `message`: details.
 
-    `differs_at`: the first step whose effects differ from the recorded ones. `steps`: as they were taken,
-    without answers to questions that this run never asked.
+    `differs_at`: the first step whose effects differ from the recorded ones. `steps`: the steps of this run,
+    without answers to questions that it never asked.
     """
 
     steps: tuple[Taken, ...]
@@ -52,7 +52,7 @@ class RecordingRun(Data):
 
 
 class Questions(Owner):
-    """The question that each number of a request stands for, in one run."""
+    """The questions of one run: which question of which operation each request id stands for."""
 
     labels: dict[int, Label] = {}
     counts: dict[str | Name, int] = {}
@@ -64,13 +64,13 @@ class Questions(Owner):
                 if operation.number not in self.names:
                     self.names[operation.number] = self.name_of(operation.op_id, operation.workflow)
                 name = self.names[operation.number]
-                # Numbers of requests differ between two runs of a reduced recording, labels do not:
+                # Request ids change when a recording is reduced, labels do not:
                 #   recorded     o1 asks 1, o2 asks 2    2 -> (("", "o2"), 1)
                 #   without o1   o2 asks 1               1 -> (("", "o2"), 1)
                 self.labels[request_id] = (name, self.count(name))
 
     def name_of(self, op_id: int | str | None, workflow: str) -> Name:
-        """Name an operation by its id, and background work by its workflow and the number of its run."""
+        """Return the name of an operation: its id, or for background work its workflow and run number."""
         # ("", "o7") for a request, ("rebalance", 3) for the third background run of a workflow.
         return (workflow, self.count(workflow)) if op_id is None else ("", op_id)
 
@@ -90,7 +90,7 @@ def read(path: Path) -> tuple[RecordingHead, tuple[Taken, ...]]:
 
 
 def write(path: Path, head: RecordingHead, steps: Sequence[Taken]) -> None:
-    """Write a recording; the file is the old one or the new one, never a part."""
+    """Write a recording atomically: after a crash the file is the old one or the new one."""
     write_whole(path, "\n".join([head.line(), *(step.line() for step in steps), ""]).encode())
 
 
@@ -100,7 +100,7 @@ def drop_digest(step: Taken) -> Taken:
 
 
 def labels_of(head: RecordingHead, steps: Sequence[Taken]) -> list[Label | None]:
-    """Return for each step which question it answers; None if it answers none, or is late."""
+    """Return for each step the label of the question that it answers; None for no answer or a late one."""
     memory, questions, found = Memory(head.scope, head.config), Questions(), list[Label | None]()
     for step in steps:
         value, asked = step.value, memory.in_flight
@@ -134,26 +134,26 @@ def run_recording(
         except Broken as broken:
             failure, message = broken.rule, f"{broken.message}: expected {broken.expected}, got {broken.got}"
             break
-        except Exception as error:  # whatever it is, the memory has raised it
+        except Exception as error:  # any exception of the memory is a finding
             failure, message = CRASH, f"{type(error).__name__}: {error}"
             break
         questions.learn(memory)
         hashed.update(encode(effects))
-        # Only the first difference means something: after it everything may differ. It is no failure by
-        # itself, as a recording may be of another version.
+        # Only the first difference is informative: later steps may differ because of it. It is no failure by
+        # itself, since another version may have made the recording.
         if step.digest and differs_at is None and digest_of(effects) != step.digest:
             differs_at = len(taken)
-    # The last full check may be up to 63 steps ago.
+    # The last full check may be up to 63 steps old.
     if not failure:
         failure, message = last_look(memory)
     return RecordingRun(tuple(taken), hashed.hexdigest(), request_count, failure, message, differs_at)
 
 
 def fit_value(value: Value, label: Label | None, questions: Questions, memory: Memory) -> Value | None:
-    """Return the value with the ids of this run; None for an answer to a question that it never asked."""
+    """Return the value with the ids of this run; None for an answer whose question this run never asked."""
     if isinstance(value, Request | Wake):
         return value
-    # An answer without a label came too late when it was recorded, and is dropped here.
+    # An answer without a label came too late when it was recorded, so it is dropped.
     for request_id in memory.in_flight if label is not None else ():
         if questions.labels[request_id] == label:
             return structs.replace(value, request_id=request_id)
@@ -161,7 +161,7 @@ def fit_value(value: Value, label: Label | None, questions: Questions, memory: M
 
 
 def checked_step(memory: Memory, now_ms: int, value: Value, is_full: bool) -> tuple[Effect, ...]:
-    """Take one step, with every rule over it. Raises Broken, and whatever the memory raises."""
+    """Take one step and check every rule on it. Raises Broken, and any exception of the memory."""
     before = before_step(memory.state)
     effects = memory.step(now_ms, value)
     replies = [it for it in effects if isinstance(it, Reply)]

@@ -1,13 +1,13 @@
-"""A recording without its texts: the same run in other words, with a storage that holds the other words.
+"""A redacted recording: the same run with other words in place of its texts.
 
-Ids of rows are made of names, and a storage answers by ids. So answers of a storage are not translated: a
-storage of ours is asked instead, at the same moments. It learns rows that it did not write itself, such as
-those from before the recording or of another process, from the recorded answers.
+The id of a row is derived from names, and storage answers by id. So the recorded answers of storage are not
+translated: a simulated store answers instead, at the same moments. It takes rows that it did not write, such
+as those from before the recording or from another process, from the recorded answers.
 
-Law 1. Requests, failures, the hits of searches, and the order of everything are those of the recording. Of an
-answer that came too late only the time remains.
-Law 2. The new recording shares nothing with the old one but what stand-ins leave (record/stand_ins.py).
-Law 3. Whether it breaks the same rule is checked, never assumed: `umi-sim redact` reports it.
+Law 1. Requests, failures, the hits of searches, and the order of everything are those of the recording. An
+answer that came too late is replaced by a wake-up at its time.
+Law 2. The new recording shares nothing with the old one except what stand-ins leave (record/stand_ins.py).
+Law 3. `umi-sim redact` checks and reports whether the new recording breaks the same rule.
 """
 
 import re
@@ -36,11 +36,11 @@ from umi_sim.services.storage import SimStorage
 def redact_recording(
     head: RecordingHead, steps: Sequence[Taken], secret: bytes
 ) -> tuple[RecordingHead, tuple[Taken, ...]]:
-    """Return the head and the steps of a recording that may be shown. `secret`: 16 to 64 secret bytes."""
+    """Return the head and the steps of a recording without its texts. `secret`: 16 to 64 secret bytes."""
     words = StandIns(secret)
     config = structs.replace(head.config, categories=words.value(head.config.categories))
     twins = Twins(words, begin_memory(head.scope, head.config), begin_memory(words.value(head.scope), config))
-    # Before the first step: an id is translated when it first shows, so its twin must be known by then.
+    # Before the first step, since an id is translated at its first occurrence and needs its twin by then.
     for row in there_before(head, steps):
         twins.name(row)
     for step, label in zip(steps, labels_of(head, steps), strict=True):
@@ -50,9 +50,9 @@ def redact_recording(
 
 
 def there_before(head: RecordingHead, steps: Sequence[Taken]) -> Iterator[Row]:
-    """Yield the rows that a storage answered and the recorded memory has not written.
+    """Yield the rows in answers of storage that the recorded memory has not written itself.
 
-    The twins of rows that it has written get their ids from the new memory.
+    A row that it has written needs no twin from here: the new memory writes one, with its own id.
     """
     memory, own = Memory(head.scope, head.config), set[Address]()
     for step in steps:
@@ -60,7 +60,7 @@ def there_before(head: RecordingHead, steps: Sequence[Taken]) -> Iterator[Row]:
             yield from (row for row in step.value.rows if row.address not in own)
         with suppress(Exception):  # whatever it is, the memory has raised it
             asked = (it for it in memory.step(step.now_ms, step.value) if isinstance(it, Commit))
-            # What the memory asked to write is its own from then on, acknowledged or not.
+            # A row counts as written by the memory once it has asked for the commit, acknowledged or not.
             own.update(write.address for it in asked for write in it.writes)
 
 
@@ -73,7 +73,7 @@ def derive_ids(it: Body | None, scope: Scope, redact: Callable[[str], str] = str
     if fact is not None:
         names = (fact.name, *fact.others) if fact.about else ()
         about = tuple(entity_id(scope, redact(name)) for name in names)
-        # The ids of its entities come with it, since the id of a fact is derived from them.
+        # The id of a fact is derived from the ids of its entities, so these are returned as well.
         return fact_id(scope, about, redact(fact.content)), *about
     match it:
         case Category():
@@ -84,7 +84,7 @@ def derive_ids(it: Body | None, scope: Scope, redact: Callable[[str], str] = str
 
 
 class MemoryRun(Owner):
-    """A memory, with the labels of its questions and the effects that it has asked for."""
+    """A memory, with the labels of its questions and the effects that it has requested."""
 
     scope: Scope
     memory: Memory
@@ -109,18 +109,18 @@ class Twins(Owner):
     old: MemoryRun
     new: MemoryRun
     stores: dict[str, SimStorage] = {}
-    versions: dict[tuple[str, Address], int] = {}  # of old rows that the new store has
+    versions: dict[tuple[str, Address], int] = {}  # by store and recorded address: recorded version
     taken: list[Taken] = []
 
     def step(self, step: Taken, label: Label | None) -> bool:
-        """Take one step in both lives; return False if it is the last, as a memory that raises has ended."""
+        """Step both memories; return False if either raised, which ends the recording."""
         here = None if label is None else (self.words.value(label[0]), label[1])
         place = fit_value(step.value, here, self.new.questions, self.new.memory)
-        # An answer that came late, or to nothing: the memory only
-        # saw that time has passed, so this is all that is told.
+        # If an answer came late, or belongs to no question, the
+        # memory saw only that time had passed: hence a wake-up.
         value = Wake() if place is None else self.redact_value(step, place)
-        # Without a digest at first: a step that raises has no
-        # effects, but must be the last line of the new recording.
+        # At first without a digest of the effects: a step that raises has
+        # none, and must be the last line of the new recording all the same.
         self.taken.append(Taken(step.now_ms, value))
         old = new = None
         with suppress(Exception):  # whatever it is, the memory has raised it
@@ -134,14 +134,14 @@ class Twins(Owner):
         return True
 
     def redact_value(self, step: Taken, place: Value) -> Value:
-        """Return the value in other words. `place`: the recorded value, numbered as the new question."""
+        """Return the value in other words. `place`: the recorded value with the id of the new question."""
         if isinstance(place, Request | Wake):
             value: Value = self.words.value(place)
             return value
         assert not isinstance(step.value, Request | Wake)
         question, asked = self.old.asked[step.value.request_id], self.new.asked[place.request_id]
-        # `check_answer` turns an answer that is no answer to its question into the failure that the memory
-        # takes it for, so a malformed answer falls to the last case.
+        # `check_answer` turns an answer that does not fit its question into a failure, as the memory does. So
+        # a malformed answer falls to the last case.
         match asked, question, check_answer(question, step.value):
             case Commit(), _, Committed() as recorded:
                 return self.commit(asked, recorded, step.now_ms)
@@ -152,8 +152,8 @@ class Twins(Owner):
                 return answer
 
     def commit(self, asked: Commit, recorded: Committed, now_ms: int) -> Committed | EffectFailed:
-        # Recorded versions by recorded address: `put_back` compares them with those of later reads, to find
-        # rows that another process has written meanwhile.
+        # `put_back` compares these versions with those of later reads, to find rows that another process has
+        # written in between.
         self.versions |= {(asked.store, address): version for address, version in recorded.versions}
         store = self.store(asked)
         answer = store.flush(store.arrive(asked, ""), now_ms)
@@ -171,11 +171,11 @@ class Twins(Owner):
         return self.stores.setdefault(asked.store, SimStorage())
 
     def find_twins(self, recorded: ReadDone, store: SimStorage) -> list[Row]:
-        """Return the twins of the recorded hits, with their scores: older vectors are not known here."""
+        """Return the twins of the recorded hits with the recorded scores; old vectors are not recorded."""
         twins = [(store.rows.get(self.words.value(row.address)), row.score_ppm or 0) for row in recorded.rows]
         rows = [structs.replace(row, score_ppm=score_ppm) for row, score_ppm in twins if row is not None]
-        # Storage answers with the best hit first and the smaller
-        # id on a tie; the new ids have an order of their own.
+        # Storage answers with the best hit first, and with the smaller id on
+        # a tie. The new ids have another order, so the hits are sorted again.
         return sorted(rows, key=lambda row: (-(row.score_ppm or 0), row.address.id))
 
     def put_back(self, question: Read, recorded: ReadDone, store: SimStorage, now_ms: int) -> None:
@@ -187,13 +187,13 @@ class Twins(Owner):
                 rows[self.words.value(row.address)] = structs.replace(self.words.value(row), score_ppm=None)
         found = {row.address for row in recorded.rows}
         for address in question.query.addresses if isinstance(question.query, ByIds) else ():
-            # Asked for by id and absent, though it was written: another process has deleted it.
+            # A row that was written, is requested by id and is absent was deleted by another process.
             if address not in found and self.versions.pop((question.store, address), 0):
                 rows[self.words.value(address)] = None
         store.put_back(rows, now_ms)
 
     def name(self, row: Row) -> None:
-        """Give the ids of a row from before the recording their twins, derived from its new words."""
+        """Register twins for the ids of a row from before the recording, derived from its new words."""
         now, then = (
             derive_ids(row.body, self.new.scope, self.words.text),
             derive_ids(row.body, row.address.scope),
@@ -203,9 +203,9 @@ class Twins(Owner):
                 self.words.ids.setdefault(old_id, new_id)
 
     def learn(self, old: tuple[Effect, ...], new: tuple[Effect, ...]) -> None:
-        """Give recorded ids a twin: the n-th id in the old effects is the n-th in the new ones."""
+        """Register twins of recorded ids: the n-th id in the old effects and the n-th in the new ones."""
         ids = [re.findall(ID, repr(effects)) for effects in (old, new)]
-        # Both memories take the same steps, so equal counts mean equal places; unequal ones mean nothing.
+        # Both memories take the same steps, so ids correspond if their numbers are equal, and only then.
         if len(ids[0]) == len(ids[1]):
             for old_id, new_id in zip(*ids, strict=True):
                 self.words.ids.setdefault(old_id, new_id)

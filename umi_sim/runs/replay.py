@@ -1,10 +1,10 @@
-"""Replay: a seed file is run again, and the result is one of four classes.
+"""Replay: run a seed file again and put the result into one of four classes.
 
-Law 1. The fingerprint says whether it is the same failure. Strict asks for the same hashes and the same
-       answers of the model besides; relaxed gives the recorded answers where event and task agree.
-Law 2. Where the hashes of a block of steps differ, a strict replay has diverged. But an expected failure that
-       is gone counts as gone: fixing a memory changes what it does.
-Law 3. A file edited by hand is replayed relaxed: its hashes prove nothing.
+Law 1. Two failures are the same if their fingerprints are equal. A strict replay also compares hashes and the
+       answers of the model; a relaxed replay gives the recorded answers where event and task agree.
+Law 2. A strict replay has diverged if the hashes of a block of steps differ. But if the expected failure no
+       longer occurs, the result is "passes": fixing a memory changes its steps.
+Law 3. A file edited by hand is replayed relaxed, since its hashes belong to another run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ RECORDS_SHOWN: Final = 5
 
 
 class NotRegenerated(ValueError):
-    """The seed of a file does not lead to its run here; the message says why."""
+    """This version cannot draw the run of a file from its seed; the message says why."""
 
 
 class Replayed(Data):
@@ -50,16 +50,16 @@ class Replayed(Data):
 
 
 def replay(seed: SeedFile, *, relaxed: bool = False, expect: str = "") -> Replayed:
-    """Run the items of a seed file and say how it compares with what was recorded.
+    """Run the items of a seed file and compare the result with the recorded one.
 
-    `expect`, fail or pass, instead of what the file expects: then only the failure is compared.
+    `expect`: "fail" or "pass" in place of the result that the file expects; then hashes are not compared.
     """
     is_asked = expect not in ("", seed.expect.result)
-    # The hashes in the file are those of the other result, so only the failure is comparable from here on.
+    # The hashes in the file belong to the result that it expects, so only the failure can be compared.
     if is_asked:
         seed = structs.replace(seed, expect=ExpectedResult(expect))
     is_relaxed = relaxed or seed.is_edited or is_asked
-    # Strict gives no recorded answers: it also compares whether the model answers the same again.
+    # A strict replay asks the model again, since it also checks that the answers are the recorded ones.
     verdict = run(seed.config, seed.items, replies=seed.model if is_relaxed else ())
     done = compare_failure(seed, verdict, is_asked=is_asked)
     place = "" if is_relaxed else difference(seed, verdict, done.what)
@@ -67,11 +67,11 @@ def replay(seed: SeedFile, *, relaxed: bool = False, expect: str = "") -> Replay
 
 
 def compare_failure(seed: SeedFile, verdict: Verdict, *, is_asked: bool = False) -> Replayed:
-    """Compare the failure alone. `is_asked`: the caller expects the result, not the file."""
+    """Compare the failure alone. `is_asked`: the expected result is the caller's, not that of the file."""
     what = class_of(seed, verdict)
     why = REMARKS[what, seed.expect.result]
     if is_asked and (what, seed.expect.result) == ("same failure", "pass"):
-        why = "expected to pass, and it fails as recorded"  # a bug is back only if it was gone
+        why = "expected to pass, and it fails as recorded"  # not "is back": the file never passed
     return Replayed(what, why, exit_code(seed, what, verdict), verdict)
 
 
@@ -108,9 +108,9 @@ def trace_of(seed: SeedFile, *, relaxed: bool = False) -> Trace:
 
 
 def regenerate(seed: SeedFile, expect: str = "", own: str = "") -> Replayed:
-    """Draw scenario and items from the seed anew; `own`: the file of a scenario that is not shipped.
+    """Draw scenario and items from the seed again, and run them.
 
-    Raises NotRegenerated if they cannot be the same.
+    `own`: the file of a scenario that is not shipped. Raises NotRegenerated if the run would be another one.
     """
     from umi_sim.scenario import files as scenario  # a replay of items needs none
 
@@ -118,7 +118,7 @@ def regenerate(seed: SeedFile, expect: str = "", own: str = "") -> Replayed:
         found = scenario.of(seed.config, own)
     except scenario.BadScenario as error:
         raise NotRegenerated(str(error)) from None
-    # A planted bug is no part of a scenario: it stays as the file has it.
+    # A scenario contains no planted bug, so the one of the seed file is taken over.
     config = structs.replace(draw_anew(seed, found), planted=seed.config.planted)
     is_asked = expect not in ("", seed.expect.result)
     wanted = structs.replace(seed, expect=ExpectedResult(expect)) if expect else seed
@@ -127,7 +127,7 @@ def regenerate(seed: SeedFile, expect: str = "", own: str = "") -> Replayed:
 
 
 def draw_anew(seed: SeedFile, found: "Scenario") -> RunConfig:
-    """Draw the configuration from seed, scenario and the settings in the file, which is not read again."""
+    """Draw the configuration from the seed, the scenario and the settings recorded in the seed file."""
     from umi_sim.scenario import files as scenario
 
     recorded = seed.original_config or seed.config
@@ -151,17 +151,17 @@ def compare_items(seed: SeedFile, items: Sequence[Item]) -> str:
     return "same items"
 
 
-# Where two runs part.
+# Where two runs diverge.
 
 
 def difference(seed: SeedFile, verdict: Verdict, what: Class) -> str:
-    """Describe where the hashes show that this is another run; empty if they do not."""
+    """Describe where the hashes differ from the recorded ones; empty if they agree."""
     expect = seed.expect
     block = block_apart(expect, verdict.prefix, verdict.prefix_every)
     if block is None:
         is_alike = (what, expect.result) in (("same failure", "fail"), ("passes", "pass"))
-        # No block differs, but the trace does: the runs differ after the last prefix hash, or in records
-        # between steps. After another failure this is no news.
+        # Every block agrees and the trace does not: the runs differ after the last prefix hash, or in records
+        # between steps. If the failure is another one, that is known already.
         if not is_alike or expect.trace in ("", verdict.trace_hash):
             return ""
     return f"{model_apart(seed, verdict)}the first difference is {place_of(expect, verdict, block)}"
@@ -178,7 +178,7 @@ def block_apart(expect: ExpectedResult, prefix: Sequence[bytes], every: int) -> 
     """Return the first and last step of the first block whose hashes differ; None if none do."""
     theirs, first = blocks(prefix, every), 1
     for step, digest in blocks(expect.prefix, expect.every).items():
-        # A longer run keeps fewer hashes: every 1, 2, 4 ... steps. Only steps that both have are compared:
+        # A longer run keeps a hash for every 1, 2, 4 ... steps. Only steps with a hash in both are compared:
         #   recorded, every 2   2 4 6 8 10
         #   now, every 4          4   8        4 agrees, 8 differs: apart in steps 5 to 8
         if theirs.get(step, digest) != digest:
@@ -198,7 +198,7 @@ def blocks(prefixes: Sequence[bytes], every: int) -> dict[int, bytes]:
 
 
 def model_apart(seed: SeedFile, verdict: Verdict) -> str:
-    """Describe the first answer of the model that is not as recorded; empty if all are."""
+    """Describe the first answer of the model that differs from the record; empty if none does."""
     for old, new in zip_longest(seed.model, verdict.model) if seed.model else ():
         if old is None or new is None or (old.at, old.task) != (new.at, new.task):
             return f"the model is asked something else at {(old or new).at}; "
@@ -210,20 +210,20 @@ def model_apart(seed: SeedFile, verdict: Verdict) -> str:
 
 
 def find_divergence(seed: SeedFile, done: Replayed, place: str) -> Replayed:
-    """Run it once more with all records, to see where it diverges, and whether it does so again.
+    """Run the file once more with all records, to find where it diverges, and whether it is deterministic.
 
     `place`: where the hashes differ, in words.
     """
     verdict = done.verdict
     trace = run_once(seed.config, seed.items, keep_trace=True)[1]
-    # A run that differs from itself is not deterministic, which matters more than where it diverged.
+    # If two runs of the same items differ, the run is not deterministic; that matters more than the place.
     is_same = trace.hexdigest() == verdict.trace_hash
     if not is_same:
         place = apart_from_itself(trace, run_once(seed.config, seed.items, keep_trace=True)[1])
     block = block_apart(seed.expect, verdict.prefix, verdict.prefix_every)
     last = last_agreed(seed.expect, verdict.prefix, verdict.prefix_every)
     records = tuple(islice(records_of(trace, *(block or (last + 1, verdict.steps))), RECORDS_SHOWN))
-    # A fixed failure always differs from its record (law 2), so this stays "passes", with the place added.
+    # A fixed failure always differs from its record (law 2): the class stays "passes", the place is added.
     if is_same and (done.what, seed.expect.result) == ("passes", "fail"):
         missing_text, _, advice = done.why.rpartition("; ")
         return structs.replace(done, why=f"{missing_text}; {place}; {advice}", records=records)
@@ -231,7 +231,7 @@ def find_divergence(seed: SeedFile, done: Replayed, place: str) -> Replayed:
 
 
 def apart_from_itself(first: Trace, second: Trace) -> str:
-    """Describe that two runs of the same items in one process differ, and where."""
+    """Describe where two runs of the same items in one process differ."""
     from umi_sim.record.trace_fields import field_apart  # only for the message
 
     found = first_difference(first, second)
@@ -240,7 +240,7 @@ def apart_from_itself(first: Trace, second: Trace) -> str:
 
 
 def records_of(trace: Trace, first: int, last: int) -> Iterator[Record]:
-    """Yield the records that the hash of these steps covers: behind the STEP before, up to their last."""
+    """Yield the records that the hash of these steps covers: those after the STEP before `first`."""
     count = 0
     for packed in trace.kept:
         record = decode(packed)

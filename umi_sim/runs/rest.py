@@ -1,4 +1,4 @@
-"""A run at rest: what must last, what may be left to do, and whether anything is."""
+"""A run at rest: the rows that must last, the work that may be pending, and checks that none is."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -25,7 +25,7 @@ SCANNED: Final = ("entity", "access", "core")
 Demand = Callable[..., None]
 UPKEEP_ROUND_COUNT_MAX: Final = 200
 LOSS_ROUND_COUNT_MAX: Final = 10
-"""The same where storage has lost something for good: rows that it has reported may never be found."""
+"""The limit of rounds after storage has lost rows for good: upkeep may then look for them for ever."""
 WITHOUT_ROOM: Final = f"equal: {rules.ROOM_COMES_BACK.id}"
 """The mark of a run in which an incarnation had no room for what was stored."""
 
@@ -33,41 +33,42 @@ LASTING: Final[tuple[tuple[str, Args], ...]] = (
     ("blocks", {}), ("render", {"form": "xml"}), ("render", {"form": "markdown"}), ("core_bytes", {}),
 )  # fmt: skip
 DIVIDED_COUNT_MAX: Final = 2
-"""How often divisions are asked for: one that another commit has done stays scheduled until looked up."""
+"""How often each division is requested. One that another commit has done stays scheduled until a request
+finds that nothing is left to divide."""
 
 
 def due_later(world: World) -> tuple[tuple[str, Args], ...]:
-    """Return requests for the work that a memory whose scans are done may schedule for hours later."""
+    """Return requests for the divisions that a memory may have scheduled for hours after its last scan."""
     return tuple(("evolve_category", {"category": name}) for name in all_categories(world.config))
 
 
 def lasting_rows(storage: SimStorage) -> dict[Address, Row]:
-    """Return all rows but those that any scan changes: its cursor, and the receipts of its commits."""
+    """Return all rows except those that every scan changes: its cursor, receipts and the epoch."""
     moved_on = ("head", "receipt", "epoch")
     return {where: row for where, row in storage.rows.items() if where.kind not in moved_on}
 
 
 def is_settled(pages: Iterable[Reply], *, begins_anew: bool = False) -> bool:
     """Check whether one whole scan, from its first page to its last, finds nothing to do."""
-    is_idle = begins_anew  # otherwise the first page may be of a scan that began long ago
-    #   pages   end of an old scan | first page ... last page of a whole one
-    #   idle    not known          | True while nothing is done ..... settled
+    is_idle = begins_anew  # otherwise the first page may belong to a scan that began long ago
+    #   pages   end of an old scan | first page ... last page of a complete scan
+    #   idle    not known          | True while no page changes anything ... settled
     for reply in pages:
         if is_no_agent(reply.outcome):
-            return True  # of a closed agent nothing is scanned
+            return True  # a closed agent scans nothing
         page = reply.outcome.value if isinstance(reply.outcome, Done) else None
         if not isinstance(page, Rebalanced):
-            is_idle = False  # what this page would have shown is not known
+            is_idle = False  # the page failed, so what it would have found is not known
             continue
         is_idle = is_idle and not (page.promoted or page.repaired or page.pruned)
         if is_idle and not page.cursor:
             return True
-        is_idle = is_idle or not page.cursor  # it was the last page, so the next one begins a whole scan
+        is_idle = is_idle or not page.cursor  # after the last page the next one begins a complete scan
     return False
 
 
 def with_something_to_scan(world: World) -> list[Agent]:
-    """Return the agents that want a scan by themselves, or have stored what a scan looks at."""
+    """Return the agents that have a scan scheduled, or have stored rows that a scan reads."""
     agents = world.agents.values() if "rebalance" in world.target.requests else ()
     stored = {where.scope for where in world.services.storage.rows if where.kind in SCANNED}
     return [
@@ -77,7 +78,7 @@ def with_something_to_scan(world: World) -> list[Agent]:
 
 
 def core_of(agent: Agent) -> list[tuple[str, object]]:
-    """Return the core of a memory of ours, from which all its replies about core follow; else nothing."""
+    """Return phase and core of a memory of ours, which determine its replies about core; else nothing."""
     memory = memory_of(agent.machine)
     return [] if memory is None else [("phase", memory.state.phase), ("core", memory.state.tiers.core.blocks)]
 
@@ -89,7 +90,7 @@ def keep_up(world: World, step_max: int, demand: Demand) -> None:
         waiting = [agent for agent in world.incarnations if agent.wake_ms is not None]
         if not waiting or not any(wants_upkeep(world, agent) for agent in world.incarnations):
             break
-        # The name breaks ties, so that a replay wakes two agents of one time in the same order.
+        # The name breaks ties, so that a replay wakes two agents with equal times in the same order.
         first = min(waiting, key=lambda agent: (agent.wake_ms, agent.name))
         world.set_time(max(first.wake_ms or 0, world.now_ms))
         world.deliver_wake(first)
@@ -111,7 +112,7 @@ def may_be_left(world: World) -> bool:
 
 
 def must_be_kept_up(world: World, step_max: int, demand: Demand) -> None:
-    """Check that nothing is pending after a restart, from which a memory learns of all that is."""
+    """Check that no upkeep is pending. Call it after a restart, when a memory has found all pending work."""
     keep_up(world, step_max, demand)
     for agent in world.agents.values():
         left = left_undone(world, agent)
@@ -130,13 +131,13 @@ def access_rows(world: World, agent: Agent) -> dict[str, int]:
 
 
 def wants_scan(agent: Agent) -> bool:
-    """Check whether the access records of this memory are to be scanned again."""
+    """Check whether this memory has scheduled another scan of its access records."""
     machine = memory_of(agent.machine)
     return machine is not None and machine.state.tiers.access.is_due
 
 
 def wants_upkeep(world: World, agent: Agent) -> bool:
-    """Check whether a memory has upkeep to do; another implementation only shows that it wants a step."""
+    """Check whether a memory has upkeep to do; another implementation shows only that it has a deadline."""
     machine = agent.machine
     if machine is None or memory_of(machine) is not None:
         return bool(upkeep_of(agent))
@@ -144,7 +145,7 @@ def wants_upkeep(world: World, agent: Agent) -> bool:
 
 
 def left_undone(world: World, agent: Agent) -> list[str]:
-    """List stored rows that lack something; none without own upkeep, or where storage has lost rows."""
+    """List stored rows with unfinished upkeep; empty if upkeep is off or storage has lost rows."""
     machine, storage = memory_of(agent.machine), world.services.storage
     if machine is None or not machine.state.config.upkeep_interval_ms or world.services.atlas.losses:
         return []
@@ -154,11 +155,11 @@ def left_undone(world: World, agent: Agent) -> list[str]:
 def has_more_to_divide(world: World, agent: Agent) -> bool:
     """Check whether a category is still to be divided.
 
-    This includes a category of which only its row shows it: the commit that caused it was never acknowledged,
-    so the memory learns of it only after a restart.
+    If the commit that made a division due was never acknowledged, only the row of the category shows it; the
+    memory learns of it at its next restart.
     """
     machine, scope = agent.machine, agent.config.scope
-    # While a deadline is set, the memory still has something to do, and the division may be it: ask for it.
+    # While a deadline is set, the pending work may be the division, so the caller requests it.
     if machine is None or machine.deadline_ms() is not None:
         return machine is not None
     memory, rows = memory_of(machine), world.services.storage.rows
@@ -170,7 +171,7 @@ def has_more_to_divide(world: World, agent: Agent) -> bool:
 
 
 def count_without_room(world: World) -> int:
-    """Try memories without room for what is stored, and count them. Raises Broken for harm (LIVE-5)."""
+    """Start memories that have no room for their stored core; count them. Raises Broken for harm (LIVE-5)."""
     storage, memory, count = world.services.storage, world.config.memory, 0
     for agent in world.agents.values():
         machine, scope = memory_of(agent.machine), agent.config.scope
@@ -190,7 +191,7 @@ def has_core(storage: SimStorage, scope: Scope) -> bool:
 
 
 def must_have_arrived(world: World, oracle: Oracle) -> None:
-    """Check the rows that have moved to a memory. Raises Broken (MIG-14, KEL-16)."""
+    """Check the rows that a migration has moved to a memory. Raises Broken (MIG-14, KEL-16)."""
     storage, names = world.services.storage, (rules.MIGRATION_ARRIVES.name, rules.CLOSED_IS_CLOSED.name)
     if "advance_migration" not in world.target.requests or any(name in world.config.off for name in names):
         return

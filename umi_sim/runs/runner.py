@@ -1,9 +1,9 @@
-"""The runner: a run under faults, then healing, then the check that every promise was kept.
+"""The runner: a run under faults, then healing, then checks that every promise was kept.
 
-Phases. Safety: all operations under faults; no answer may be wrong, but answers may be slow. Heal: faults
-stop. Liveness: drain (nothing in flight, every scan finished), audit (read everything back), a second drain
-that must change nothing (after another one, if the audit has left something to do), and a restart that must
-not be noticed.
+Phases. Safety: all operations run under faults; answers may be slow but never wrong. Heal: faults stop.
+Liveness: drain (until nothing is in flight and every scan is complete), audit (read everything back), a
+second drain that must change nothing (preceded by another drain if the audit has caused work), and a restart
+that must not be noticed.
 """
 
 import sys
@@ -44,10 +44,10 @@ from umi_sim.world.agent import Agent
 from umi_sim.world.source import Replay, Source
 from umi_sim.world.world import OutOfSteps, World
 
-# far more than any scenario needs: a scan that never settles must end, and be a finding
+# Far more pages than any scenario needs. A scan that never settles ends here and is reported as a failure.
 SCAN_PAGE_COUNT_MAX: Final = 200
 STORY_SHOWN: Final = 24
-LOOKS: Final = ("count", *dict(rest.LASTING))  # reads that leave nothing to do
+LOOKS: Final = ("count", *dict(rest.LASTING))  # reads that cause no work, such as recording an access
 
 
 class Run(Owner):
@@ -62,18 +62,18 @@ class Run(Owner):
     healed_at_step: int = 0
     healed_step_max: int = sys.maxsize
     audit_rows: int = 0
-    scanned: dict[str, tuple[int, int]] = {}  # `scans_of`, at the end of a whole scan
+    scanned: dict[str, tuple[int, int]] = {}  # by agent: `scans_of` at the end of its last complete scan
     has_searched: bool = False
     drained: dict[Address, Row] = {}  # `lasting_rows`, at the end of a drain
 
     def progress(self) -> tuple[int, int]:
-        """Return how many operations have begun, of how many that will come under faults; 0: unknown."""
+        """Return how many operations have begun, and how many will begin under faults (0: unknown)."""
         is_drawn = self.phase == "safety" and not isinstance(self.source, Replay)
         of = self.config.operations_max * len(self.config.agents) if is_drawn else 0
         return self.world.tally.operations.total(), of
 
     def run_phases(self) -> None:
-        """Run all phases. Raises Broken, OutOfSteps, or whatever the memory raised."""
+        """Run all phases. Raises Broken, OutOfSteps, or any exception of the memory."""
         self.world.run_until_quiet(self.config.steps_max)
         self.check_all()  # before healing, which may repair what was broken
         self.enter("heal")
@@ -83,9 +83,9 @@ class Run(Owner):
         self.enter("liveness")
         if self.config.memory.get("upkeep_interval_ms"):
             self.world.run_until_quiet(self.step_max)
-            self.restart_all()  # a memory learns at its start what commits of unknown outcome left to do
-        # The order matters: the audit reads what the drain has finished; what the audit moves (accesses of
-        # hits) the next drain settles; and only a world at rest can be compared before and after a restart.
+            self.restart_all()  # at its start a memory finds the upkeep that commits in doubt have caused
+        # The order matters. The audit reads the results of the drain. Its searches record accesses, which the
+        # next drain settles. Only a world at rest can be compared before and after a restart.
         self.drain()
         self.audit()
         self.must_change_nothing()
@@ -97,7 +97,7 @@ class Run(Owner):
         self.enter("end")
 
     def compare_answers(self) -> None:
-        """Ask in two ways what only a healed world answers; then end the last incarnations."""
+        """Compare filtered and unfiltered recalls of each agent; then end its last incarnation."""
         is_filtering = equivalences.rule_of(equivalences.FILTER) not in self.config.off
         for agent in self.world.agents.values():
             if is_filtering and equivalences.FILTER in self.config.equivalences:
@@ -118,27 +118,27 @@ class Run(Owner):
 
     @property
     def step_max(self) -> int:
-        # Counted from here: each message in flight may need some twenty steps, plus plenty for a scan.
+        # A limit for the steps from here on: some twenty for each message in flight, and plenty for a scan.
         return self.world.step_count + 20 * len(self.world.network.queue) + 10_000
 
     def ask(self, agent: Agent, kind: str, name: str, args: Args) -> Reply:
         """Make a request of a phase and return its reply."""
         self.request_count += 1
         op_id = f"{kind}:{self.request_count}"
-        # "audit:12": no item of the record has such an id.
+        # No item of the record has an id such as "audit:12", so the two cannot be confused.
         self.world.ask(agent, op_id, name, args, self.step_max)
         demand(op_id in self.inspector.phase_replies, rules.ONE_REPLY, f"{op_id} {name} was never answered")
         return self.inspector.phase_replies[op_id]
 
     def drain(self) -> None:
-        """Run until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""
+        """Run until nothing is in flight and a complete scan of every agent changes only its cursor."""
         self.world.run_until_quiet(self.step_max)
         rest.keep_up(self.world, self.step_max, self.demand)
         for agent in rest.with_something_to_scan(self.world):
             before = rest.access_rows(self.world, agent)
             self.scan(agent)
             if rest.wants_scan(agent) and rest.access_rows(self.world, agent) != before:
-                self.scan(agent)  # another agent may have written besides what the first scan stored
+                self.scan(agent)  # another agent may have changed access records during the first scan
             for _ in range(rest.DIVIDED_COUNT_MAX):
                 is_due = rest.has_more_to_divide(self.world, agent)
                 for name, args in self.select_served(rest.due_later(self.world) if is_due else ()):
@@ -148,21 +148,21 @@ class Run(Owner):
         self.drained = rest.lasting_rows(self.world.services.storage)
 
     def scan(self, agent: Agent) -> None:
-        """Scan all pages, until one changes nothing."""
+        """Scan page after page, until a complete scan finds nothing to do."""
         pages = (self.ask(agent, "drain", "rebalance", {}) for _ in range(SCAN_PAGE_COUNT_MAX))
         message = f"{agent.name} still has something to repair after {SCAN_PAGE_COUNT_MAX} pages of scans"
-        # If no background page came since the last whole scan,
-        # the cursor is at its start: the first page begins anew.
+        # If no background page ran since the last complete scan, the
+        # cursor is at the start, so this first page begins a new scan.
         is_next = self.scanned.get(agent.name) == self.scans_of(agent)
         self.demand(rest.is_settled(pages, begins_anew=is_next), rules.REPAIRED_AFTER_HEAL, message)
         self.scanned[agent.name] = self.scans_of(agent)
 
     def scans_of(self, agent: Agent) -> tuple[int, int]:
-        """Return its incarnation and its count of background pages: equal if none came between."""
+        """Return the agent's incarnation and its count of background pages; both stay equal if none ran."""
         return agent.incarnation, self.world.network.names[f"{agent.name}:rebalance"]
 
     def must_rest(self) -> None:
-        """Check that no memory wants a step; after losses of storage one may repair again and again."""
+        """Check that no memory has set a deadline; after a loss of storage a memory may repair for ever."""
         for agent in self.world.agents.values():
             due_ms = agent.machine.deadline_ms() if agent.machine else None
             is_at_rest = due_ms is None or self.world.services.atlas.losses
@@ -191,7 +191,7 @@ class Run(Owner):
         return ((name, args) for name, args in reads if name in self.world.target.requests)
 
     def read_lasting(self) -> dict[str, object]:
-        """Return the core of every agent: from its memory, or by request where there is no other way."""
+        """Return the core of every agent: from the state of a memory of ours, otherwise by requests."""
         found: dict[str, object] = {}
         for agent in self.world.agents.values():
             if core := rest.core_of(agent):
@@ -227,13 +227,13 @@ class Run(Owner):
     def restart_all(self) -> None:
         """Restart one agent after the other."""
         for agent in self.world.agents.values():
-            # One at a time, each until it has recovered: the next one then finds its neighbours at work.
+            # One at a time, each until it has recovered, so that an agent restarts while all others run.
             self.world.crash(agent, 0)
             self.world.start(agent)
             self.world.run_until_quiet(self.step_max)
 
     def must_not_be_noticed(self, restart: Callable[[], None]) -> None:
-        """Check that `restart` leaves every row as it is, and each core as before."""
+        """Check that `restart` changes neither a row nor the core of an agent."""
         rows, before = rest.lasting_rows(self.world.services.storage), self.read_lasting()
         restart()
         for key, after in self.read_lasting().items():
@@ -245,7 +245,7 @@ class Run(Owner):
     def demand(
         self, holds: object, rule: Rule, message: str, expected: object = "", got: object = ""
     ) -> None:
-        """Raise Broken unless it holds, or the rule is off."""
+        """Raise Broken if `holds` is false and the rule is not switched off."""
         if rule.name not in self.config.off:
             demand(holds, rule, message, expected, got)
 
@@ -263,23 +263,23 @@ def run(
     replies: Sequence[RecordedReply] = (),
     target_of: TargetOf = chosen,
 ) -> Verdict:
-    """Run once, drawn from the seed or replayed from items; a failing run is repeated for its details.
+    """Run once, drawn from the seed or replayed from `items`; repeat a failing run to collect its details.
 
-    `replies`: recorded answers of the model, given again wherever event and task agree. `target_of` makes
-    what is tested, anew for each run. Raises what the simulator itself raised, which is no failure of a
+    `replies`: recorded answers of the model, given again wherever event and task agree. `target_of` makes a
+    new target for each run. Raises an exception of the simulator itself, since it is no failure of the
     target.
     """
     verdict, _ = run_once(config, items, replies=replies, target_of=target_of)
-    # Nearly all runs pass, so stories and states are not collected at first. The second run of a failure is
-    # the same run, as all of it follows from configuration and items.
+    # Nearly all runs pass, so the first run collects neither story nor states. A second run of a failure is
+    # identical, since a run is a function of its configuration and items.
     return verdict if verdict.failure is None else add_details(verdict, replies=replies, target_of=target_of)
 
 
 def add_details(
     verdict: Verdict, *, replies: Sequence[RecordedReply] = (), target_of: TargetOf = chosen
 ) -> Verdict:
-    """Repeat a failing run for its last events, what its failing step changed, and digests around it."""
-    from umi_sim.runs.changed import Changed  # 5 ms that a run which passes has no use for
+    """Repeat a failing run; add its last events, the changes of its failing step, and digests around it."""
+    from umi_sim.runs.changed import Changed  # importing it takes 5 ms, and passing runs do not need it
 
     assert verdict.failure is not None
     seen = Changed(verdict.config, verdict.failure.step)
@@ -307,9 +307,9 @@ def run_once(
     replies: Sequence[RecordedReply] = (),
     target_of: TargetOf = chosen,
 ) -> tuple[Verdict, Trace]:
-    """Run once; arguments are as of `begin_run`.
+    """Run once; the other arguments are those of `begin_run`.
 
-    The run ends as a timeout after `step_max` steps, or after `healed_step_max` steps behind healing.
+    The run ends as a timeout after `step_max` steps, or `healed_step_max` steps after healing.
     """
     with begin_run(
         config, items, inspector=inspector, keep_story=keep_story, keep_trace=keep_trace, replies=replies,
@@ -331,14 +331,15 @@ def begin_run(
     replies: Sequence[RecordedReply] = (),
     target_of: TargetOf = chosen,
 ) -> Iterator[Run]:
-    """Set up a run before its first step; `items`: what to replay, or a source; None draws from the seed.
+    """Set up a run, ready for its first step.
 
-    `inspector`: the judge, by default a plain one. `replies`: recorded answers of the model to give again.
-    A planted bug is in the memory until the block ends.
+    `items`: items to replay, or a function that makes a source; None draws from the seed. `inspector`: the
+    judge, by default a plain `Inspector`. `replies`: recorded answers of the model to give again. A planted
+    bug stays in the memory until the block ends.
     """
     inspector = inspector or Inspector(config)
-    # Limits and the planted bug first: both change modules of umi_core, and a memory reads them when it is
-    # made. The fence last, since making a target may read files, which no step may.
+    # Limits and the planted bug come first: both change modules of umi_core, which a memory reads when it is
+    # made. The fence comes last, since making a target may read files and a step may not.
     with lower_limits(config.limits), tables(config.planted) as registry, count_rules(inspector.coverage):
         target = target_of(config, registry)
         with closing(target), arm_fence(target.fence, config.off):
@@ -352,7 +353,7 @@ def tables(bug: str | None) -> AbstractContextManager[Registry]:
     """Return the workflow tables of a memory, with this bug planted until the block ends."""
     if bug is None:
         return nullcontext(BUILT_IN)
-    from umi_sim.mutants import plant_mutant  # never on the way of a plain replay
+    from umi_sim.mutants import plant_mutant  # a replay without a planted bug does not need it
 
     return plant_mutant(bug, BUILT_IN)
 
@@ -368,10 +369,10 @@ def run_of(
     target: Target | None = None,
     keep_story: bool = False,
 ) -> Run:
-    """Make a run that has not begun; `items` as of `begin_run`.
+    """Make a run that has not begun. `items`: as for `begin_run`.
 
-    `target`: what is tested; by default the one of the configuration. Requests that it does not serve are
-    left out. Raises ValueError if no request is left.
+    `target`: what is tested, by default the target of the configuration. Requests that the target does not
+    serve are left out. Raises ValueError if no request is left.
     """
     known, target = RunKnowledge(inspector), target or chosen(config, BUILT_IN)
     config = served_part(config, target)
@@ -388,7 +389,7 @@ def run_of(
 
 def finish_run(run: Run) -> Failure | None:
     """Run to the end; return the failure, if any. Raises exceptions of the simulator."""
-    NOW.within = run.progress  # what a sweep shows of a run that is under way
+    NOW.within = run.progress  # a sweep shows this as the progress of the run
     try:
         run.world.begin()
         run.run_phases()

@@ -1,9 +1,9 @@
-"""A limit for what is run in this process: seconds of computing, after which it is interrupted anywhere.
+"""A limit of computing time for a block of code in this process; the block is interrupted anywhere.
 
-A timer ticks while the outermost `ticking` or `computing_at_most` lasts. A run of a store sets a limit for
-each call of it, and a timer for each call would take a tenth of the time of the run.
+One timer ticks while the outermost `ticking` or `computing_at_most` lasts. A run of a store limits each call
+of the store, and starting a timer for each call would take a tenth of the run's time.
 
-Law. This file needs the standard library alone: a script that is exported carries a copy of it.
+Law. This file imports only the standard library, since an exported script carries a copy of it.
 """
 
 import signal
@@ -17,11 +17,11 @@ PATIENCE_TICKS: Final = 50  # a block that catches the interruption is interrupt
 
 
 class OutOfTime(BaseException):
-    """The computing time is used up. It is raised anywhere, and no `except Exception` catches it."""
+    """The computing time is used up. Raised at any instruction; no `except Exception` catches it."""
 
 
 class Ticks:
-    """Ticks of computing time so far. `ends`: of each open block, the outermost first, its last tick."""
+    """Ticks of computing time so far. `ends`: the last tick of each open block, the outermost first."""
 
     def __init__(self) -> None:
         self.is_on, self.count = False, 0
@@ -68,4 +68,4 @@ def computing_at_most(seconds: float) -> Iterator[None]:
         try:
             yield
         finally:
-            del TICKS.ends[depth:]  # also what an inner block left that was interrupted while it ended
+            del TICKS.ends[depth:]  # also the end of an inner block that was interrupted in its own cleanup
