@@ -1,7 +1,7 @@
 """Agents of a world, the messages between them and the services, and the interface of an observer.
 
-An agent is one machine with its clock and what it is about to do. While it is down it has no machine; while
-it is paused nothing reaches it.
+An agent is one machine with its clock and its pending items. While it is down it has no machine; while it is
+paused no message or operation is delivered to it.
 """
 
 from collections import Counter, deque
@@ -26,8 +26,8 @@ from umi_sim.services.calls import Call, Flush
 from umi_sim.services.storage import SimStorage
 from umi_sim.world import moments
 
-# A machine that does nothing and wants to be woken for the same instant again stops the time of the world, as
-# that instant is always the next one. Without this limit such a run would end only at its step limit.
+# If a machine does nothing when woken and keeps its deadline, that deadline is always the next event, and the
+# time of the world stands still. Without this limit such a run would end only at its step limit.
 SPIN_MAX: Final = 3
 
 
@@ -53,7 +53,7 @@ class Judge(Protocol):
 
 
 class Agent(Owner):
-    """One machine with its clock and what it is about to do. `held`: what arrived while it paused."""
+    """One machine with its clock and its pending items. `held`: what arrived during a pause, in order."""
 
     is_old: ClassVar[bool] = False  # whether another incarnation has replaced it
     name: str
@@ -61,55 +61,55 @@ class Agent(Owner):
     clock: SimClock
     machine: Machine | None = None
     incarnation: int = 0
-    recovery_crash_count: int = 0  # of the last incarnations, in a row
+    recovery_crash_count: int = 0  # how many of the last incarnations, in a row, crashed while recovering
     wake_ms: int | None = None
     pending: deque[Op | ClockMove] = msgspec.field(default_factory=deque)
-    # id of an operation to the name of its request: "o7" -> "remember"
+    # From the id of an operation to the name of its request: "o7" -> "remember".
     in_flight: dict[str, str] = {}
     wake_count: int = 0
     spin_count: int = 0
     restart_ms: int | None = None
     resume_ms: int | None = None
-    is_clock_held: bool = False  # this pause stopped the clock; a clock fault may have stopped it before
+    is_clock_held: bool = False  # whether this pause stopped the clock, rather than a clock fault before it
     window: Window = msgspec.field(default_factory=Window)
     held: list["NetworkMessage | Op"] = []
 
     def wants_items(self) -> bool:
-        """Return True if it is up and no operation is pending; the end of a clock's window still may be."""
-        # A pending item that is no op is the end of a clock's window, such as a thaw. It may be a minute
-        # ahead, and the user does not wait for it. Nearly always the first item is an op.
+        """Return True if the agent is up and no operation is pending; a move of its clock may be pending."""
+        # A pending item that is no op ends a clock fault, such as a thaw. It may be a minute ahead, and the
+        # user does not wait for it. The first item is checked first, since it is nearly always an op.
         pending = self.pending
         is_busy = pending and (pending[0].__class__ is Op or any(item.__class__ is Op for item in pending))
         return self.machine is not None and not is_busy
 
     def awaits(self, answer: Answer, reading_ms: int) -> bool:
-        """Return whether it is up and will take an answer."""
+        """Return whether the agent is up and its machine still waits for this answer."""
         return self.machine is not None and self.machine.awaits(answer.request_id, reading_ms)
 
     def must_not_spin(self, idle_ms: int | None) -> None:
         """Count wake-ups without effect. Raises Broken at the third in a row.
 
-        `idle_ms`: the deadline that it was woken for, if it did nothing and wants the same once more.
+        `idle_ms`: the deadline of the wake-up if the machine did nothing and kept that deadline, else None.
         """
         self.spin_count = 0 if idle_ms is None else self.spin_count + 1
         message = f"{self.name} was woken {SPIN_MAX} times for {idle_ms}, for nothing"
         demand(self.spin_count < SPIN_MAX, rules.PROGRESS, message)
 
     def take_items(self, items: Sequence[Op | ClockMove]) -> None:
-        """Take items to begin, in order of their times, then of the record."""
+        """Add items to the pending ones, in order of their times, then of the record."""
         # Sorting is stable, so items of one instant stay in the order of the record: a move before its op.
         self.pending = deque(sorted((*self.pending, *items), key=lambda item: item.at_ms))
 
     def pause(self, now_ms: int, for_ms: int, *, clock_stands: bool) -> None:
-        """Let nothing reach it for a while. Its clock runs on, or stands and then catches up."""
+        """Hold messages and operations for a while. The clock runs on, or stands and then catches up."""
         self.resume_ms = now_ms + for_ms
-        # A clock that a freeze has stopped already is ended by the thaw of that fault, not by this pause.
+        # If a clock fault has frozen the clock already, its own thaw ends that, not the end of this pause.
         if clock_stands and not self.clock.is_frozen:
             self.clock.freeze(now_ms)
             self.is_clock_held = True
 
     def resume(self, now_ms: int) -> list["NetworkMessage | Op"]:
-        """End the pause; return what arrived meanwhile, in order."""
+        """End the pause; return the messages and operations that arrived during it, in order."""
         if self.is_clock_held:
             self.clock.thaw(now_ms, catch_up=True)
         self.resume_ms, self.is_clock_held = None, False
@@ -118,9 +118,9 @@ class Agent(Owner):
 
 
 class NetworkMessage(Data):
-    """A message on its way: a call to its service, its flush, or its answer back; or a copy of one."""
+    """A message under way: a call to a service, the flush of its batch, its answer, or a copy of one."""
 
-    event: str  # "o7/commit#2" on its way up; with "/flush" or "/answer" behind it from then on
+    event: str  # "o7/commit#2" for the call; "o7/commit#2/flush" and "o7/commit#2/answer" after it
     call: Call
     leg: str  # "request", "flush" or "answer"
     flush: Flush | None = None
@@ -128,7 +128,7 @@ class NetworkMessage(Data):
     is_copy: bool = False
 
     def next(self, leg: str, flush: Flush | None = None, answer: Answer | None = None) -> "NetworkMessage":
-        """Return the message that follows from this one."""
+        """Return the message that follows this one: the flush or the answer of its call."""
         event = f"{self.call.event}/{leg}{'.2' if self.is_copy else ''}"
         return NetworkMessage(event, self.call, leg, flush, answer, self.is_copy)
 
@@ -137,13 +137,13 @@ class NetworkMessage(Data):
 
 
 def is_busy(agent: Agent) -> bool:
-    """Return whether the agent does more by itself than background work.
+    """Return whether the agent has anything to do besides background work.
 
-    Work in flight without an alarm does not count: only a message can continue it, and messages count by
-    themselves. A replaced incarnation whose clock stands still waits so until the world heals. If it counted,
-    the background work of its successor would run, and fail, for years of world time.
+    An operation in flight without a wake-up time does not count: only a message can continue it, and messages
+    keep the world busy themselves. A replaced incarnation whose clock stands still waits like this until the
+    world heals. If it counted, the background work of its successor would run for years of world time.
     """
-    # A restart and the end of a pause count as work: what was in flight, or held, must still continue.
+    # A restart or the end of a pause is work, since recovery, or held messages, must still be processed.
     if agent.pending or agent.machine is None or agent.resume_ms is not None:
         return True
     return agent.wake_ms is not None and (bool(agent.in_flight) or agent.machine.is_working)
@@ -152,8 +152,8 @@ def is_busy(agent: Agent) -> bool:
 def must_be_quiet(agents: Iterable[Agent]) -> None:
     """Check that no agent waits in a quiet world, unless its clock stands until the world heals."""
     for agent in agents:
-        # Its deadline is at no world time while the clock stands (SimClock.world_at is None), so the world is
-        # quiet although the operation waits. The heal thaws the clock, and the drain then demands the reply.
+        # While the clock stands, it never reaches the deadline (SimClock.world_at is None), so the world is
+        # quiet although an operation waits. The heal thaws the clock; the drain demands the reply.
         if agent.clock.is_frozen:
             continue
         if agent.in_flight:
@@ -164,7 +164,7 @@ def must_be_quiet(agents: Iterable[Agent]) -> None:
 
 
 def wake_name(agent: Agent) -> str:
-    """Name the next wake-up of an agent; a restart and the end of a pause are none."""
+    """Return the name of an agent's next event of its own: a restart, the end of a pause, or a wake-up."""
     if agent.machine is None:
         return f"{agent.name}/start#{agent.incarnation + 1}"
     return (
@@ -185,7 +185,7 @@ class Tally(Owner):
     marks: Counter[str] = msgspec.field(default_factory=Counter)
 
     def mark(self, names: Iterable[str]) -> None:
-        """Count marks one by one: mostly there are none, and `Counter.update` costs ten times as much."""
+        """Count marks one by one: usually there are none, and `Counter.update` costs ten times as much."""
         for name in names:
             self.marks[name] += 1
 
@@ -197,7 +197,7 @@ class Tally(Owner):
                 self.degraded[item.name] += item.count
             if outcome.value is not None:
                 self.mark(moments.of_value(outcome.value))
-        # Refused and Failed carry a typed error, which tells more than the outcome: "refused: TextTooLong".
+        # Refused and Failed have a typed error, which makes a more precise mark: "refused: TextTooLong".
         elif not isinstance(outcome, Unknown):
             self.marks[f"{name}: {type(outcome.error).__name__}"] += 1
 

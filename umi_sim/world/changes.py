@@ -1,4 +1,4 @@
-"""Changes around an operation: workflows of running memories, and rows that are changed at rest."""
+"""Changes made before an operation: new workflow revisions, and rows changed behind the memory's back."""
 
 from typing import Protocol
 
@@ -18,7 +18,7 @@ class ChangeContext(network.NetworkContext, Protocol):
 
 def revise(world: ChangeContext, op_id: str) -> None:
     """Give the workflows a new revision if one is due; operations in flight end on their own revision."""
-    # An agent without a machine needs no new tables: its next incarnation begins with the latest ones.
+    # An agent without a machine needs no new workflows: its next incarnation begins with the latest ones.
     if world.target.revise(op_id, (it.machine for it in world.incarnations if it.machine)):
         world.trace.add(Tag.MARK, f"new revisions before {op_id}")
         # Only a change during an operation in flight shows whether old revisions still work.
@@ -27,7 +27,7 @@ def revise(world: ChangeContext, op_id: str) -> None:
 
 
 def heal(world: ChangeContext) -> None:
-    """Remove every interceptor that turned questions away."""
+    """Remove every interceptor that refuses questions."""
     world.target.revise(None, (it.machine for it in world.incarnations if it.machine))
 
 

@@ -1,4 +1,4 @@
-"""Crashes, pauses and takeovers: what they do to an agent."""
+"""Crashes, pauses and takeovers: their effects on an agent."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,11 +11,11 @@ from umi_sim.world.agent import Agent
 
 
 def event_of(world: takeovers.TakeoverContext, agent: Agent, is_recovering: bool) -> AgentEvent:
-    """Return what a fault of an agent is drawn from, and what it may do."""
+    """Return the event that a fault of an agent is drawn from, with the functions that it may call."""
 
     def crash(down_ms: int, entry_count_max: int | None) -> None:
         if world.target.limit_entries(agent.name, entry_count_max):
-            takeovers.end_all(world, agent)  # one would read a core that does not fit into its own limit
+            takeovers.end_all(world, agent)  # old incarnations keep the old limit, which core no longer fits
         world.crash(agent, down_ms)
 
     def pause(for_ms: int, clock_stands: bool) -> None:
@@ -32,16 +32,16 @@ def event_of(world: takeovers.TakeoverContext, agent: Agent, is_recovering: bool
 
 
 def crash(world: takeovers.TakeoverContext, agent: Agent, down_ms: int) -> None:
-    """Take the machine from an agent, which starts again after `down_ms`."""
+    """Stop the machine of an agent; the agent starts again after `down_ms`."""
     world.trace.add(Tag.LIFE, "crash", agent.name)
-    # A reply is lost with the machine, so these operations may end without one; all others must be answered.
+    # The replies of operations in flight are lost with the machine; every other operation must be answered.
     world.tally.excused["crashed"] += len(agent.in_flight)
     world.tally.marks.update(marks_of(agent.machine))
     is_again = agent.machine is not None and agent.machine.is_recovering
     agent.recovery_crash_count = agent.recovery_crash_count + 1 if is_again else 0
     agent.in_flight.clear()
-    # The end of a pause, for its clock alone: held answers and ops are lost with this incarnation. Only a
-    # wipe of the store crashes a paused agent; no other event reaches it.
+    # This ends a pause for the sake of the clock; held answers and ops are lost with this incarnation. Only a
+    # wipe of the store crashes a paused agent, since no event is delivered to it.
     agent.resume(world.now_ms)
     agent.machine = agent.wake_ms = None
     agent.restart_ms = world.now_ms + down_ms
@@ -49,7 +49,7 @@ def crash(world: takeovers.TakeoverContext, agent: Agent, down_ms: int) -> None:
 
 
 def marks_of(machine: Machine | None) -> Iterator[str]:
-    """Yield marks of the rare instants at which this crash happens."""
+    """Yield marks for a crash of this machine at a rare instant."""
     if machine is not None and machine.is_recovering:
         yield "crash: during recovery"
     if machine is not None and machine.is_committing:

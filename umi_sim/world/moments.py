@@ -1,4 +1,4 @@
-"""Marks of rare moments that a world sees and neither replies nor steps of a memory show."""
+"""Marks of rare events that the world observes, such as an answer in the millisecond of a deadline."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -14,21 +14,21 @@ ENDS: Final = (I64_MIN, I64_MAX)
 
 
 def of_request(machine: Machine | None, request: Request) -> Sequence[str]:
-    """Return marks of the moment in which a request is handed over."""
+    """Return a mark if core is read while the machine waits for a commit."""
     is_during = machine is not None and isinstance(request, CoreRead) and machine.is_committing
-    # Such a read must show the core before the commit, since the batch may still fail.
+    # Such a read must show the core from before the commit, since the batch may still fail.
     return ("core is read: a commit is on its way",) if is_during else ()
 
 
 def of_late_answer(machine: Machine | None, reading_ms: int) -> Iterator[str]:
-    """Yield a mark if an answer that comes too late comes in the millisecond of a deadline."""
-    # The edge between an answer in time and a late one: `<` in place of `<=` shows only here.
+    """Yield a mark if a late answer arrives in the millisecond of a deadline."""
+    # This is the edge between in time and late, where `<` and `<=` differ.
     if machine is not None and machine.deadline_ms() == reading_ms:
         yield "an answer comes in the millisecond of a deadline"
 
 
 def of_hooks(notes: Iterable[HookNote]) -> Sequence[str]:
-    """Return marks of interceptors that have answered in place of the world, from their notes."""
+    """Return marks of interceptors that have refused or answered a question, from their notes."""
     prefixes = {REFUSING_HOOK: "turned away", LATE_REFUSING_HOOK: "turned away behind a commit"}
     refused = (f"{prefixes[note.name]}: {note.what}" for note in notes if note.name in prefixes)
     return (*refused, *("turned away: made do" for note in notes if note.name == SUBSTITUTING_HOOK))

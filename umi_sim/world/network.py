@@ -1,10 +1,10 @@
 """The network: messages between agents and services, the links they travel over, and the calls at services.
 
-Law 1. An effect has a name: its owner, the step that asks, and how often this owner asked there.
-Law 2. Oldest first among what is due at the same time, unless a link says otherwise.
-Law 3. The fate of a message is decided when it is sent: it arrives never, once or twice.
+Law 1. The name of an effect is its owner, the step that asks, and how often the owner has asked there.
+Law 2. Among messages due at the same time the oldest comes first, unless a fault of the link reorders them.
+Law 3. How often a message arrives (never, once or twice) is decided when it is sent.
 Law 4. A window affects a whole link. A copy and the answers to it meet no fault of their own.
-Law 5. A definite failure is a promise about every copy of a request: one that arrives later is turned away.
+Law 5. A definite failure holds for every copy of a request: a copy that arrives later is dropped.
 """
 
 from collections import Counter, defaultdict
@@ -32,8 +32,8 @@ from umi_sim.world.source import At, Source, names_group
 
 UP: Final = "request"
 
-Entry = tuple[int, int, NetworkMessage]  # due time, place in the order of that time, what is delivered
-Lane = tuple[str, str, bool]  # agent, service, up or down: which link
+Entry = tuple[int, int, NetworkMessage]  # due time, order among equal due times, message
+Lane = tuple[str, str, bool]  # a link: agent, service, whether it leads to the service
 InjectFault = Callable[[At, Callable[[], object]], tuple[Any] | None]
 
 
@@ -62,7 +62,7 @@ class Links:
     def __init__(self, config: RunConfig, inject: InjectFault, *, has_faults: bool) -> None:
         self.delay_ms = latency_of(config)
         self.has_faults = has_faults
-        self.copied: dict[str, str] = {}  # by request that comes twice: sent, arrived or failed
+        self.copied: dict[str, str] = {}  # state of each request with a copy: sent, arrived or failed
         self._inject = inject
         self._windows: defaultdict[Lane, Window] = defaultdict(Window)
         self._order = Keyed(stream_key(config.seed, ("release",)))
@@ -76,8 +76,8 @@ class Links:
         window, verb = self._windows[lane], "link.up" if lane[2] else "link.down"
         passage = Passage(window, now_ms, ready_ms, usual_ms, was_copied)
         injected: tuple[Trips] | None = None
-        # An open window decides for everything on the link, copies included. Otherwise a message meets
-        # at most one fault, and a copy none (law 4), or copies of copies might never end.
+        # An open window applies to every message on the link, copies included. Otherwise a message meets at
+        # most one fault, and a copy meets none (law 4), since a copy could be copied again without end.
         if window.is_open(now_ms):
             injected = (window.fault.apply(passage),)
         elif not message.is_copy:
@@ -85,8 +85,8 @@ class Links:
         return injected[0] if injected else (Trip(passage.delay_ms),)
 
     def release_order(self, event: str) -> int:
-        """Return the place of a message among those that are released with it."""
-        # 24 bits: `post` shifts them by 32, and the sum stays a small number that fits any record.
+        """Return a number of 24 bits that orders the messages which are released together."""
+        # `post` shifts the number by 32 bits, and the result must fit into 64.
         return self._order.draw(event) >> 40
 
     def heal(self) -> None:
@@ -107,9 +107,9 @@ class Network(Owner):
     queue: list[Entry] = []  # a heap, so the first is due first
     links: Links = SET_LATER
     sent_count: int = 0
-    names: Counter[str] = msgspec.field(default_factory=Counter)  # how often a place asked, by name
-    owners: dict[tuple[str, int, int], str] = {}  # background operations
-    slow: dict[Lane, Entry] = {}  # to be overtaken by the next one
+    names: Counter[str] = msgspec.field(default_factory=Counter)  # number of effects by "owner/step"
+    owners: dict[tuple[str, int, int], str] = {}  # names of background operations
+    slow: dict[Lane, Entry] = {}  # the message that the next one on the link overtakes
 
     def __post_init__(self) -> None:
         world = self.world
@@ -134,9 +134,9 @@ class Network(Owner):
         return entry[2]
 
     def post(self, delay_ms: int, message: NetworkMessage, before: int = 0) -> Entry:
-        """Queue a message behind all that is due at its time; if `before` is set, in front, highest first."""
+        """Queue a message after others of its due time; with `before` ahead of them, the highest first."""
         self.sent_count += 1
-        # numbers below zero come first at their instant: before = 6 is -6 * 2**32 + sent_count
+        # Numbers below zero come first at their due time: before = 6 gives -6 * 2**32 + sent_count.
         entry = (self.world.now_ms + delay_ms, self.sent_count - (before << 32), message)
         heappush(self.queue, entry)
         return entry
@@ -151,8 +151,8 @@ class Network(Owner):
         self.links.heal()
         now_ms = self.world.now_ms
         self.queue = sorted(
-            # A place below zero marks a message that a clog holds: its wait ends. A slow message keeps its
-            # time.
+            # An order below zero marks a message that a clog holds: it is due now. A slow message keeps its
+            # due time.
             (min(due_ms, now_ms) if place < 0 else due_ms, place, message)
             for due_ms, place, message in self.queue
         )
@@ -174,29 +174,29 @@ class Network(Owner):
                 self.links.copied[message.call.event] = "sent"
         before = 1 + self.links.release_order(message.event) if trip.is_released else 0
         entry, lane = self.post(trip.delay_ms, message, before), lane_of(message)
-        # In this order, or a slow message would overtake itself.
+        # `let_pass` comes before the entry is stored as slow, or a message would overtake itself.
         self.let_pass(lane, entry)
         if trip.is_overtaken:
             self.slow[lane] = entry
 
     def let_pass(self, lane: Lane, entry: Entry) -> None:
-        """Deliver an entry that waits to be overtaken right behind this message, if that is sooner."""
+        """Move the slow message of a link, if it is due later, to just after the message `entry`."""
         slow = self.slow.pop(lane, None)
-        #     slow    due 900            ->  due 420, right behind the next: the two have changed places
-        #     next    due 420                due 420
-        # Due before the next one, it needs no help; no longer in the queue, it has arrived.
+        #     slow    due 900            ->  due 420, just after `entry`: the two have changed places
+        #     entry   due 420                due 420
+        # A slow message that is due before `entry`, or has arrived already, stays as it is.
         if slow is not None and slow[0] > entry[0] and slow in self.queue:
             self.post(entry[0] - self.world.now_ms, self.take(slow))
 
     # On the way up.
 
     def send(self, agent: Agent, machine: Machine, effect: Asked) -> None:
-        """Name the effect and put it on its way."""
+        """Name an effect of a machine and send it to its service."""
         origin = machine.origin_of(effect)
         owner, workflow, step = self.owner_of(agent, origin), origin.workflow, origin.step
         place = f"{owner}/{step}"
-        # "o7/commit#2": the second time that operation o7 asks in its step `commit`. A fault is bound to this
-        # name, so it finds the same question in a replay from which other operations were removed.
+        # "o7/commit#2" is the second effect of operation o7 in its step `commit`. Faults are bound to this
+        # name, so they find the same effect in a replay from which other operations were removed.
         self.names[place] += 1
         event = f"{place}#{self.names[place]}"
         self.world.trace.add(Tag.EFFECT, event, *effect_fields(effect))
@@ -209,10 +209,10 @@ class Network(Owner):
         self.carry(NetworkMessage(event, call, UP))
 
     def owner_of(self, agent: Agent, origin: Origin) -> str:
-        """Return the request's item, or agent:workflow:k for the k-th background operation of its kind."""
+        """Return the item's id for a request, and agent:workflow:k for the k-th background run."""
         if origin.op_id is not None:
             return origin.op_id
-        # Each incarnation numbers its operations from the start, so a number alone may name two operations.
+        # Each incarnation numbers its operations from 1, so the key contains the incarnation.
         key = (agent.config.name, agent.incarnation, origin.number)
         if key not in self.owners:
             kind = f"{agent.config.name}:{origin.workflow}"
@@ -225,7 +225,7 @@ class Network(Owner):
     def arrive(self, message: NetworkMessage) -> None:
         """Deliver a call to its service, where it may meet a fault."""
         call = message.call
-        # Absent for a call without a copy; "sent" until the first of two arrives.
+        # A call without a copy is not in `copied`; of two copies the first one to arrive finds "sent".
         if self.links.copied.get(call.event, "sent") != "sent":
             self.arrive_again(message)
             return
@@ -234,17 +234,17 @@ class Network(Owner):
             services.register_arrival(call, world.now_ms),
             partial(Arrival, call, call.effect, services),
         )
-        # A service that is away fails every call already.
+        # A service that is away fails every call anyway.
         if not world.is_healed and not services.is_away(call, world.now_ms):
             injected = world.inject((call.verb, call.site, call.event, data), here)
         handled = injected[0] if injected else services.handle(call, world.now_ms)
-        # sent -> arrived -> failed: once the caller may know that nothing happened, its copy must not happen.
+        # sent -> arrived -> failed: after a definite failure the other copy must have no effect (law 5).
         if call.event in self.links.copied:
             self.links.copied[call.event] = "arrived"
         self.send_result(message, handled)
 
     def arrive_again(self, message: NetworkMessage) -> None:
-        """Deliver the second copy, unless the first one has failed for sure or the service is away."""
+        """Deliver the second copy of a call, unless the first failed definitely or the service is away."""
         call, services, now_ms = message.call, self.world.services, self.world.now_ms
         services.turn_to(now_ms)
         if self.links.copied[call.event] == "arrived" and not services.is_away(call, now_ms):
@@ -257,9 +257,9 @@ class Network(Owner):
             self.answer_later(message, handled)
 
     def flush(self, message: NetworkMessage, flush: Flush) -> None:
-        """Make a batch durable, unless its other copy has failed for sure."""
+        """Make a batch durable, unless its other copy has failed definitely."""
         world, call = self.world, message.call
-        # The other copy failed for sure while this batch waited for its flush, so law 5 forbids it.
+        # The other copy has failed definitely while this batch waited for its flush (law 5).
         if self.links.copied.get(call.event) == "failed":
             world.services.drop_batch(call, flush)
         else:
@@ -276,13 +276,13 @@ class Network(Owner):
 
 
 def is_definite(call: Call, later: Later) -> bool:
-    """Return whether an answer says that nothing happened, and that nothing will."""
-    # A time-out of a commit says nothing about the batch, which may be durable.
+    """Return whether an answer is a definite failure: the call had no effect and will have none."""
+    # After a time-out of a commit its batch is in doubt: it may be durable.
     is_in_doubt = isinstance(call.effect, Commit) and getattr(later.answer, "kind", "") in DOUBTS
     return isinstance(later.answer, EffectFailed) and not is_in_doubt
 
 
-# Delays without faults, drawn by the name of a message, so that they stay with its operation.
+# Delays without faults. They are drawn by the name of a message, so they stay when other items are removed.
 
 
 def latency_of(config: RunConfig) -> Callable[[str], int]:
@@ -300,7 +300,7 @@ def no_delay(event: str) -> int:
 
 
 def spread(word: int) -> int:
-    """Return 1 .. 2047 from the bits of a word, every power of two as likely."""
-    # 1 .. 11 bits, each as likely; bits = 3 gives 4 .. 7 ms, so short and long delays are equally frequent
+    """Return a delay of 1 .. 2047 ms from the bits of a word; each bit length is equally likely."""
+    # 3 bits give 4 .. 7 ms and 10 bits give 512 .. 1023 ms, so short and long delays are equally frequent.
     bits = 1 + (word & 0xFFFF) * 11 // 65_536
     return (1 << (bits - 1)) + (word >> 16) % (1 << (bits - 1))

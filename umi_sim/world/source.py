@@ -1,7 +1,7 @@
 """Sources of a run's items: drawn from a seed, or read from a record. The world cannot tell them apart.
 
-Law 1. Generating is: draw the next item, append it to the record, execute it.
-Law 2. A replay executes a record. An item whose event does not happen in the replay is skipped and counted.
+Law 1. A generator draws the next item and appends it to the record before the world executes it.
+Law 2. A replay reads the items from a record. It counts those whose event does not happen.
 """
 
 from collections import defaultdict, deque
@@ -13,7 +13,7 @@ from umi_sim.faults.kinds import KINDS
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 
-At = tuple[str, str, str, str]  # where a fault may be injected: verb, site, event, and the data of its draws
+At = tuple[str, str, str, str]  # where a fault may be injected: verb, site, event, data for its draws
 
 
 class Source(Protocol):
@@ -22,7 +22,7 @@ class Source(Protocol):
     record: list[Item]
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
-        """Return the next items of this agent, in order; empty while it has nothing to do."""
+        """Return the next items of this agent, in order; empty while it has none."""
         ...
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
@@ -54,13 +54,13 @@ class Replay:
             self._queues[item.agent].append(item)
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
-        # All at once: the record has the times, and the agent waits for them. A generator gives one op at a
-        # time, since its next draw depends on the replies so far.
+        # All items at once: they have times, for which the agent waits. A generator returns one op at a time,
+        # since its next draw depends on the replies so far.
         return tuple(self._queues.pop(agent, ()))
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
-        # Two faults may be bound to one event: "o7/commit#1" is the message on its way up (link.up) and then
-        # the call at its service (storage.commit). The verb tells which of them is meant here.
+        # Two faults may be bound to one event: "o7/commit#1" is first the message to the service (link.up)
+        # and then the call at the service (storage.commit). The verb tells the two apart.
         waiting = self._faults.get(event, ())
         fault = next((fault for fault in waiting if KINDS[fault.fault].is_at(verb)), None)
         if fault is not None:
@@ -69,14 +69,14 @@ class Replay:
 
     def choose(self, ready: Sequence[str]) -> int:
         for deviation in self._deviations.get(ready[0], ()):
-            # After items were removed, the event to take may not be ready: then the oldest goes first.
+            # After items were removed, the event to take may not be ready. Then the oldest comes first.
             if deviation.take in ready:
                 self._deviations[ready[0]].remove(deviation)
                 return ready.index(deviation.take)
         return 0
 
     def count_unused(self) -> Mapping[str, int]:
-        """Count the items whose event has not happened, by kind."""
+        """Count the faults and deviations whose event has not happened."""
         faults = sum(map(len, self._faults.values()))
         deviations = sum(map(len, self._deviations.values()))
         counts = {"fault": faults, "schedule": deviations}
@@ -84,11 +84,11 @@ class Replay:
 
 
 def is_fifo(config: RunConfig, source: Source) -> bool:
-    """Return whether the oldest event always comes first: the policy is fifo, and there is no deviation."""
+    """Return whether the oldest event always comes first: fifo policy, and no deviation in the record."""
     return config.policy == "fifo" and not any(isinstance(item, Deviation) for item in source.record)
 
 
 def names_group(group: str, config: RunConfig, source: Source) -> bool:
-    """Return whether a run may have faults of this group: drawn, or in its record."""
+    """Return whether a run may have faults of this group, drawn or recorded."""
     recorded = (item.fault for item in source.record if isinstance(item, Fault))
     return any(KINDS[kind].group == group for kind in (*config.faults, *recorded))

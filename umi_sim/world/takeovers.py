@@ -1,12 +1,12 @@
-"""Takeovers: an agent has a new incarnation while the old one still runs, unaware of its replacement.
+"""Takeovers: an agent gets a new incarnation while the old one still runs, unaware of its replacement.
 
-    old   asked . . . . . asleep . . . . . . . wakes up, gets its answers, goes on asking: the epoch is 8
+    old   asked . . . . . asleep . . . . . . . wakes up, gets its answers, asks again: the epoch is now 8
     new                   claims epoch 8 . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . .
 
-Law 1. The old one wakes up only when the new one has recovered. It ends if that takes too long, if it wakes
-       with nothing in flight more than a day after it was replaced, or if there are too many of them.
-Law 2. It has a clock of its own from then on, and it meets no further fault of agents.
-Law 3. Answers to its questions reach it, and its questions reach the services.
+Law 1. The old incarnation resumes only when the new one has recovered. It ends if that takes too long, if it
+       wakes with nothing in flight more than a day after its replacement, or if there are too many old ones.
+Law 2. The old incarnation has a clock of its own, and meets no further fault of agents.
+Law 3. The old incarnation still exchanges messages with the services.
 """
 
 from collections.abc import Iterator
@@ -20,15 +20,15 @@ from umi_sim.services.calls import Call, old_name
 from umi_sim.world import network
 from umi_sim.world.agent import Agent, Judge, NetworkMessage
 
-OLD_COUNT_MAX: Final = 4  # of one agent
+OLD_COUNT_MAX: Final = 4  # old incarnations of one agent
 
 
 class ReplacedAgent(Agent, kw_only=True):
-    """An old incarnation that goes on beside its successor. It gets the next `ask_count` operations."""
+    """An old incarnation that runs beside its successor. It gets the next `ask_count` operations."""
 
     is_old: ClassVar[bool] = True
     successor: Agent
-    replaced_ms: int  # the world's time
+    replaced_ms: int  # the world time of the takeover
     sleep_ms: int
     ask_count: int
 
@@ -43,7 +43,7 @@ class TakeoverContext(network.NetworkContext, Protocol):
 
 
 def take_over(world: TakeoverContext, agent: Agent, for_ms: int, ask_count: int) -> None:
-    """Begin a new incarnation of an agent at once; the old one sleeps for `for_ms`."""
+    """Begin a new incarnation of an agent now; the old one sleeps for `for_ms`."""
     old = ReplacedAgent(
         name=old_name(agent.name, agent.incarnation), config=agent.config, clock=copy(agent.clock),
         machine=agent.machine, incarnation=agent.incarnation, in_flight=agent.in_flight, successor=agent,
@@ -51,10 +51,10 @@ def take_over(world: TakeoverContext, agent: Agent, for_ms: int, ask_count: int)
     )  # fmt: skip
     old.pause(world.now_ms, for_ms, clock_stands=False)
     agent.machine = agent.wake_ms = None
-    # A new dict: the old incarnation keeps this one, as it still owes these replies.
+    # A new dict, since the old incarnation keeps the present one: it still owes those replies.
     agent.in_flight = {}
     others = [it for it in replaced_agents(world.incarnations) if it.successor is agent]
-    # With the new one there are at most four: of four others [:-3] is the first, of three none.
+    # With `old` there are at most four. Of four others [:-3] is the oldest one, of three it is empty.
     for surplus in others[: 1 - OLD_COUNT_MAX]:
         end(world, surplus)
     world.incarnations.append(old)
@@ -64,16 +64,16 @@ def take_over(world: TakeoverContext, agent: Agent, for_ms: int, ask_count: int)
 
 
 def sleeps_on(world: TakeoverContext, agent: Agent) -> bool:
-    """Put an old incarnation to sleep again, twice as long each time; return whether it had to sleep."""
+    """Put an old incarnation to sleep again if its successor has not recovered; return whether it sleeps."""
     if not isinstance(agent, ReplacedAgent):
         return False
     machine = agent.successor.machine
-    # Before the new one has claimed its epoch, storage accepts commits of the old one, which would show
-    # nothing.
+    # Until the successor has claimed its epoch, storage accepts commits of the old incarnation; that would
+    # test nothing.
     if machine is not None and not machine.is_recovering:
         world.judge.observe_successor(agent.name)
         return False
-    # Doubled, so that a slow recovery costs few wake-ups: 1 ms grows past a minute in 16 of them.
+    # Doubled, so that a slow recovery costs few wake-ups: 1 ms exceeds a minute after 16 of them.
     agent.sleep_ms = max(1, 2 * agent.sleep_ms)
     if agent.sleep_ms > WINDOW_MS_MAX:
         end(world, agent)
@@ -83,7 +83,7 @@ def sleeps_on(world: TakeoverContext, agent: Agent) -> bool:
 
 
 def end_if_idle(world: TakeoverContext, agent: Agent) -> bool:
-    """End an old incarnation with nothing in flight more than a day after its replacement; return if so."""
+    """End an old incarnation that was replaced over a day ago and has nothing in flight; return if ended."""
     if not isinstance(agent, ReplacedAgent) or agent.in_flight or world.now_ms - agent.replaced_ms <= DAY_MS:
         return False
     end(world, agent)
@@ -109,8 +109,8 @@ def replaced_agents(incarnations: list[Agent]) -> Iterator[ReplacedAgent]:
 
 def find_caller(incarnations: list[Agent], call: Call) -> Agent | None:
     """Return the incarnation that asked, if it still runs."""
-    # A call has the name under which it was sent, "alice"; since then the caller may have become "alice~2".
-    # Its number distinguishes it from its successor, which is called "alice" now.
+    # A call has the name of its sender at the time, "alice"; since then the sender may have become "alice~2".
+    # The incarnation number tells it from its successor, which has the name "alice" now.
     names = (call.agent, call.old_asker)
     found = (
         it
@@ -121,14 +121,14 @@ def find_caller(incarnations: list[Agent], call: Call) -> Agent | None:
 
 
 def hold(incarnations: list[Agent], message: NetworkMessage) -> None:
-    """Keep an answer for the incarnation that asked, if it sleeps; else drop the answer."""
+    """Keep an answer until the incarnation that asked resumes; drop it if that one does not sleep."""
     agent = find_caller(incarnations, message.call)
     if agent is not None and agent.resume_ms is not None:
         agent.held.append(message)
 
 
 def addressee(incarnations: list[Agent], agent: Agent) -> Agent:
-    """Return the incarnation that gets the next operation of this agent's user: at first an old one."""
+    """Return the incarnation that gets the user's next op: at first an old one, `ask_count` times."""
     for old in incarnations:
         if (
             isinstance(old, ReplacedAgent)
@@ -136,6 +136,6 @@ def addressee(incarnations: list[Agent], agent: Agent) -> Agent:
             and old.resume_ms is None
             and old.ask_count
         ):
-            old.ask_count -= 1  # its user still sends so many operations to the old address
+            old.ask_count -= 1  # the number of operations that the user still sends to the old address
             return old
     return agent

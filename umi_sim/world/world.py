@@ -1,11 +1,11 @@
 """The world: agents, the services they share, one queue of events in virtual time.
 
 Law 1. World time starts at 0, jumps from event to event and never goes back.
-Law 2. Next come all events of the smallest due time. Oldest first means: messages in order of sending, then
-       wake-ups by agent, then items in order of the record.
+Law 2. The events with the smallest due time are ready. "Oldest first" orders them: messages in order of
+       sending, then wake-ups by agent, then items in order of the record.
 Law 3. A run is a function of configuration and items. The world asks its source for faults and for the order
        of events, and cannot tell a generator from a record.
-Law 4. Every input makes a record of the trace before the memory sees it.
+Law 4. Every input is recorded in the trace before the memory gets it.
 """
 
 import sys
@@ -48,9 +48,9 @@ from umi_sim.world.agent import (
 from umi_sim.world.network import Entry, Network
 from umi_sim.world.source import At, Source, is_fifo, names_group
 
-# The digest of a large state costs more than a step, and the trace has every effect anyway.
+# In steps. The digest of a large state costs more than a step, and the trace has every effect anyway.
 STATE_EVERY: Final = 16
-RESTORE_EVERY: Final = 64  # a multiple of STATE_EVERY: the digest is at hand then
+RESTORE_EVERY: Final = 64  # a multiple of STATE_EVERY, so that the digest exists already
 STORY_COUNT_MAX: Final = 400
 
 OP, STEP, REPLY, ANSWER, STATE = Tag.OP, Tag.STEP, Tag.REPLY, Tag.ANSWER, Tag.STATE
@@ -71,8 +71,8 @@ class World(Owner):
     target: Target
     keep_story: bool = False
     agents: dict[str, Agent] = {}
-    incarnations: list[Agent] = []  # agents, and their replaced incarnations
-    lone: Agent = SET_LATER  # the last agent; the only one if there is one
+    incarnations: list[Agent] = []  # all agents and their replaced incarnations
+    lone: Agent = SET_LATER  # the last agent; used only if there is a single one
     services: Services = SET_LATER
     tampering: Tampering = SET_LATER
     trace: Trace = msgspec.field(default_factory=Trace)
@@ -80,11 +80,11 @@ class World(Owner):
     now_ms: int = 0
     is_healed: bool = False
     may_crash: bool = False
-    may_change: bool = False  # workflows, or rows without any memory
+    may_change: bool = False  # whether workflows are revised or rows tampered with
     is_fifo: bool = False
     item: str = ""
     step_count: int = 0
-    step_max: int = sys.maxsize  # of the whole run, whatever its phase
+    step_max: int = sys.maxsize  # for the whole run, across its phases
     crash_count: int = 0
     tally: Tally = msgspec.field(default_factory=Tally)
     story: deque[Event] = msgspec.field(default_factory=partial(deque, maxlen=STORY_COUNT_MAX))
@@ -112,7 +112,10 @@ class World(Owner):
     # The loop.
 
     def run_until_quiet(self, step_max: int) -> None:
-        """Deliver events until nothing is in flight and no item is left. Raises Broken(progress) if stuck."""
+        """Deliver events until nothing is in flight and no item is left.
+
+        Raises OutOfSteps at the limit, and Broken(progress) if an operation waits for nothing.
+        """
         step_max = min(step_max, self.step_max)
         while self.step_count < step_max:
             self.refill()
@@ -128,9 +131,9 @@ class World(Owner):
                     agent.take_items(items)
 
     def deliver_lone_item(self) -> bool:
-        """Deliver the next item in the commonest case: one agent, and nothing under way or due before it."""
-        # `deliver_next` would do the same, after building a list of ready events. Wake-ups come before items
-        # of the same instant (law 2), so no alarm may be set; comparing its time is what this saves.
+        """Deliver the next item in the commonest case: one agent, no message, no wake-up set."""
+        # `deliver_next` would do the same after building a list of ready events. A wake-up comes before an
+        # item of the same time (law 2), so this function applies only if none is set.
         agent = self.lone
         is_alone = not self.network.queue and len(self.incarnations) == 1
         if not is_alone or not agent.pending or agent.wake_ms is not None:
@@ -142,14 +145,14 @@ class World(Owner):
         return True
 
     def deliver_next(self) -> bool:
-        """Deliver one of the ready events; False when the world is quiet."""
+        """Deliver one of the ready events; return False if the world is quiet."""
         is_awake = self.is_busy()
         due_ms = self.next_due(is_awake)
         if due_ms is None:
             must_be_quiet(self.incarnations)
             return False
         self.set_time(due_ms)
-        # Messages come before wake-ups and items (law 2), and the heap has the oldest on top.
+        # Messages come before wake-ups and items (law 2), and the first entry of the heap is the oldest.
         if self.is_fifo and self.network.next_due() == due_ms:
             self.deliver_message(self.network.take_first())
             return True
@@ -177,7 +180,7 @@ class World(Owner):
         return min((due_ms for due_ms in due_times if due_ms is not None), default=None)
 
     def ready(self, due_ms: int, is_awake: bool) -> Iterator[Ready]:
-        """Yield everything due now, oldest first, each with what delivers it."""
+        """Yield the events due by `due_ms`, oldest first, each with the function that delivers it."""
         for entry in self.network.due(due_ms):
             yield entry[2].event, partial(self.deliver_entry, entry)
         for agent in self.incarnations:
@@ -186,13 +189,16 @@ class World(Owner):
                 yield wake_name(agent), partial(self.deliver_wake, agent)
         with_item = [agent for agent in self.agents.values() if self.item_at(agent) == due_ms]
         if len(with_item) > 1:
-            # By the numbers of the ids: ops are numbered in the order of the record, and so are moves.
+            # By the number in the id: ops are numbered in the order of the record, and so are clock moves.
             with_item.sort(key=lambda agent: int(agent.pending[0].id[1:]))
         for agent in with_item:
             yield agent.pending[0].id, partial(self.deliver_item, agent)
 
     def wake_at(self, agent: Agent, is_awake: bool) -> int | None:
-        """Return when the agent is woken, restarted or goes on; at rest, background work wakes none."""
+        """Return when the agent is restarted, resumed or woken.
+
+        `is_awake`: whether the world is busy; in a quiet world no agent is woken for background work.
+        """
         if agent.machine is None:
             return agent.restart_ms
         if agent.resume_ms is not None:
@@ -203,10 +209,10 @@ class World(Owner):
         if not agent.pending or agent.resume_ms is not None:
             return None
         at_ms = agent.pending[0].at_ms
-        return at_ms if at_ms > self.now_ms else self.now_ms  # asked more often than anything else: no call
+        return at_ms if at_ms > self.now_ms else self.now_ms  # no call of `max`: this is the hottest function
 
     def is_busy(self) -> bool:
-        """Return whether something other than background work is still to come."""
+        """Return whether there is anything left to do besides background work."""
         return bool(self.network.queue) or any(is_busy(agent) for agent in self.incarnations)
 
     # Deliveries.
@@ -223,11 +229,11 @@ class World(Owner):
             self.deliver_op(agent, item)
 
     def deliver_op(self, agent: Agent, op: Op) -> None:
-        # A fault that pauses holds the op; one that crashes leaves no machine (next branch); after a takeover
-        # the new incarnation gets the op.
+        # After a fault that pauses, the op is held; after a crash there is no machine (next branch); after a
+        # takeover the op is delivered.
         if self.may_crash and self.inject_agent_fault(agent, op.id) and agent.resume_ms is not None:
             agent.held.append(op)
-        # Perhaps because it has just crashed at this very event: `inject_agent_fault` above did it.
+        # `inject_agent_fault` above may have crashed it just now.
         elif agent.machine is None:
             self.skip(op.id, "op of an agent that is down", "down")
         elif op.name not in self.target.requests:
@@ -243,7 +249,7 @@ class World(Owner):
         self.trace.add(Tag.SKIPPED, item_id, why)
 
     def issue(self, agent: Agent, op_id: str, name: str, args: Args) -> None:
-        """Hand a request to the machine."""
+        """Give a request to the agent's machine."""
         request = REQUESTS[name](op_id, **args)
         reading_ms = agent.clock.reading(self.now_ms)
         self.tally.operations[name] += 1
@@ -289,15 +295,15 @@ class World(Owner):
         agent = takeovers.find_caller(self.incarnations, call)
         if agent is None:
             return
-        # `hold` looks for the caller once more: after a pause or takeover it sleeps and gets the answer
-        # later; after a crash it is gone, and the answer with it.
+        # `hold` looks for the caller again. If a pause or takeover put it to sleep, it gets the answer later;
+        # after a crash the answer is lost.
         if agent.resume_ms is not None or self.inject_agent_fault(agent, event):
             takeovers.hold(self.incarnations, message)
             return
         reading_ms = agent.clock.reading(self.now_ms)
         self.trace.add(ANSWER, event, *answer_fields(answer))
         self.trace.add(STEP, agent.name, reading_ms, type(answer).__name__, event)
-        # A machine that has stopped waiting learns from an answer only that time has passed.
+        # To a machine that no longer waits for the answer, it only shows that time has passed.
         if agent.awaits(answer, reading_ms):
             self.judge.observe_answer(call, answer, reading_ms)
         else:
@@ -310,7 +316,7 @@ class World(Owner):
     # Steps and effects.
 
     def give(self, agent: Agent, value: Value, reading_ms: int) -> int:
-        """Step a machine, send its replies and questions, and return the number of effects."""
+        """Step the machine with `value`, process its effects and return their number."""
         machine = agent.machine
         assert machine is not None
         self.step_count += 1
@@ -336,10 +342,10 @@ class World(Owner):
         agent.wake_ms = None if deadline_ms is None else agent.clock.world_at(deadline_ms, self.now_ms)
 
     def restore(self, agent: Agent, machine: Machine, digest: bytes) -> None:
-        """Replace a machine by a copy made from bytes, which must be the same memory. Raises Broken."""
+        """Replace a machine by a copy restored from its bytes. Raises Broken if their digests differ."""
         if (copy := machine.make_copy()) is None:
             return
-        # The copy takes over even if the rule is off, so that switching a rule off changes no trace.
+        # The copy takes over even if the rule is off, so that switching the rule off changes no trace.
         agent.machine = copy
         if (rule := rules.COPIED_STATE_CONTINUES).name not in self.config.off:
             message = f"{agent.name} restored from its snapshot is another memory"
@@ -358,10 +364,10 @@ class World(Owner):
             self.tally.mark(moments.of_hooks(reply.hooks))
         self.judge.observe_reply(agent.name, op_id, reply, reading_ms)
 
-    # Faults and lives.
+    # Faults and incarnations.
 
     def inject(self, at: At, here: Callable[[], object]) -> tuple[Any] | None:
-        """Inject the fault of this event; return its effect, alone in a tuple, or None without a fault."""
+        """Inject the fault of this event, if any; return its effect in a tuple, or None without a fault."""
         fault = self.source.fault(*at, args_maker(here, self.tally.without_effect))
         if fault is None:
             return None
@@ -369,12 +375,12 @@ class World(Owner):
         self.trace.add(Tag.FAULT, fault.id, fault.fault, at[2])
         if self.keep_story:
             self.tell(at[2], f"FAULT {fault.id} {fault.fault}")
-        # In a tuple, since the effect itself may be None: an answer that never comes.
+        # In a tuple, since the effect itself may be None (an answer that never comes).
         return (KINDS[fault.fault](**fault.args).inject(here()),)
 
     def inject_agent_fault(self, agent: Agent, event: str) -> bool:
-        """Inject a fault into an agent before an event reaches it, if one is due; return whether one was."""
-        # A replaced incarnation is spared (law 2 of takeovers.py): a restart would give it a second
+        """Inject the agent fault of an event, if any, before its delivery; return whether there was one."""
+        # A replaced incarnation meets none (law 2 of takeovers.py), since a restart would give it a second
         # successor.
         if not self.may_crash or self.is_healed or agent.machine is None or agent.is_old:
             return False
@@ -383,7 +389,7 @@ class World(Owner):
         return self.inject(("agent.event", f"agent.event.{place}", event, event), here) is not None
 
     def resume(self, agent: Agent) -> None:
-        """End a pause, and deliver at once what arrived meanwhile."""
+        """End a pause and deliver everything that arrived during it."""
         if takeovers.sleeps_on(self, agent):
             return
         self.trace.add(Tag.LIFE, "resume", agent.name)
@@ -406,12 +412,12 @@ class World(Owner):
         self.wake(agent, agent.machine, f"{agent.name}/start#{agent.incarnation}")
 
     def crash(self, agent: Agent, down_ms: int) -> None:
-        """Drop everything volatile; operations in flight will never reply."""
+        """Drop the volatile state of an agent; its operations in flight get no reply."""
         self.crash_count += 1
         crashes.crash(self, agent, down_ms)
 
     def crash_all(self, down_ms: int) -> None:
-        """Restart every agent after storage has lost everything."""
+        """End old incarnations and crash every agent, after storage has lost everything."""
         takeovers.end_all(self)
         for agent in self.agents.values():
             if agent.machine is not None:
@@ -427,9 +433,9 @@ class World(Owner):
             self.set_alarm(agent, agent.machine)
 
     def free_ms(self, agent: Agent) -> int:
-        """Return for how long nothing happens but items of this agent."""
+        """Return the time until the next event that is no item of this agent."""
         others = (self.item_at(other) for other in self.incarnations if other is not agent)
-        # This agent's own alarm counts, too: a landing must not skip its wake-up.
+        # The agent's own wake-up counts as well: a landing must not skip it.
         wakes = (self.wake_at(other, True) for other in self.incarnations)
         due_times = [due_ms for due_ms in (self.network.next_due(), *others, *wakes) if due_ms is not None]
         return max(0, min(due_times) - self.now_ms) if due_times else READING_MS_MAX
@@ -437,7 +443,7 @@ class World(Owner):
     # Phases.
 
     def heal(self) -> None:
-        """End faults and windows; links are instant; agents restart or go on; clocks run, none behind."""
+        """End all faults and delays, restart or resume every agent, and correct clocks that are behind."""
         self.is_healed = True
         changes.heal(self)
         self.network.heal()
@@ -450,8 +456,8 @@ class World(Owner):
             if agent.machine is None:
                 self.start(agent)
             assert agent.machine is not None
-            # A memory keeps the latest time it has seen. After a jump back by 30 days the drain would wait 30
-            # days for a deadline, so the clock is set to that time.
+            # A memory keeps the latest time that it has seen, and after a jump back by 30 days the drain
+            # would wait 30 days for a deadline. So the clock is set to the time that the memory has seen.
             behind_ms = agent.machine.seen_ms - agent.clock.reading(self.now_ms)
             if behind_ms > 0:
                 agent.clock.jump(self.now_ms, behind_ms)
@@ -464,5 +470,5 @@ class World(Owner):
         self.run_until_quiet(step_max)
 
     def tell(self, event: str, what: str, *, of_next: bool = False) -> None:
-        """Add an event to the story. `of_next`: it belongs to the next step, which `give` counts later."""
+        """Add an event to the story. `of_next`: it belongs to the next step, which is not counted yet."""
         self.story.append(Event(self.step_count + of_next, self.now_ms, event, what))
