@@ -1,8 +1,8 @@
 """Words and sentences by frozen tables, because the tables of an interpreter change with its Unicode version.
 
-Law 1. Total: any string, lone surrogates included, gives an answer; what is in no table separates words.
-Law 2. Case exists below U+0530 only.
-Law 3. Never `unicodedata`, `isalpha`, `isupper`, or a `\\w`; a golden test hashes the tables.
+Law 1. Every function accepts any string, lone surrogates included. A character in no table separates words.
+Law 2. Only characters below U+0530 have upper and lower case.
+Law 3. No `unicodedata`, `isalpha`, `isupper` or `\\w` is used here; a golden test hashes the tables.
 """
 
 import re
@@ -12,8 +12,8 @@ from typing import Final
 
 Ranges = tuple[tuple[int, int], ...]
 
-# Scripts written with spaces, and digits: a run of these is a word. Marks that only follow a letter of the
-# same script may stand here too.
+# Scripts written with spaces, and digits: a run of these is a word. The ranges include marks that occur only
+# after a letter of the same script.
 SPACED: Final[Ranges] = (
     (0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A), (0xAA, 0xAA), (0xB5, 0xB5), (0xBA, 0xBA),
     (0xC0, 0xD6), (0xD8, 0xF6), (0xF8, 0x2C1), (0x1D00, 0x1DBF), (0x1E00, 0x1EFF), (0x2C60, 0x2C7F),
@@ -47,7 +47,7 @@ DENSE: Final[Ranges] = (
     (0x20000, 0x323AF),  # CJK
 )  # fmt: skip
 
-# What joins the word before it: combining marks, joiners, variation selectors, tags; alone it is nothing.
+# Combining marks, joiners, variation selectors and tags. They belong to the word before them, if any.
 MARKS: Final[Ranges] = (
     (0x300, 0x36F), (0x1AB0, 0x1ACE), (0x1DC0, 0x1DFF), (0x20D0, 0x20F0), (0xFE20, 0xFE2F),
     (0xE31, 0xE31), (0xE34, 0xE3A), (0xE47, 0xE4E), (0xEB1, 0xEB1), (0xEB4, 0xEBC), (0xEC8, 0xECE),
@@ -78,12 +78,12 @@ ONE_DENSE: Final = f"{char_class(DENSE)}{char_class(MARKS)}*"
 ONE_EMOJI: Final = f"{char_class(EMOJI)}{char_class(MARKS, SKIN_TONES)}*"
 
 ASCII: Final = 0x80
-ASCII_WORD: Final = re.compile(f"{char_class(SPACED, below=ASCII)}+|(?P<dense>(?!))")  # none is dense
+ASCII_WORD: Final = re.compile(f"{char_class(SPACED, below=ASCII)}+|(?P<dense>(?!))")  # `dense` never matches
 SENTENCE: Final = re.compile(rf"[^{SENTENCE_ENDS}\n]*[{SENTENCE_ENDS}]+|[^{SENTENCE_ENDS}\n]+")
 
 
-# Texts, not patterns: `re` makes them when they are first needed, and keeps them. Few short runs need any:
-# ASCII has patterns of its own, which say the same and are made in a tenth of the time.
+# Strings rather than compiled patterns: `re` compiles and caches them at their first use. Few short runs need
+# them, since ASCII texts have equivalent patterns of their own, which compile in a tenth of the time.
 WORD: Final = (  # one word, or one run of a dense script (then the group `dense` is set)
     f"{char_class(SPACED)}{char_class(SPACED, MARKS)}*"
     f"|(?P<dense>(?:{ONE_DENSE})+)"
@@ -114,7 +114,7 @@ def sentences(text: str) -> list[str]:
 
 
 def lower(text: str) -> str:
-    """Return the text with every capital below U+0530 made small, each on its own."""
+    """Return the text with every capital below U+0530 in lower case, converted one by one."""
     return text.lower() if text.isascii() else text.translate(LOWER)
 
 
@@ -125,6 +125,6 @@ def is_upper(char: str) -> bool:
 
 
 def pairs(run: str) -> list[str]:
-    """Return the neighbours in a dense run, each with its marks; a single one alone."""
+    """Return each pair of neighbours in a dense run, with their marks; a single character by itself."""
     chars = re.findall(ONE_DENSE, run)
     return [first + second for first, second in pairwise(chars)] or chars

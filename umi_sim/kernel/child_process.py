@@ -1,10 +1,10 @@
-"""A process of a user, in any language: a line of JSON is asked, and a line of JSON is the answer.
+"""A user's process in any language: each request is a line of JSON, and so is each answer.
 
     {"id": 1, "op": "put", "key": "a", "value": 7, "now_ms": 1767225600000}
     {"id": 1, "answer": null}
 
-Law 1. ProcessBroken reports whatever the process does instead of answering: it ends, is silent, or writes
-something that is no answer.
+Law 1. ProcessBroken is raised if the process does not answer: it ends, stays silent, or writes something that
+is no answer.
 """
 
 import contextlib
@@ -25,11 +25,11 @@ ENDING_SECONDS: Final = 5
 
 
 class ProcessBroken(Exception):
-    """The process does not answer as the protocol says."""
+    """The process does not follow the protocol."""
 
 
 class Process:
-    """The process as it runs now; `more`: last arguments; `errors`: where its standard error goes.
+    """A running process. `more`: arguments added at the end; `errors`: where its standard error goes.
 
     Raises ProcessBroken.
     """
@@ -52,19 +52,19 @@ class Process:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.input, self.output = self.process.stdin, self.process.stdout
-        # A write of more than the pipe holds would block for ever if the process does not read; so it waits
-        # with a time limit, and writes what fits.
+        # If the process does not read, a blocking write of more than the pipe holds would never return. So
+        # writes do not block: they wait with a time limit and write as much as fits.
         os.set_blocking(self.input.fileno(), False)
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a request and return the answer: an object with the number of the request, and any fields."""
+        """Send a request and return the answer: an object with the id of the request and any other fields."""
         self.count += 1
         self.until_s = monotonic() + ANSWER_SECONDS_MAX
         self.write_line(json.dumps({"id": self.count, **request}).encode() + b"\n")
         return self.parse_answer(self.read_line())
 
     def write_line(self, line: bytes) -> None:
-        """Write a line; one that is longer than a pipe waits until the process reads it."""
+        """Write a line; if it is longer than the pipe, wait until the process has read enough of it."""
         while line:
             self.wait("reads", [], [self.input])
             try:
@@ -89,7 +89,7 @@ class Process:
             raise ProcessBroken(f"{does} nothing for {ANSWER_SECONDS_MAX} s")
 
     def describe_end(self) -> ProcessBroken:
-        """Return why a pipe is closed: the process has ended, or goes on without it."""
+        """Return the error for a closed pipe: the process has ended, or has closed the pipe and runs on."""
         try:
             return ProcessBroken(f"has ended with status {self.process.wait(ANSWER_SECONDS_MAX)}")
         except subprocess.TimeoutExpired:
@@ -102,13 +102,13 @@ class Process:
             raise ProcessBroken(f"says what is no JSON: {show_value(line)}") from None
         if not isinstance(reply, dict) or reply.get("id") != self.count:
             raise ProcessBroken(f"answers something else than request {self.count}: {show_value(reply)}")
-        # an answer ahead of its request would be taken for that of the next one
+        # An extra line would be taken for the answer to the next request.
         if self.buffer:
             raise ProcessBroken(f"says more than it was asked: {show_value(self.buffer)}")
         return reply
 
     def end(self) -> None:
-        """Close the input of the process, and give it some time to end itself."""
+        """Close the input of the process, wait a little for it to end, then kill it."""
         with contextlib.suppress(OSError):
             self.input.close()
         try:

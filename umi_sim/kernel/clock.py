@@ -1,9 +1,9 @@
-"""The virtual clock of one agent: what it reads at a world time, and the moves that make it lie.
+"""The virtual clock of one agent: its reading at a world time, and the moves that make it wrong.
 
-Law 1. reading = base + (world - base_world) * num // den, at most READING_MS_MAX. Reading changes nothing.
-Law 2. Every move re-bases to the present reading first, so only the move itself is seen.
-Law 3. Between moves a reading never falls.
-Law 4. What a frozen clock did not show is kept in `missed_ms`; a thaw that catches up shows it.
+Law 1. reading = base + (world - base_world) * num // den, at most READING_MS_MAX. Reading has no side effect.
+Law 2. Every move first sets the base to the present reading, so the clock changes by the move alone.
+Law 3. Between moves readings never decrease.
+Law 4. `missed_ms` is the time that a frozen clock did not show; a thaw that catches up adds it.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ RATE_FACTOR_MAX: Final = 2
 
 
 class SimClock(Mutable):
-    """One agent's clock over world time. Plain data; world times given to it never go back."""
+    """One agent's clock as a function of world time. Plain data; callers never pass an earlier world time."""
 
     base_ms: int
     base_world_ms: int
@@ -26,7 +26,7 @@ class SimClock(Mutable):
 
     @classmethod
     def start(cls, world_ms: int, skew_ms: int = 0) -> "SimClock":
-        """Return a clock at rate 1/1 that is off by the skew."""
+        """Return a clock at rate 1/1 that is ahead of world time by `skew_ms`."""
         return cls(clip_reading(world_ms + skew_ms), world_ms)
 
     def reading(self, world_ms: int) -> int:
@@ -43,10 +43,9 @@ class SimClock(Mutable):
             return world_ms
         if self.is_frozen or reading_ms > READING_MS_MAX:
             return None
-        # rate 2/1, 5 ms are missing: 2 ms of the world bring 4 and 3 ms bring 6, so it takes 3;
-        # `//` rounds down, and minus the quotient of minus the number rounds up
+        # At rate 2/1 with 5 ms missing, 2 ms of world time give 4 and 3 ms give 6, so 3 are needed.
         missing_ms = reading_ms - self.base_ms
-        return self.base_world_ms - (-missing_ms * self.den // self.num)  # division upwards
+        return self.base_world_ms - (-missing_ms * self.den // self.num)  # -(-a // b) rounds up
 
     def jump(self, world_ms: int, by_ms: int) -> None:
         """Change the reading by this much."""
@@ -61,19 +60,19 @@ class SimClock(Mutable):
         self.num, self.den = num, den
 
     def freeze(self, world_ms: int) -> None:
-        """Stop the reading until a thaw; to freeze a frozen clock changes nothing."""
+        """Stop the clock until a thaw; freezing a frozen clock changes nothing."""
         self._rebase(world_ms)
         self.is_frozen = True
 
     def thaw(self, world_ms: int, catch_up: bool) -> None:
-        """Let the clock run on from here, or jump to where it would have been."""
+        """Let the clock run on from its reading, or let it catch up on the time that it missed."""
         self._rebase(world_ms)
         if catch_up:
             self.base_ms = clip_reading(self.base_ms + self.missed_ms)
         self.is_frozen, self.missed_ms = False, 0
 
     def land(self, world_ms: int, to_ms: int, forward_ms_max: int) -> bool:
-        """Make the reading exactly `to_ms`; return False, and change nothing, if that is back or too far."""
+        """Set the reading to `to_ms`; return False, without a change, if that is back or too far ahead."""
         forward_ms = to_ms - self.reading(world_ms)
         if not 0 <= forward_ms <= forward_ms_max or to_ms > READING_MS_MAX:
             return False
@@ -81,13 +80,13 @@ class SimClock(Mutable):
         return True
 
     def heal(self, world_ms: int) -> None:
-        """Let it run at rate 1/1 from now on, from the present reading."""
+        """Let the clock run at rate 1/1 from its present reading."""
         self.thaw(world_ms, catch_up=False)
         self.drift(world_ms, 1, 1)
 
     def _rebase(self, world_ms: int) -> None:
         reading_ms = self.reading(world_ms)
-        # at the rate it had: a drift during the freeze changes only what is missed from then on
+        # Missed at the present rate; a drift during the freeze changes only what is missed after it.
         if self.is_frozen:
             self.missed_ms += (world_ms - self.base_world_ms) * self.num // self.den
         self.base_ms, self.base_world_ms = reading_ms, world_ms

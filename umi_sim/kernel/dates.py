@@ -1,6 +1,6 @@
-"""Classes of dates that tell another now than the real ones.
+"""Date classes whose `now` and `today` return virtual time.
 
-Law. This file needs the standard library alone: a script that is exported carries a copy of it.
+Law. This file imports only the standard library, since an exported script carries a copy of it.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,18 +8,18 @@ from typing import Any
 
 
 def class_of_date(real: Any, tellers: Mapping[str, Callable[..., Any]]) -> Any:
-    """Return a class in place of a real one, whose functions cannot be replaced: all of it but now."""
+    """Return a class that replaces `real`, whose methods cannot be patched; `tellers` are its own methods."""
 
     def make(cls: Any, *args: Any, **kwargs: Any) -> Any:
         return real(*args, **kwargs)
 
-    # `__new__` makes the real class, so a date from inside a run is an ordinary one and outlives it.
+    # `__new__` returns an instance of the real class, so dates made in a run stay valid after it.
     methods: dict[str, Any] = {name: classmethod(each) for name, each in tellers.items()}
     return DateClass(real.__name__, (real,), {"__new__": make, **methods})
 
 
 class DateClass(type):
-    """Metaclass of a class that stands in for another: it says that it is the other."""
+    """Metaclass of a stand-in: `isinstance` and `issubclass` treat it as the class that it replaces."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, cls.__bases__)

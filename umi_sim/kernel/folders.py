@@ -1,4 +1,4 @@
-"""Folders: where the packages lie, and the scenarios, planted bugs and pages that come with them."""
+"""Folders of the packages, and of the scenarios, planted bugs and pages that are shipped with them."""
 
 from pathlib import Path
 from typing import Final

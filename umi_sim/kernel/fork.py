@@ -1,10 +1,12 @@
 """Fork: copies of a memory or a world that are in the same state and then change independently.
 
-Law 1. An object with a hash of its own is a value: it never changes, so the original and the copy share it.
-Law 2. Every other object is copied once, however many refer to it; a bound method moves to its owner's copy.
-Law 3. A class of neither kind is an error, not a guess; `copied_by` registers a function that copies it.
+Law 1. A hashable object is an immutable value, so the original and the copy share it.
+Law 2. Every other object is copied once, however many others refer to it; a bound method is bound to the copy
+of its owner.
+Law 3. An object of a foreign class without slots raises TypeError, unless `copied_by` has registered a
+function that copies that class.
 
-This is five times as quick as copy.deepcopy, which looks up the type of every integer.
+This is five times as fast as copy.deepcopy, which looks up the type of every integer.
 """
 
 from collections import Counter, defaultdict, deque
@@ -27,7 +29,7 @@ SHARED: Final = frozenset((
 
 
 def fork_graph(whole: Whole) -> Whole:
-    """Return a copy of the whole graph of objects. Raises TypeError for a class that cannot be copied so."""
+    """Return a copy of the whole graph of objects. Raises TypeError for a class that cannot be copied."""
     copied: Whole = copy(whole, {})
     return copied
 
@@ -68,8 +70,8 @@ def slots_copier(cls: Any, names: tuple[str, ...]) -> Copier:
     def copy_slots(value: Any, memo: Memo) -> Any:
         made = memo.get(id(value))
         if made is None:
-            # Noted before its parts are copied, so that a graph that leads back here ends. Ids stay unique
-            # meanwhile, as the original graph keeps all its objects alive.
+            # Registered before its parts are copied, so that a cycle ends here. Ids stay unique during the
+            # copying, since the original graph keeps all its objects alive.
             made = memo[id(value)] = shallow_copy(value)
             for name in names:
                 part = getattr(value, name)
@@ -118,7 +120,7 @@ def copy_default(value: "defaultdict[Any, Any]", memo: Memo) -> "defaultdict[Any
 
 def copy_tuple(value: tuple[Any, ...], memo: Memo) -> tuple[Any, ...]:
     parts = [part if part.__class__ in SHARED else copy(part, memo) for part in value]
-    # A tuple of values only is shared, too: most tuples are.
+    # A tuple that contains only values is shared as well; most tuples do.
     is_same = all(new is old for new, old in zip(parts, value, strict=True))
     return value if is_same else tuple(parts)
 

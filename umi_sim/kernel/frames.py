@@ -1,9 +1,9 @@
-"""Frames: whose code raised an exception, that of what is tested or the simulator's own."""
+"""Frames: whether code of the target or of the simulator raised an exception."""
 
 from typing import Final
 
 TARGETS: Final = ("umi_core.", "umi_sim.machines.subject.", "umi_sim.machines.process.", "umi_sim.mutants.")
-"""An exception from one of these modules is a failure of what is tested; from any other, of the simulator."""
+"""An exception from one of these modules is a failure of the target; from any other, of the simulator."""
 
 
 def is_of_target(raised: BaseException) -> bool:
@@ -13,8 +13,8 @@ def is_of_target(raised: BaseException) -> bool:
 def blamed_frame(raised: BaseException) -> str:
     """Return module and qualified name of the innermost function of umi_core or umi_sim in a traceback.
 
-    A KeyError that numpy raises for storage is storage's; one that a store raises behind a subject's call is
-    the subject's.
+    For example, a KeyError that numpy raises in a call of storage is blamed on storage, and one that a store
+    raises in a call of a subject is blamed on the subject.
     """
     frame, tb = "", raised.__traceback__
     while tb is not None:

@@ -1,8 +1,9 @@
-"""Values as Python source, for a report and for a test that a person reads.
+"""Values as Python source, for reports and for readable tests.
 
-Law 1. A value is literals, and calls of classes of umi_core with literals; the source means an equal value.
-Law 2. Source of a test is ASCII, and no text, whatever it holds, ends the string that it stands in.
-Law 3. What `ruff format` would write; in a test long texts and vectors are constants, in lines of WIDTH.
+Law 1. The source consists of literals, and of calls of umi_core classes with literals. It evaluates to an
+equal value.
+Law 2. The source of a test is ASCII, and every text is escaped so that it cannot end its string literal.
+Law 3. The layout is that of `ruff format`, in lines of WIDTH. In tests, long texts and vectors are constants.
 """
 
 import re
@@ -17,15 +18,15 @@ from umi_core.values import Scope
 from umi_sim.kernel.wording import UNSEEN, code_of, cut, split_runs
 
 WIDTH: Final = 88
-TEXT_CHARS_MAX: Final = 50  # longer ones are constants
+TEXT_CHARS_MAX: Final = 50  # longer texts become constants
 PIECE_CHARS_MAX: Final = 70
-TUPLE_MAX: Final = 12  # longer ones, of numbers, are constants
+TUPLE_MAX: Final = 12  # longer tuples of numbers become constants
 POSITIONAL_MAX: Final = 3
 GROUPED_MIN: Final = 10_000
 QUOTES: Final = "'\""
 INDENT: Final = "    "
 
-VALUE_CHARS_MAX: Final = 60  # of a text in a report
+VALUE_CHARS_MAX: Final = 60  # length of a text in a report
 
 Shortener = Callable[[str], str]
 
@@ -40,7 +41,7 @@ class Unwritable(ValueError):
 
 
 class Parts(Data):
-    """A call or a sequence: what opens it, its parts with their names, what closes it."""
+    """A call or a sequence: its opening, its parts with their names, and its closing."""
 
     opening: str
     parts: Sequence[tuple[str, "Node"]]
@@ -59,12 +60,12 @@ def shorten_text(text: str) -> str:
 
 
 def literal(value: object, short: Shortener = shorten_text) -> str:
-    """Return a value in one line, the same in every version of Python; `short` shortens a long text."""
+    """Return a value in one line, equal in every version of Python; `short` shortens a long text."""
     return flat(LineWriter(short).node(value))
 
 
 class LineWriter(Owner):
-    """Writes any value for a report: in one line, with all fields, and long texts as `short` returns them."""
+    """Writes any value for a report: in one line, with all fields, and with long texts cut by `short`."""
 
     short: Shortener = shorten_text
 
@@ -129,12 +130,12 @@ class LiteralWriter(LineWriter, kw_only=True):
     def other(self, value: object) -> Node:
         """Return a float, the scope, or a class of umi_core with its fields. Raises Unwritable."""
         if isinstance(value, float):
-            # Infinity and NaN minus themselves are NaN, which equals nothing: only a finite number gives 0.
+            # x - x is NaN for infinity and NaN, so only a finite number gives 0.
             return str(value) if value - value == 0 else f'float("{value}")'
         return "SCOPE" if value == self.scope else self.call(value)
 
     def call(self, value: object) -> Parts:
-        """Write a class of umi_core with its fields, without those at their default. Raises Unwritable."""
+        """Return the call that makes an instance of umi_core, without default fields. Raises Unwritable."""
         cls = type(value)
         if not (is_struct(cls) and cls.__module__.startswith("umi_core.")):
             raise Unwritable(f"a {cls.__name__} cannot be written as a literal")
@@ -217,7 +218,7 @@ def numbers(values: Sequence[object]) -> list[str]:
 
 
 def split_literal(value: str | bytes) -> tuple[str, str]:
-    """Return what stands before the quotes, and the characters between them."""
+    """Return the prefix of the literal (`b` for bytes), and the characters between its quotes."""
     return ("b", value.decode("latin-1")) if isinstance(value, bytes) else ("", value)
 
 
@@ -228,7 +229,7 @@ def runs_in(letters: str) -> Sequence[str | tuple[str, int]]:
 
 
 def quote_text(text: str, unplain: re.Pattern[str] = UNPLAIN) -> str:
-    """Return the text in quotes, as `ruff format` chooses them; what `unplain` matches is escaped."""
+    """Return the text in the quotes that `ruff format` chooses; matches of `unplain` are escaped."""
     quote = "'" if text.count('"') > text.count("'") else '"'
     return quote + unplain.sub(lambda found: escape(found[0]), text).replace(quote, f"\\{quote}") + quote
 
@@ -238,12 +239,12 @@ def escape(char: str) -> str:
 
 
 def break_text(text: str) -> Iterator[str]:
-    """Yield pieces that are short when they are written, whatever their quotes."""
+    """Yield pieces of the text whose literals are short, whichever quotes they get."""
     start, width = 0, 0
     for at, char in enumerate(text):
         wider = len(escape(char)) if UNPLAIN.match(char) else 1 + (char in QUOTES)
-        # A quote counts twice: which quotes a piece gets, and
-        # so which it must escape, is known only at its end.
+        # A quote counts as two characters, since only the end of
+        # the piece decides whether this quote must be escaped.
         if at > start and (text[at - 1] == "\n" or width + wider > PIECE_CHARS_MAX):
             yield text[start:at]
             start, width = at, 0
@@ -256,7 +257,7 @@ def break_text(text: str) -> Iterator[str]:
 
 
 def statement(before: str, node: Node, after: str = "", indent: str = "") -> Iterator[str]:
-    """Yield a line, or, if it would be too long, one for each part, with a comma after the last."""
+    """Yield one line, or if that is too long a line for each part, with a comma after the last."""
     whole = f"{indent}{before}{flat(node)}{after}"
     if len(whole) <= WIDTH or isinstance(node, str) or not node.parts:
         yield whole
@@ -275,5 +276,5 @@ def flat(node: Node) -> str:
 
 
 def comment(text: str) -> str:
-    """Return a text from anywhere as one line of a comment."""
+    """Return any text as one line of a comment."""
     return NO_ASCII.sub(lambda found: escape(found[0]), text)[: WIDTH - len(INDENT)]

@@ -1,9 +1,9 @@
-"""Chance: whole numbers made from a seed and a path by hashing alone, so any language can repeat them.
+"""Random numbers: integers made from a seed and a path by hashing alone, so any language can reproduce them.
 
-Law 1. A stream is a function of its seed and path; a child comes from its path, not from its parent's state.
-Law 2. Integers in closed ranges only, unbiased; one value is one word, practically always.
+Law 1. A stream is a function of its seed and path, and does not depend on the state of another stream.
+Law 2. All values are unbiased integers in closed ranges. A value nearly always uses a single word.
 Law 3. A keyed draw has no state: the same key and data give the same number, whatever else is drawn.
-Law 4. This is `umi-prng-1`. Every change of one number is a new name.
+Law 4. This is `umi-prng-1`. A change of any number needs a new name.
 """
 
 import re
@@ -29,7 +29,7 @@ SHOWN_CHARACTERS_MAX: Final = 50
 
 
 class Stream:
-    """The endless words of one (seed, path). Only its owner draws from it."""
+    """An endless sequence of words for one (seed, path). Only its owner draws from it."""
 
     __slots__ = ("_block", "_prepared", "_words")
 
@@ -43,7 +43,7 @@ class Stream:
         return (self._words or self._next_block()).pop()
 
     def _next_block(self) -> list[int]:
-        """Make eight words, the first one last, ready to be popped; a copied hash costs half of a new one."""
+        """Return the next eight words in reverse, for `pop`; a copied hash costs half of a new one."""
         hashed = self._prepared.copy()
         hashed.update(self._block.to_bytes(8, "big"))
         self._block += 1
@@ -55,14 +55,14 @@ class Stream:
         """Return a whole number in 0 .. n-1, n at most 2^64."""
         assert 1 <= n <= WORD_COUNT, n
         product = (self._words or self._next_block()).pop() * n
-        # Lemire's method: word * n / 2**64 is below n,  and biased only if the low half of it is below
-        # 2**64 % n. That is less than n, so one comparison without a division is enough in most cases.
+        # Lemire's method: word * n / 2**64 is below n, and biased only if the low half of the product is
+        # below 2**64 % n. That is less than n, so a comparison without a division is nearly always enough.
         if product & WORD_MAX < n:
             product = self._fair(product, n)
         return product >> 64
 
     def _fair(self, product: int, n: int) -> int:
-        """Draw again while the product would make some numbers likelier than others."""
+        """Draw again as long as the product is one of those that would bias the result."""
         while product & WORD_MAX < WORD_COUNT % n:
             product = self.word() * n
         return product
@@ -72,19 +72,19 @@ class Stream:
         return low + self.below(high - low + 1)
 
     def chance(self, n: int, d: int) -> bool:
-        """Return True in n of d cases; draws even for 0/1 and 1/1, so a rate set to zero shifts nothing."""
+        """Return True in n of d cases; even 0/1 draws a word, so a rate of zero shifts no other draw."""
         assert 0 <= n <= d <= DENOMINATOR_MAX
         product = (self._words or self._next_block()).pop() * d
-        if product & WORD_MAX < d:  # as `below`, which a call for each chance would make slower
+        if product & WORD_MAX < d:  # `below`, inlined for speed
             product = self._fair(product, d)
         return product < n << 64
 
     def pick(self, items: Sequence[T]) -> T:
-        """Return one of the items, each as likely as the other."""
+        """Return one of the items; all are equally likely."""
         return items[self.below(len(items))]
 
     def pick_weighted(self, items: Sequence[T], weights: Sequence[int]) -> T:
-        """Return one of the items, each as likely as its weight says; a weight of zero is never taken."""
+        """Return one of the items, with a probability proportional to its weight."""
         assert len(items) == len(weights)
         rest = self.below(sum(weights))
         for item, weight in zip(items, weights, strict=True):
@@ -103,20 +103,20 @@ class Stream:
         return shuffled
 
     def subset(self, items: Iterable[T], n: int, d: int) -> list[T]:
-        """Return the items that are drawn, in order: each with a chance of n/d."""
+        """Return a random subset of the items, in order; each item is in it with a probability of n/d."""
         return [item for item in items if self.chance(n, d)]
 
     def log_between(self, low: int, high: int) -> int:
-        """Draw a whole number in low .. high: first its bit length, then one of that length."""
+        """Draw a whole number in low .. high: first its bit length, then a number of that length."""
         assert 0 <= low <= high
         bit_count = self.between(low.bit_length(), high.bit_length())
-        # three bits: 4 to 7; no bits: 0 alone, as (1 << 0) >> 1 is 0
+        # Three bits give 4 to 7; no bits give 0, since (1 << 0) >> 1 is 0.
         smallest, largest = (1 << bit_count) >> 1, (1 << bit_count) - 1
         return self.between(max(low, smallest), min(high, largest))
 
 
 class Keyed:
-    """Draws of one key; the hash is prepared once, which halves the cost of a draw."""
+    """Draws with one key; the hash is prepared once, which halves the cost of a draw."""
 
     __slots__ = ("_prepared",)
 
@@ -135,15 +135,15 @@ class Keyed:
 
 
 def highest(key: bytes, names: Iterable[str]) -> str:
-    """Return the name with the highest keyed draw: an added name wins some choices and changes no others."""
+    """Return the name with the highest keyed draw; adding a name changes only the choices that it wins."""
     return max(names, key=Keyed(key).draw)
 
 
 def stream_key(seed: int, path: Iterable[str | int]) -> bytes:
-    """Return the 32 bytes that a stream or a keyed draw starts from; they cost more than a draw."""
+    """Return the 32-byte key of a stream or a keyed draw; making it costs more than a draw."""
     assert 0 <= seed <= SEED_MAX, seed
     parts = [str(part).encode() for part in path]
-    # With lengths, or ("a", "bc") and ("ab", "c") would be one path.
+    # Each part has its length in front; otherwise ("a", "bc") and ("ab", "c") would be the same path.
     framed = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
     return blake2b(seed.to_bytes(8, "big") + framed, digest_size=32, person=PERSON).digest()
 

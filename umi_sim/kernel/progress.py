@@ -1,7 +1,7 @@
-"""Progress: how far a long computation is, for a waiting user. No result depends on it.
+"""Progress of a long computation, for a waiting user. No result depends on it.
 
-The computation calls `at("shrinking", 31, note="8 items left")`; a command, which knows the time, reads NOW
-now and then. A call costs no more than an assignment.
+The computation calls `at("shrinking", 31, note="8 items left")`; a command, which has a clock, reads NOW from
+time to time. A call costs no more than an assignment.
 """
 
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from umi_core.data import Owner
 
 
 class Stage(Owner):
-    """Work in progress: `done` of `of` units, where 0 is unknown. `seconds`: when it ends at the latest.
+    """Work in progress: `done` of `of` units (0: unknown). `seconds`: the time limit of the work.
 
-    `within` returns how many operations the current run has begun, and of how many (0: unknown).
+    `within` returns how many operations the current run has begun, and how many it will begin (0: unknown).
     """
 
     doing: str = ""
@@ -31,5 +31,5 @@ NOW: Final = Stage()
 def at(
     doing: str, done: int = 0, of: int = 0, *, unit: str = "run", note: str = "", seconds: int = 0
 ) -> None:
-    """Set what is shown as the work in progress."""
+    """Set the work that is shown as in progress."""
     NOW.doing, NOW.done, NOW.of, NOW.unit, NOW.note, NOW.seconds = doing, done, of, unit, note, seconds

@@ -1,11 +1,11 @@
-"""Reports: what a command has to say, as a value, and its layout in lines.
+"""Reports: the result of a command as a value, and its layout in lines.
 
     FAIL safety ttl-boundary (TTL-1) at step 7      the head: the verdict
-      promised alive exactly until its deadline     a row: a label, and what is behind it
+      promised alive exactly until its deadline     a row: a label and its parts
 
 Law 1. Texts of a memory or a model are shown with control and bidi characters escaped.
 Law 2. A line is broken between parts, never inside one: a command, a path, a hash is one part.
-Law 3. The same report in the same width is the same bytes everywhere: no locale, no time.
+Law 3. A report in a given width has the same bytes everywhere: it depends on no locale and no time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,14 +19,14 @@ from umi_sim.kernel.wording import cut, escape_text
 
 WIDTH: Final = 120
 LABEL_COLUMN: Final = 9
-NARROW: Final = 40  # columns; in fewer there is no room for labels beside what they label
+NARROW: Final = 40  # in fewer columns a label has a line of its own
 MARGIN: Final = "  "
 COMMA: Final = ", "
-COMMANDS: Final = ("umi-sim ", "python ", "git ")  # how parts begin that people copy
+COMMANDS: Final = ("umi-sim ", "python ", "git ")  # parts that begin like this are meant to be copied
 
 
 class ReportRow(Data):
-    """Parts behind a label. Lines after the first begin `hang` further right than the first."""
+    """A label and its parts. Lines after the first are indented by `hang` more columns."""
 
     label: str
     parts: Sequence[str]
@@ -36,7 +36,7 @@ class ReportRow(Data):
 
 
 class Pair(Data):
-    """Two things side by side, each cut to half a line; `mark` stands between them."""
+    """Two texts side by side, each cut to half a line, with `mark` between them."""
 
     left: str
     right: str
@@ -44,13 +44,13 @@ class Pair(Data):
 
 
 Line = ReportRow | Pair | str
-"""A text alone is the head of a part."""
+"""A plain text is the heading of a section."""
 
 
 class Report(Data):
-    """The result of a command. `lines` and `value`, its JSON, are made only when they are needed.
+    """The result of a command. `lines` and `value`, its JSON, are computed only when they are needed.
 
-    `value` None: the command has already printed an error, and only the exit code is left.
+    If `value` is None, the command has already printed an error, and only the exit code is used.
     """
 
     head: str
@@ -59,7 +59,7 @@ class Report(Data):
     exit_code: int = 0
 
     def also(self, *rows: ReportRow) -> "Report":
-        """Return the report with more rows at its end, in its JSON too."""
+        """Return the report with more rows at its end, and in its JSON."""
         known = self.value
         value = None if known is None else lambda: {**known(), **as_object(rows)}
         return structs.replace(self, lines=chain(self.lines, rows), value=value)
@@ -69,7 +69,7 @@ class Report(Data):
 
 
 def row(label: str, text: str, copied: str = "", *, hang: int = 0, column: int = LABEL_COLUMN) -> ReportRow:
-    """Return a row of words, broken where a line is full; `copied` follows them and is never broken."""
+    """Return a row of words, wrapped where a line is full; `copied` follows them and is never broken."""
     return ReportRow(label, [*text.split(" "), *([copied] if copied else [])], hang=hang, column=column)
 
 
@@ -85,7 +85,7 @@ def list_row(label: str, parts: Sequence[str], most: int = 100, column: int = LA
 
 
 def under(label: str, rows: Iterable[ReportRow]) -> Iterator[ReportRow]:
-    """Yield the rows, of which the first has the label."""
+    """Yield the rows with the label at the first one only."""
     for number, each in enumerate(rows):
         yield structs.replace(each, label="" if number else label)
 
@@ -97,7 +97,7 @@ BLANK: Final = ReportRow("", ())
 
 
 def laid_out(report: Report, width: int = WIDTH) -> Iterator[str]:
-    """Yield the report for people."""
+    """Yield the lines of the report for people."""
     for line in chain([report.head] if report.head else [], report.lines):
         yield from lines_of(line, width)
 
@@ -124,7 +124,7 @@ def lines_of(line: Line, width: int) -> Iterator[str]:
 
 
 def join_parts(row: ReportRow) -> list[str]:
-    """Return the parts of a row, each but the last with the joint behind it."""
+    """Return the parts of a row, each but the last with the joint appended."""
     *parts, last = row.parts or ("",)
     joint = row.joint.rstrip()
     return [*(part + joint for part in parts), last]
@@ -156,7 +156,7 @@ def fill_lines(parts: Iterable[str], first: str, rest: str, width: int) -> Itera
         if not is_empty and len(line) + 1 + len(part) > width:
             yield line.rstrip()
             line, is_empty = rest, True
-        if part or not is_empty or line is first:  # blanks that align nothing go
+        if part or not is_empty or line is first:  # no blanks at the beginning of a continued line
             line += part if is_empty else f" {part}"
             is_empty = False
     yield line.rstrip()
@@ -166,9 +166,9 @@ def fill_lines(parts: Iterable[str], first: str, rest: str, width: int) -> Itera
 
 
 def as_object(lines: Iterable[Line]) -> dict[str, object]:
-    """Return the rows by their labels: a text, or a list; rows without a label go on with the one above.
+    """Return the rows by label, each as a text or a list; rows without a label belong to the one above.
 
-    Where nothing is above they are `more`.
+    Without a row above, the label is `more`.
     """
     found: dict[str, object] = {}
     label = "more"

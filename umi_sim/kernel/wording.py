@@ -1,4 +1,4 @@
-"""Wording: how counts, times, long runs and hostile texts are written, with the same bytes everywhere."""
+"""Wording: counts, times, long runs and hostile texts as text, with the same bytes everywhere."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ UNSEEN: Final = re.compile(  # controls, lone surrogates, joiners, bidi marks, s
     "\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e0fff]"
 )
 RUN_MIN: Final = 32  # shorter runs are written as they are
-# One to four characters as few as possible, 32 times or more: "ababab..." is ["ab", n], "xxx..." ["x", n].
+# A unit of one to four characters, the shortest that fits, 32 times or more: "ababab..." is ["ab", n].
 RUN: Final = re.compile(rf"(.{{1,4}}?)\1{{{RUN_MIN - 1},}}", re.DOTALL)
 
 
@@ -49,12 +49,12 @@ def cut(text: str, chars_max: int = LINE_CHARS_MAX) -> str:
 
 
 def escape_text(text: str) -> str:
-    """Return the text with every character that a terminal would obey or hide written out."""
+    """Return the text with an escape for every character that a terminal would obey or hide."""
     return UNSEEN.sub(lambda found: code_of(found[0]), text)
 
 
 def split_runs(value: str) -> Any:
-    """Return the text; with a long run in it, its pieces: "abcxxx..." is {"runs": ["abc", ["x", 5000]]}."""
+    """Return the text, or its pieces if it has a long run: "abcxxx..." is {"runs": ["abc", ["x", 5000]]}."""
     pieces: list[Any] = []
     at = 0
     for found in RUN.finditer(value) if len(value) >= RUN_MIN else ():
@@ -69,8 +69,8 @@ def code_of(char: str) -> str:
 
 
 def suggest_names(name: str, known: Iterable[str], most: int = 1) -> str:
-    """Return the end of an error about an unknown name: the closest known names, else all of a few."""
-    import difflib  # not needed for names that are typed well
+    """Return the end of an error about an unknown name: the closest known names, or all if they are few."""
+    import difflib  # imported here, since it is needed only for an unknown name
 
     names = {each.lower(): each for each in known}
     close = [names[each] for each in difflib.get_close_matches(name[:NAME_CHARS_MAX].lower(), names, most)]
