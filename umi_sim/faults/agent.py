@@ -10,21 +10,21 @@ from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.window import WINDOW_MS_MAX, Window
 
 ASK_COUNT_MAX: Final = 4
-# The most crashes of recoveries in a row. A recovery that reads its rows on sixty pages would hardly ever end
-# otherwise, and a run would fail for that alone.
+# The most recoveries in a row that may crash. Otherwise a recovery that reads sixty pages would hardly ever
+# end, and the run would fail for that reason alone.
 RECOVERY_CRASH_COUNT_MAX: Final = 32
 
 
 class AgentEvent(Owner):
-    """An agent before an event that would reach it, and what a fault may do to it.
+    """An agent just before an event is delivered to it, with the functions that a fault may call.
 
     `entry_counts`: returns how many entries of stored core are about the agent itself, and how many there
-    are.
+    are in total.
     `recovery_crash_count`: how many recoveries in a row have crashed.
-    `crash(down_ms, limit)`: stop it for a while; its next incarnation has this limit of entries, if any.
-    `pause(for_ms, clock_stands)`: let nothing reach it for a while.
-    `take_over(for_ms, ask_count)`: put it to sleep for a while and begin a new incarnation; then the old one
-    goes on beside it, with so many of the next operations.
+    `crash(down_ms, limit)`: stop the agent; its next incarnation has this limit of entries, if any.
+    `pause(for_ms, clock_stands)`: hold all messages and operations for a while.
+    `take_over(for_ms, ask_count)`: begin a new incarnation; the old one sleeps for a while, then runs beside
+    it and gets the next `ask_count` operations.
     """
 
     now_ms: int
@@ -38,14 +38,14 @@ class AgentEvent(Owner):
 
 
 class Down(FaultKind):
-    """Memory and everything volatile are gone, for a while."""
+    """Family of crashes: all volatile state is lost, and the agent is down for a while."""
 
     in_recovery: ClassVar[bool] = False
     down_ms: int = span_ms(1, WINDOW_MS_MAX)
 
     @classmethod
     def can_apply(cls, event: AgentEvent) -> bool:
-        # Recovery has few events, so one kind for both would hardly ever be injected there.
+        # Recovery has few events, so a single kind for both would hardly ever be injected in a recovery.
         return event.is_recovering == cls.in_recovery
 
     def apply(self, event: AgentEvent) -> None:
@@ -69,8 +69,9 @@ class CrashAgain(Down, at="agent.event", is_a="window", guards=("LIVE-4", "IDEM-
 class LowerLimit(Down, at="agent.event", is_a="window", guards=("CORE-2", "STO-1", "LIVE-4")):
     """A crash, and later incarnations have room for fewer entries in core."""
 
-    # Below the number of stored entries, so that the next one has to evict; never below those about itself.
-    core_entry_count_max: int = among(lambda event: range(*event.entry_counts()))  # its own never leave core
+    # Below the number of stored entries, so that the next incarnation has to evict. Not below the number of
+    # entries about the agent itself, since those never leave core.
+    core_entry_count_max: int = among(lambda event: range(*event.entry_counts()))
 
     def apply(self, event: AgentEvent) -> None:
         event.crash(self.down_ms, self.core_entry_count_max)
@@ -79,7 +80,7 @@ class LowerLimit(Down, at="agent.event", is_a="window", guards=("CORE-2", "STO-1
 class Pause(FaultKind, at="agent.event", is_a="window", guards=("TTL-1", "DET-4")):
     """Nothing reaches the agent for a while; its clock runs on, or stands and catches up."""
 
-    for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)  # the world goes on meanwhile, so it must end
+    for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)  # limited, since the world runs on during it
     clock: str = one_of("runs", "stands")
 
     def apply(self, event: AgentEvent) -> None:
@@ -90,7 +91,7 @@ class TakenOver(FaultKind, at="agent.event", is_a="window", guards=("STO-8", "ST
     """The agent sleeps, its next incarnation starts, and the old one wakes up and goes on beside it."""
 
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
-    ask_count: int = below(ASK_COUNT_MAX + 1)  # of the next operations, still sent to the old incarnation
+    ask_count: int = below(ASK_COUNT_MAX + 1)  # how many operations are still sent to the old incarnation
 
     @classmethod
     def can_apply(cls, event: AgentEvent) -> bool:
@@ -98,6 +99,6 @@ class TakenOver(FaultKind, at="agent.event", is_a="window", guards=("STO-8", "ST
 
     def apply(self, event: AgentEvent) -> None:
         """Take over, unless the agent still recovers: then the old incarnation would claim its epoch last."""
-        # Checked again, as in a replay of fewer items this event may come at another moment.
+        # Checked again, since in a replay of fewer items this event may happen at another moment.
         if self.can_apply(event):
             event.take_over(self.for_ms, self.ask_count)

@@ -3,7 +3,7 @@
     after_ms: int = below(timeout_ms)       # 0 .. timeout_ms(here) - 1
     told: str = one_of("nothing", "unknown")
 
-An argument is drawn under its own name. If there is nothing to choose from there is no fault.
+An argument is drawn under its own name. If an argument has no possible value here, there is no fault.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,16 +16,16 @@ from umi_sim.formats.schema import Schema
 from umi_sim.formats.values import of_type
 
 COUNT_MAX: Final = 2**53 - 1
-REQUIRED: Final = object()  # None may be a default
+REQUIRED: Final = object()  # marks an argument without a default, since None may be a default
 
 Condition = Callable[[Any], object]
-Draw = Callable[[Any, Draws, str], object]  # what the fault is applied to, draws, the name of the argument
+Draw = Callable[[Any, Draws, str], object]  # (object that the fault is applied to, draws, argument's name)
 
 
 class FaultArgument(Data):
     """An argument of a kind of fault. `schema`: its values in a file; `default`: its value in old files.
 
-    `draw` is None where the kind draws it together with others. `words`: its values, if they are a few words.
+    `draw` is None if the kind draws it together with others. `words`: its values, if these are a few words.
     """
 
     schema: Schema
@@ -45,18 +45,18 @@ def string(*, default: object = REQUIRED) -> Any:
 
 
 def among(options: Callable[[Any], Sequence[int]], *, readable: int = COUNT_MAX) -> Any:
-    """Declare one of these numbers with equal probability; a file may have any number up to `readable`."""
+    """Declare one of these numbers, all equally likely; a file may have any number up to `readable`."""
 
     def draw(here: object, draws: Draws, name: str) -> int | None:
         found = options(here)
-        # None ends the drawing of the whole fault.
+        # None means that there is no fault at all.
         return pick(draws, name, found) if found else None
 
     return FaultArgument(schema.whole(0, readable), draw)
 
 
 def below(count: int | Callable[[Any], int]) -> Any:
-    """Declare 0 .. count - 1 with equal probability."""
+    """Declare a number in 0 .. count - 1, all equally likely."""
     return among(lambda here: range(count if isinstance(count, int) else count(here)))
 
 
@@ -65,7 +65,7 @@ def always(here: object) -> bool:
 
 
 def span_ms(low: int, high: int, *, readable: int = COUNT_MAX, possible: Condition = always) -> Any:
-    """Declare low .. high where that is possible, every power of two as likely; in files up to `readable`."""
+    """Declare a time in low .. high, each bit length equally likely; without `possible` there is no fault."""
 
     def draw(here: object, draws: Draws, name: str) -> int | None:
         # span_ms(1, 60_000) draws 1 .. 60,000; a span from 0 shifts the same draw down by one.

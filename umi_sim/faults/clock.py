@@ -1,6 +1,6 @@
-"""Faults of an agent's clock, drawn for an operation that is about to come.
+"""Faults of an agent's clock, drawn for the next operation of the agent.
 
-Its effects are moves of the clock, each an item with a time of its own; a fault that lasts ends by a move.
+Their effects are moves of the clock, each an item with a time of its own; a move also ends a lasting fault.
 """
 
 from abc import abstractmethod
@@ -17,17 +17,17 @@ from umi_sim.kernel.prng import DENOMINATOR_MAX
 from umi_sim.record.items import Args
 
 JUMP_MS_MAX: Final = 30 * 86_400_000
-RARE: Final = 4  # one draw in so many is of the rarer sort
-SLIGHT: Final = 1_000  # the denominator of a usual drift, which is at most ten of these
+RARE: Final = 4  # one draw in four is of the rarer sort
+SLIGHT: Final = 1_000  # the denominator of a usual drift, which is at most 10 / 1,000
 RATES: Final = ((1, 2), (2, 3), (3, 2), (2, 1))
 
-Moves = tuple[tuple[int, str, Args], ...]  # in so many ms: move, args
+Moves = tuple[tuple[int, str, Args], ...]  # (delay in ms, move, its arguments)
 
 
 class Moment(Owner):
-    """World time of an operation to come.
+    """The world time of the next operation.
 
-    `remaining`: how far ahead the instants are that matter to its agent.
+    `remaining`: for each deadline of the agent, how many ms it is ahead.
     """
 
     now_ms: int
@@ -36,7 +36,7 @@ class Moment(Owner):
 
 
 class ClockFault(FaultKind):
-    """Moves of a clock: one with which it begins, and one with which it ends if it lasts."""
+    """Family of clock faults: one move begins the fault; if it lasts, another move ends it."""
 
     @classmethod
     @abstractmethod
@@ -45,7 +45,7 @@ class ClockFault(FaultKind):
 
 
 class Jump(ClockFault):
-    """The clock shows another time from now on."""
+    """Family of jumps: the clock shows another time from now on."""
 
     by_ms: int = whole(-JUMP_MS_MAX, JUMP_MS_MAX)
     sign: ClassVar[int]
@@ -58,11 +58,11 @@ class Jump(ClockFault):
     def draw(cls, moment: Moment, draws: Draws) -> Self:
         """Draw a jump by up to 30 days, or exactly to a deadline."""
         bits = 1 + draws("bits", JUMP_MS_MAX.bit_length() - 1)
-        # Milliseconds and days are equally likely: a jump by 5 ms finds bugs at deadlines, one by 20 days
-        # others.
+        # Jumps by milliseconds and by days are equally likely, since they find different bugs: a jump by 5 ms
+        # finds those at deadlines.
         by_ms = (1 << (bits - 1)) + draws("by_ms", 1 << (bits - 1))
         if moment.remaining and draws("exact", RARE) == 0:
-            # As far as a deadline is away, so that the clock shows exactly that instant.
+            # Jump exactly to a deadline.
             by_ms = pick(draws, "which", moment.remaining)
         return cls(by_ms=cls.sign * by_ms)
 
@@ -116,10 +116,10 @@ class ClockDrift(ClockFault, at="agent.clock", is_a="window", guards=("TTL-2", "
 
     @classmethod
     def draw(cls, moment: Moment, draws: Draws) -> Self:
-        """Draw seldom half or double speed, mostly a slightly wrong one."""
+        """Draw a slightly wrong speed, or in one of four cases a grossly wrong one of RATES."""
         off = 1 + draws("off", 10)
-        # 1,003/1,000 is three milliseconds a second too fast: more than real clocks, so that a minute shows
-        # it.
+        # 1,003/1,000 is three milliseconds too fast in a second: more than real clocks, so that it matters
+        # within a minute.
         slight = SLIGHT + (off if draws("fast", 2) else -off), SLIGHT
         num, den = pick(draws, "rate", RATES) if draws("rough", RARE) == 0 else slight
         return cls(for_ms=log_uniform(draws, "for_ms", WINDOW_MS_MAX), num=num, den=den)
@@ -130,5 +130,5 @@ class ClockDrift(ClockFault, at="agent.clock", is_a="window", guards=("TTL-2", "
 
     @classmethod
     def is_begun_by(cls, move: str, args: Args) -> bool:
-        # Back to 1/1 is the end of a drift.
+        # A move back to 1/1 ends a drift.
         return move == "drift" and args["num"] != args["den"]

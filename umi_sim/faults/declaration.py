@@ -3,26 +3,26 @@
     class ShortPage(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RET-2")):
         '''A page shorter than asked for, with a cursor.'''
 
-        count: int = below(row_count)      # an argument: what it may be, and how it is drawn
+        count: int = below(row_count)      # an argument: its possible values, and how it is drawn
 
-        def apply(self, call): ...         # what it does, from its arguments alone
+        def apply(self, call): ...         # the effect, from the arguments alone
 
-is the kind `storage_short_page`; the first line of its docstring is what `umi-sim faults` shows. A class
-whose name another class has begins with its group, or ends with `Fault`: `StorageCrash` is the kind
+is the kind `storage_short_page`; `umi-sim faults` shows the first line of its docstring. If a class needs a
+name that another class has, it begins with its group or ends with `Fault`: `StorageCrash` is the kind
 `storage_crash`, `StorageFullFault` is `storage_full`.
 
-Law 1. A class is complete when it is made: a missing or wrong part raises `IncompleteFault` at import.
-Law 2. All that a fault does is in its arguments, drawn when it is injected and stored in its item.
-Law 3. The draws of a kind depend on its name: another kind changes no draw of the others.
-Law 4. At most one fault window per place: a kind with an argument `for_ms` waits until the last one has
-rested.
+Law 1. Each class is checked when it is defined: a missing or wrong part raises `IncompleteFault` at import.
+Law 2. The effect of a fault follows from its arguments, drawn when it is injected and stored in its item.
+Law 3. The draws of a kind depend on its own name, so adding a kind changes no draw of another.
+Law 4. At most one fault window is open per place. A kind with an argument `for_ms` is not drawn until the
+last window of its place has rested.
 
 The object that a kind is applied to differs by place: the `Arrival` of a call at a service (service.py), the
 `Passage` of a message over a link (network.py), the `AgentEvent` of an agent (agent.py), the `Moment` of an
 operation for its clock (clock.py).
 
-Two methods may stand beside `apply`: `draw(cls, here, draws)` makes the fault where its arguments depend on
-each other, or None if it would change nothing; `can_apply(cls, here)` says where it can be applied at all.
+Two methods are optional: `draw(cls, here, draws)` makes the fault if its arguments depend on each other, and
+returns None if it would change nothing; `can_apply(cls, here)` returns whether it can be applied at all.
 """
 
 import re
@@ -61,14 +61,14 @@ CLASSES: Final[Mapping[FaultClass, str]] = {
 
 
 class IncompleteFault(TypeError):
-    """A kind of fault lacks a part, or has a wrong one: the message names the kind, the part and the file."""
+    """A part of a kind of fault is missing or wrong: the message names the kind, the part and the file."""
 
 
 class FaultPlace(Data):
-    """Where faults are injected. `group`: the first word of their names; `file`: where they are declared.
+    """A place where faults are injected. `group`: the first word of their names; `file`: their module.
 
-    `has_one_site`: a kind that is on is active everywhere in this place. `is_explored`: `explore` may play
-    the faults of this place as actions.
+    `has_one_site`: a kind that is switched on is always active in this place. `is_explored`: `explore` may
+    use the faults of this place as actions.
     """
 
     name: str
@@ -95,7 +95,7 @@ GROUPS: Final = tuple(dict.fromkeys(place.group for place in PLACES.values()))
 
 
 ArgsMaker = Callable[[str, Draws], Args | None]
-"""Draws the arguments of a fault of this kind to be injected; None if it would change nothing."""
+"""(kind, draws) -> the arguments of a fault to be injected, or None if it would change nothing."""
 
 
 @dataclass_transform(
@@ -104,9 +104,9 @@ ArgsMaker = Callable[[str, Draws], Args | None]
 class FaultKind:
     """Base of all kinds, and of families with the common parts of several kinds.
 
-    `at`: the place; without it the class is a family. `is_a`: its class of faults. `guards`: the ids of the
-    rules that must hold all the same. `explored`: whether a state fingerprint contains all its lasting
-    effects, so that `explore` may play it; by default every kind may but windows and kinds that destroy.
+    `at`: the place; a class without it is a family. `is_a`: its class of faults. `guards`: the ids of the
+    rules that must hold in spite of the fault. `explored`: whether a state fingerprint contains all lasting
+    effects of the fault, so that `explore` may use it; by default false for windows and kinds that destroy.
     """
 
     name: ClassVar[str] = ""
@@ -132,15 +132,15 @@ class FaultKind:
         words = words_of(cls.__name__, cls.group)
         cls.name = f"{cls.group}_{words}"
         cls.what = (cls.__doc__ or "").partition("\n")[0]
-        # From the oldest class down, so that a class has its own in place of what its families say.
+        # From the most general class down, so that a class overrides the members of its families.
         members = {name: value for base in ancestry(cls) for name, value in vars(base).items()}
         cls.arguments = {name: value for name, value in members.items() if value.__class__ is FaultArgument}
-        # The fingerprint of a state does not contain open windows: two different states would look alike.
+        # The fingerprint of a state does not contain open windows, so different states would look alike.
         is_short = is_a not in ("window", "destroys")
         cls.is_explored = cls.place.is_explored and (is_short if explored is None else explored)
         for problem in problems(cls, words.partition("_")[0], members):
             raise IncompleteFault(f"{cls.name} in {path_of(cls)} {problem}")
-        # Last: a class with a problem is never a kind, even if the error is caught.
+        # Registered last, so that a class with a problem is no kind even if the error is caught.
         KINDS[cls.name] = cls
 
     def __init__(self, **given: object) -> None:
@@ -148,15 +148,15 @@ class FaultKind:
 
     @classmethod
     def is_at(cls, verb: str) -> bool:
-        """Return whether it is applied to calls with this verb."""
-        # "storage.commit" may meet kinds of storage.commit and of storage.any.
+        """Return whether this kind is applied to calls with this verb."""
+        # A call "storage.commit" may meet kinds of storage.commit and of storage.any.
         return cls.place.name in (verb, f"{verb.partition('.')[0]}.any")
 
     @classmethod
     def whole_args(cls, given: Args) -> Args:
         """Return all arguments, in order. Raises TypeError for a missing or unknown one."""
         args = {name: each.default for name, each in cls.arguments.items()} | dict(given)
-        # More than there are: one of them is unknown, since all known names are in `args` already.
+        # `args` contains all known names, so if it is longer one name is unknown.
         if len(args) > len(cls.arguments) or REQUIRED in args.values():
             wanted, got = (", ".join(names) or "none" for names in (cls.arguments, given))
             raise TypeError(f"{cls.name} has these arguments: {wanted}; given were: {got}")
@@ -184,7 +184,7 @@ class FaultKind:
 
     @classmethod
     def can_apply(cls, here: Any) -> bool:
-        """Return whether this kind can be applied here at all; where it cannot, it is not counted."""
+        """Return whether this kind can be applied here; if not, it does not count as without effect."""
         return True
 
     @classmethod
@@ -199,10 +199,10 @@ class FaultKind:
         return cls(**args)
 
     def inject(self, here: Any) -> Any:
-        """Open the window of this fault, if it has one; apply it here and return its effect."""
+        """Open the window of this fault, if it has one; apply the fault and return its effect."""
         window, fault = self.window(here), cast(Any, self)
         if window is not None:
-            # Before `apply`, which may read the window: a clog holds its first message until the end.
+            # Before `apply`, which may read the window: a clog holds its first message until the window ends.
             window.begin(here.now_ms, fault.for_ms, fault)
         return fault.apply(here)
 
@@ -211,21 +211,21 @@ KINDS: Final[dict[str, type[FaultKind]]] = {}
 
 
 def args_maker(here: Callable[[], object], without_effect: Counter[str]) -> ArgsMaker:
-    """Return the function that draws arguments; `here` makes the object for `apply`; few events need it."""
+    """Return the function that draws arguments. `here` makes the object for `apply`; few events need it."""
     return lambda kind, draws: KINDS[kind].args_for(here(), draws, without_effect)
 
 
-# What is missing or wrong.
+# Checks of a declaration.
 
 
 def problems(cls: type[FaultKind], other: str, members: Mapping[str, object]) -> Iterator[str]:
-    """Yield each problem of a kind as the end of a sentence that begins with the kind and its file."""
+    """Yield each problem of a kind, as the rest of a sentence that begins with the kind and its file."""
     place, own_file = cls.place.name, f"{PACKAGE}.{cls.place.file}"
-    # A kind of a user's own package may stand in any file.
+    # A kind in a user's own package may be declared in any file.
     is_astray = cls.__module__.startswith(f"{PACKAGE}.") and cls.__module__ != own_file
     namesake = path_of(KINDS[cls.name]) if cls.name in KINDS else ""
     undrawn = [it for it in cls.arguments if cls.arguments[it].draw is None and "draw" not in members]
-    # A crash lasts for its `down_ms`, everything else for its `for_ms`.
+    # The duration of a crash is its `down_ms`, that of any other window its `for_ms`.
     is_endless = cls.fault_class == "window" and not {"for_ms", "down_ms"} & cls.arguments.keys()
     for is_wrong, problem in (
         (other in GROUPS, f"has a name of the group {other}: {cls.__name__} is applied at {place}"),
@@ -268,7 +268,7 @@ def place_of(cls: type, at: str) -> FaultPlace:
 
 
 def check_kinds(rule_ids: Container[str]) -> None:
-    """Check what no class knows of itself. Raises IncompleteFault: no known rule, or no place."""
+    """Check that all rules in `guards` exist and every leaf class has a place. Raises IncompleteFault."""
     for kind in KINDS.values():
         for each in kind.guards:
             if each not in rule_ids:
@@ -276,7 +276,7 @@ def check_kinds(rule_ids: Container[str]) -> None:
                     f"{kind.name} in {path_of(kind)} guards {each}, and no rule has this id"
                 )
     known: list[type[FaultKind]] = [FaultKind]
-    # The list grows while it is walked: all classes below FaultKind, however deep.
+    # The loop appends to the list that it walks, so it reaches all classes below FaultKind.
     for cls in known:
         known += cls.__subclasses__()
         if not cls.__subclasses__() and not cls.name:

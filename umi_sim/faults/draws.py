@@ -1,4 +1,4 @@
-"""Draws of the arguments of a fault to be injected, each under a name of its own."""
+"""Draws for the arguments of a fault, each under a label of its own."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -14,7 +14,7 @@ def pick(draws: Draws, label: str, options: Sequence[T]) -> T:
 
 
 def log_uniform(draws: Draws, label: str, high: int) -> int:
-    """Draw 1 .. high, every power of two as likely."""
-    # high 60,000 has 16 bits: 1 .. 16 bits are as likely; the last power of two is cut at `high`.
+    """Draw a number in 1 .. high, each bit length equally likely."""
+    # 60,000 has 16 bits, so lengths of 1 .. 16 bits are equally likely; a larger result becomes `high`.
     bits = 1 + draws(f"{label}.bits", high.bit_length())
     return min(high, (1 << (bits - 1)) + draws(label, 1 << (bits - 1)))

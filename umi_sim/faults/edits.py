@@ -1,12 +1,13 @@
-"""Edits of a model's reply: families of changes, each described by its arguments, and how places are drawn.
+"""Edits of a model's reply: families of changes, and how their arguments are drawn.
 
-Law 1. An edit is pure and total: any reply and any arguments of its fields give a text.
-Law 2. The arguments hold all that was drawn (places, counts, words), so a seed file replays from them alone.
-Law 3. An edit that cannot change a reply returns it as it was, and then there is no fault.
+Law 1. An edit is pure and total: it returns a text for any reply and any arguments.
+Law 2. The arguments contain all that was drawn (places, counts, words), so a replay needs nothing else.
+Law 3. An edit that cannot change a reply returns it unchanged, and then there is no fault.
 Law 4. No edit makes a value grow by more than GROWN_BYTES_MAX.
 
-A kind lists its options, each as a set of arguments: `options(reply)` for a whole reply; or, where a family
-has a `path`, `options(key, old)` for one value of it, whose path ends in `key`.
+A kind lists its options, each as a set of arguments. `options(reply)` lists those for a whole reply. A family
+with a `path` edits one value of the reply: `options(key, old)` lists those for the value `old`, whose path
+ends in `key`.
 """
 
 import re
@@ -41,25 +42,25 @@ def true_text(call: Arrival[AskModel]) -> str:
 
 
 def one_of_all(draws: Draws, label: str, options: Sequence[T]) -> T:
-    """Draw an option from all 2^64 words, so that its draw is one number however many options there are."""
+    """Draw an option. The draw is from all 2^64 words, so it is the same for any number of options."""
     return options[draws(label, 2**64) % len(options)]
 
 
 class ReplyEdit(FaultKind):
-    """A true reply, changed on its way."""
+    """Family of faults that change the true reply of a model."""
 
     @classmethod
     def draw(cls, call: Arrival[AskModel], draws: Draws) -> Self | None:
         reply = true_text(call)
         made, args = cast(Any, cls), cls.draw_edit(reply, draws, call)
         edit: Self | None = made(**args) if args else None
-        # Tried on the true reply: an edit that leaves it as it was is no fault (law 3).
+        # An edit that does not change the true reply is no fault (law 3).
         return edit if edit is not None and edit.edit_reply(reply) != reply else None
 
     @classmethod
     @abstractmethod
     def draw_edit(cls, reply: str, draws: Draws, call: Arrival[AskModel]) -> Drawn:
-        """Draw the arguments of an edit of this reply; none if it has no place for one."""
+        """Draw the arguments of an edit of this reply; return an empty mapping if it has no place for one."""
 
     def apply(self, call: Arrival[AskModel]) -> Handled:
         answer = call.answer()
@@ -74,7 +75,7 @@ class ReplyEdit(FaultKind):
     def edit_reply(self, reply: str) -> str: ...
 
 
-# Of a whole reply.
+# Edits of a whole reply.
 
 
 class WholeEdit(ReplyEdit):
@@ -91,7 +92,7 @@ class WholeEdit(ReplyEdit):
 
 
 class Replace(WholeEdit):
-    """`text` in place of everything."""
+    """Replace the reply by `text`."""
 
     text: str = string()
 
@@ -100,7 +101,7 @@ class Replace(WholeEdit):
 
 
 class ReplaceBy(Replace):
-    """One of `news` in place of everything."""
+    """Replace the reply by one of `news`."""
 
     news: ClassVar[Sequence[str]]
 
@@ -114,14 +115,14 @@ def texts(options: Sequence[str]) -> Options:
 
 
 class CutShort(ReplyEdit):
-    """The first `at` characters."""
+    """Keep only the first `at` characters."""
 
     at: int = whole()
 
     @classmethod
     def draw_edit(cls, reply: str, draws: Draws, call: Arrival[AskModel]) -> Drawn:
-        """Draw a place; half of the cuts are beside a bracket, a quote, a comma or a colon."""
-        # A reply of prose has no such place, so all places are equally likely.
+        """Draw a place; half of the cuts are next to a bracket, a quote, a comma or a colon."""
+        # In a reply without such characters all places are equally likely.
         after_brackets = [at + side for at, char in enumerate(reply) if char in '[]{}",:' for side in (0, 1)]
         places = after_brackets if after_brackets and draws("beside", 2**64) % 2 else range(len(reply) + 1)
         return {"at": one_of_all(draws, "at", places)}
@@ -131,7 +132,7 @@ class CutShort(ReplyEdit):
 
 
 class Splice(WholeEdit):
-    """`text` in place of `length` characters from `at` on."""
+    """Replace `length` characters from `at` on by `text`."""
 
     at: int = whole()
     length: int = whole()
@@ -142,13 +143,13 @@ class Splice(WholeEdit):
 
 
 def splices(reply: str, mark: str, news: Sequence[str], is_kept: bool) -> Options:
-    """List splices of each of these texts at each mark: behind it if it is kept, or in its place."""
+    """List splices of each text in `news` at each `mark` in the reply: after the mark, or in its place."""
     places = [match.span() for match in re.finditer(re.escape(mark), reply)]
     spans = [(end, 0) if is_kept else (start, end - start) for start, end in places]
     return [{"at": at, "length": length, "text": new} for at, length in spans for new in news]
 
 
-# Of one value. A path is a JSON pointer; the whole reply is "".
+# Edits of one value. A path is a JSON pointer; the path of the whole reply is "".
 
 
 class ValueEdit(ReplyEdit):
@@ -172,14 +173,14 @@ def at_a_place(reply: str, draws: Draws, options: Callable[[str, object], Option
         return {}
     path, here = one_of_all(draws, "place", found)
     option = one_of_all(draws, "option", here)
-    # Options of a value name places below it; in the item
-    # paths count from the whole reply: "/2" -> "/entities/2".
+    # Paths in options are relative to the value, those of an item to
+    # the whole reply: below "/entities" the path "/2" becomes "/entities/2".
     below = {key: path + str(option[key]) for key in ("path", "other") if key in option}
     return {"path": path, **option, **below}
 
 
 class Json(ReplyEdit):
-    """`json`, well-formed or not, in place of the value."""
+    """Replace the value by `json`, which may be malformed."""
 
     path: str = string()
     json: str = string()
@@ -192,7 +193,7 @@ class Json(ReplyEdit):
 
 
 class Put(Json, ValueEdit):
-    """JSON that depends on the value alone."""
+    """Replace the value by JSON that depends on the value alone."""
 
 
 def jsons(options: Sequence[str]) -> Options:
@@ -204,7 +205,7 @@ def quoted_each(options: Sequence[str]) -> list[str]:
 
 
 class PutAt(Put):
-    """One of `news` in place of the value of one of these keys."""
+    """Replace the value of one of `keys` by one of `news`."""
 
     keys: ClassVar[Sequence[str]]
     news: ClassVar[Sequence[str]]
@@ -215,7 +216,7 @@ class PutAt(Put):
 
 
 class OtherWord(Put):
-    """In a text, a word of a table becomes another one of it."""
+    """Replace a word of a text by another word of the same table."""
 
     tables: ClassVar[Sequence[Sequence[str]]]
 
@@ -227,7 +228,7 @@ class OtherWord(Put):
 
 
 class Rekey(ValueEdit):
-    """`members` in place of the member `key` of an object."""
+    """Replace the member `key` of an object by `members`, the text of any number of members."""
 
     key: str = string()
     members: str = string()
@@ -240,7 +241,7 @@ class Rekey(ValueEdit):
     @classmethod
     @abstractmethod
     def instead(cls, key: str, old: object) -> Sequence[str]:
-        """Return what may stand in place of a member of an object."""
+        """Return texts that may replace a member of an object."""
 
     def edit_reply(self, reply: str) -> str:
         return change_at(reply, self.path, self.rekey_object)
@@ -249,13 +250,13 @@ class Rekey(ValueEdit):
         if not isinstance(old, dict) or self.key not in old:
             return None
         texts = {name: f"{quote_json(name)}:{write_json(member)}" for name, member in old.items()}
-        # Members as text, not as values: the same key twice, or none at all, is no Python dict.
+        # Members are texts rather than values, since a dict cannot have the same key twice.
         texts[self.key] = self.members.replace(OLD, write_json(old[self.key]))
         return JsonNumber("{" + ",".join(filter(None, texts.values())) + "}")
 
 
 class Stretch(ValueEdit):
-    """The value grown at `at`: a string by `times` times `text`, a list by one of its elements."""
+    """Insert `text` into a string at `at`, or repeat the element at `at` of a list; `times` times."""
 
     at: int = whole()
     text: str = string(default="")
@@ -266,10 +267,10 @@ class Stretch(ValueEdit):
 
     def stretch_value(self, old: object) -> object:
         if isinstance(old, list) and old:
-            # Modulo, since a replay may bring a shorter list than the one it was drawn for (law 1).
+            # Modulo, since the list may be shorter in a replay than when `at` was drawn (law 1).
             at = self.at % len(old)
-            # The element as finished text, written `times` times:
-            # ten thousand equal values cost no more than one.
+            # The element is written as text once, so that ten
+            # thousand copies cost little more than one.
             piece = write_json(old[at])
             return old[:at] + [JsonNumber(piece)] * limit_times(self.times, piece) + old[at:]
         if isinstance(old, str):
@@ -283,13 +284,13 @@ def limit_times(times: int, piece: str) -> int:
 
 
 class Swap(ValueEdit):
-    """The values at `path` and `other` exchanged, if neither holds the other."""
+    """Exchange the values at `path` and `other`, if neither contains the other."""
 
     other: str = string()
 
     def edit_reply(self, reply: str) -> str:
         path, other, held = self.path, self.other, dict(values(reply))
-        # A value cannot change places with a part of itself.
+        # A value cannot be exchanged with a part of itself.
         if path not in held or other not in held or is_inside(path, other) or is_inside(other, path):
             return reply
         return write_json(held[""], {path: write_json(held[other]), other: write_json(held[path])})
@@ -300,11 +301,11 @@ def is_inside(path: str, other: str) -> bool:
     return (path + "/").startswith(other + "/")
 
 
-# The values of a reply. A `JsonNumber` is JSON text that is written as it stands, whatever an edit put there.
+# The values of a reply. A `JsonNumber` is written as its text, which an edit may have made any text at all.
 
 
 def change_at(reply: str, path: str, change: Callable[[object], object]) -> str:
-    """Change the value at `path`; return the reply as it was if there is none, or `change` gives None."""
+    """Change the value at `path`; return the reply unchanged if there is none or `change` returns None."""
     held = dict(values(reply))
     new = change(held[path]) if path in held else None
     if new is None:
@@ -314,13 +315,13 @@ def change_at(reply: str, path: str, change: Callable[[object], object]) -> str:
 
 
 def plain(new: object) -> str:
-    """Return a changed reply that was no JSON: as text, or as JSON if it is no text any more."""
+    """Return the new value of a reply that was no JSON: a text as it is, any other value as JSON."""
     text = new if isinstance(new, str) else decode_at(write_json(new), 0)
     return text if isinstance(text, str) else write_json(new)
 
 
 def values(reply: str) -> list[tuple[str, object]]:
-    """List every value of a reply with its path, outer ones first; a reply that is no JSON is one text."""
+    """List every value of a reply with its path, outer ones first; a reply that is no JSON is one value."""
     whole = decode_at(reply, 0)
     return list(walk("", reply if whole is None else whole))
 
@@ -332,9 +333,9 @@ def walk(path: str, value: object) -> Iterator[tuple[str, object]]:
 
 
 def members_of(value: object) -> Iterable[tuple[str, object]]:
-    """Yield the members of a list or an object, each with its step of a path."""
+    """Yield the members of a list or an object, each with the last step of its path."""
     if isinstance(value, dict):
-        # As in a JSON pointer (RFC 6901): first the tilde, or the tilde of "~1" would be written again.
+        # Escaped as in a JSON pointer (RFC 6901): the tilde first, or the one in "~1" would be escaped again.
         return [(key.replace("~", "~0").replace("/", "~1"), member) for key, member in value.items()]
     return [(str(at), member) for at, member in enumerate(value)] if isinstance(value, list) else []
 

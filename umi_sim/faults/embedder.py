@@ -23,8 +23,8 @@ def true_vectors(call: Arrival[Embed]) -> Vectors:
 
 
 def rotate_components(values: Sequence[Value], by: int) -> tuple[Value, ...]:
-    """Return the values, each `by` places further on; the last come first."""
-    # (a, b, c) by 1: -1 % 3 = 2, so (c, a, b).
+    """Return the values rotated to the right by `by` places."""
+    # (a, b, c) by 1 gives (c, a, b), since -1 % 3 = 2.
     at = -by % max(1, len(values))
     return (*values[at:], *values[:at])
 
@@ -56,7 +56,7 @@ class EmbedNonsense(NoAnswer, at="embedder.embed", is_a="shape", guards=("EXT-3"
 
 
 class OtherVectors(FaultKind):
-    """The batch, changed on its way."""
+    """Family of faults that change the vectors of a batch."""
 
     def apply(self, call: Arrival[Embed]) -> Handled:
         vectors = true_vectors(call)
@@ -69,14 +69,14 @@ class OtherVectors(FaultKind):
 
 
 class InThreeWays(OtherVectors):
-    """Changes one vector, in one of three ways."""
+    """Family with the place of one vector, and one of three ways to change it."""
 
     index: int = below(lambda call: len(call.effect.texts))
     choice: int = below(3)
 
 
 class OneVector(InThreeWays):
-    """One vector is not sound."""
+    """Family of faults that make one vector invalid."""
 
     def change(self, vectors: Vectors) -> None:
         at = self.index % len(vectors)
@@ -109,7 +109,7 @@ class Short(InThreeWays, at="embedder.embed", is_a="shape", guards=("STO-4", "WF
 
 
 class OddComponent(OneVector):
-    """The first component of one vector becomes one of these values."""
+    """Family of faults that replace the first component of one vector by one of `invalid`."""
 
     invalid: ClassVar[Sequence[object]]
 
@@ -120,14 +120,14 @@ class OddComponent(OneVector):
 class NotFinite(OddComponent, at="embedder.embed", is_a="shape", guards=("STO-4", "RET-1")):
     """A component that is no number."""
 
-    # Texts, as no record may contain a float.
+    # "nan" and "inf" are texts, since no record may contain a float.
     invalid = ("nan", "inf", True)
 
 
 class OutOfRange(OddComponent, at="embedder.embed", is_a="shape", guards=("STO-4", "RET-1")):
     """A component too large, too small or not whole."""
 
-    invalid = (128, -(10**9), "0.5")  # one more than a component may be
+    invalid = (128, -(10**9), "0.5")  # the largest component is 127
 
 
 class EmbedDrift(FaultKind, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4"), explored=False):
@@ -136,7 +136,7 @@ class EmbedDrift(FaultKind, at="embedder.embed", is_a="meaning", guards=("RET-1"
     @classmethod
     def draw(cls, call: Arrival[Embed], draws: Draws) -> Self | None:
         vectors = true_vectors(call)
-        # Vectors whose components are all alike would be the same after the turn.
+        # A rotation does not change a vector whose components are all equal.
         return cls() if [rotate_components(vector, 1) for vector in vectors] != vectors else None
 
     def apply(self, call: Arrival[Embed]) -> Handled:
@@ -165,7 +165,7 @@ class Collision(OtherVectors, at="embedder.embed", is_a="meaning", guards=("RET-
 
 
 def turns(call: Arrival[Embed]) -> list[int]:
-    """Return the turns of the order that give some text another vector."""
+    """Return the rotations of the batch that give at least one text another vector."""
     vectors = true_vectors(call)
     return [by for by in range(1, len(vectors)) if list(rotate_components(vectors, by)) != vectors]
 

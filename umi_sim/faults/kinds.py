@@ -1,6 +1,6 @@
 """All kinds of faults: those of the model first, then embedder, storage, network, agents and clocks.
 
-A kind is a class in the file of its place, declared as declaration.py says.
+A kind is a class in the file of its place; declaration.py describes how to declare one.
 """
 
 from umi_sim.faults import agent, clock, embedder, model, network, storage
@@ -10,7 +10,7 @@ __all__ = ["CLASSES", "FILES", "KINDS", "FaultKind", "check_kinds"]
 
 FILES = model, embedder, storage, network, agent, clock
 
-# The order decides which of two kinds an event meets first
-# (`Dice.find_fault`), so it must not depend on imports.
-for name in sorted(KINDS, key=lambda name: GROUPS.index(KINDS[name].group)):  # whichever was imported first
+# If two kinds match an event, `Dice.find_fault` takes the first
+# one, so the order must not depend on the order of imports.
+for name in sorted(KINDS, key=lambda name: GROUPS.index(KINDS[name].group)):
     KINDS[name] = KINDS.pop(name)

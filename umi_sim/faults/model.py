@@ -30,7 +30,7 @@ VALUE_BYTES_MAX: Final = {
     "name": (limits.ENTITY_NAME_BYTES_MAX,), "reason": (limits.RELATION_REASON_BYTES_MAX,),
     "content": (limits.EXTRACT_CONTENT_BYTES_MAX, limits.REPLY_BYTES_MAX),
 }  # fmt: skip
-LETTERS: Final = ("x", 1), ("é", 2)  # with their sizes: a limit of bytes may be met in the middle of a letter
+LETTERS: Final = ("x", 1), ("é", 2)  # with their sizes: a limit in bytes may fall inside a letter
 ELEMENT_COUNT: Final = 10_000
 REPEATS: Final = (1, 2, 9, 49)
 
@@ -74,7 +74,7 @@ class Cut(edits.CutShort, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2"
     """A slow stream: the first part of the answer at the last moment."""
 
     def at_ms(self, call: Arrival[AskModel]) -> int:
-        # One millisecond before the memory stops waiting.
+        # One millisecond before the time-out of the memory.
         return max(call.now_ms, call.call.sent_ms + call.effect.timeout_ms - 1)
 
 
@@ -89,7 +89,7 @@ class ModelRefusal(edits.Replace, at="model.ask", is_a="shape", guards=("EXT-1",
 
     @classmethod
     def options(cls, reply: str) -> edits.Options:
-        """Return refusals, bare or inside the format."""
+        """Return refusals, as plain text or inside the expected format."""
         form = "[{}]" if reply[:1] == "[" else '{{"entities":[{{"name":{}}}]}}'
         return edits.texts([*words.REFUSALS, *map(form.format, edits.quoted_each(words.REFUSALS))])
 
@@ -103,7 +103,7 @@ class WrongType(edits.Put, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2
 
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
-        # 7 -> "7": a number as text.
+        # A number as text: 7 becomes "7".
         as_text = [quote_json(old.text)] if isinstance(old, JsonNumber) else []
         return edits.jsons([new for new in (*as_text, *words.EXCHANGES) if new != edits.write_json(old)])
 
@@ -140,9 +140,9 @@ class Prose(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", "EXT
 
     @classmethod
     def options(cls, reply: str) -> edits.Options:
-        """Return frames; and blanks behind the reply, up to the limit of its bytes or one more."""
+        """Return frames, and blanks that make the reply as long as its limit of bytes, or one byte longer."""
         left = max(0, limits.REPLY_BYTES_MAX - len(reply.encode("utf-8", "surrogatepass")))
-        # Eight of them, so that about a quarter of the draws are about the limit.
+        # Eight options with blanks, so that about a quarter of the draws test the limit.
         blanks = [("", " " * count) for count in (left, left + 1)] * 4
         return [{"before": before, "after": after} for before, after in (*words.FRAMES, *blanks)]
 
@@ -159,7 +159,7 @@ class Reasoning(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", 
 
     @classmethod
     def options(cls, reply: str) -> edits.Options:
-        """Return drafts of the same form in the tags of several model families, with the reply or alone."""
+        """Return drafts in the tags of several model families, together with the reply or alone."""
         draft = words.DRAFTS.get(reply[:1], words.DRAFTS[""])
         frames = [(before.format(draft), after.format(draft)) for before, after in words.REASONING]
         return [
@@ -179,7 +179,7 @@ class Loose(edits.Replace, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2
         value = decode_at(reply, 0)
         if not isinstance(value, dict | list):
             return ()
-        # The list of entities is an answer by itself; a list in another answer is none.
+        # The bare list of entities is a valid answer as well; a list of another answer is not.
         alone = (
             [edits.write_json(value["entities"])] if isinstance(value, dict) and "entities" in value else []
         )
@@ -216,7 +216,7 @@ class TextDamage(edits.Stretch, at="model.ask", is_a="shape", guards=("EXT-1", "
 
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
-        # Begin, middle and end, each once: in an empty text all three are 0.
+        # Beginning, middle and end. In an empty text all three are 0, hence the dict.
         spots = dict.fromkeys((0, len(old) // 2, len(old))) if isinstance(old, str) else {}
         return [{"at": at, "text": text, "times": times} for at in spots for text, times in words.DAMAGES]
 
@@ -244,7 +244,7 @@ class WrongLanguage(edits.Rekey, at="model.ask", is_a="shape", guards=("EXT-1", 
 
     @classmethod
     def instead(cls, key: str, old: object) -> Sequence[str]:
-        """Return members with a value in another language; half of them have such a key, too."""
+        """Return members with a value in another language; half of them also have a translated key."""
         if not isinstance(old, str):
             return [f"{quote_json(words.TRANSLATED[key])}:{words.OLD}"] if key in words.TRANSLATED else ()
         keys = (key, words.TRANSLATED.get(key, f"{key} (?)"))
@@ -256,13 +256,13 @@ class Oversize(edits.Stretch, at="model.ask", is_a="shape", guards=("CAP-4", "EX
 
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
-        """Return growths of a text just over its limit, or of a list by very many elements."""
+        """Return options that make a text just longer than its limit, or a list far too long."""
         if not isinstance(old, str):
             return [{"at": 0, "times": ELEMENT_COUNT}] if isinstance(old, list) and old else ()
         size_bytes, limits_bytes = len(old.encode("utf-8", "surrogatepass")), VALUE_BYTES_MAX.get(key, ())
         rooms = [limit + 1 - size_bytes for limit in limits_bytes]
         return [
-            # Division upwards: one letter of two bytes for a room of one.
+            # Rounded up: a room of one byte needs one letter of two bytes.
             {"at": 0, "text": it, "times": max(1, -(-room // size))}
             for room in rooms
             for it, size in LETTERS
@@ -314,8 +314,8 @@ class StaleId(edits.Json, at="model.ask", is_a="meaning", guards=("ROU-2", "STO-
 
 
 def stale(ids: Sequence[str], key: str, old: object) -> edits.Options:
-    """Return each of these ids in the form of the old reference."""
-    # A reference with a version stays one: "ent_a@3" becomes "ent_b@1".
+    """Return a reference to each of these ids in the form of the old reference."""
+    # If the old one has a version, so has the new one: "ent_a@3" becomes "ent_b@1".
     news = edits.quoted_each([new + "@1" * ("@" in str(old)) for new in ids])
     return edits.jsons(news) if key in words.REFERENCES else ()
 
@@ -331,8 +331,8 @@ class Paraphrase(edits.Put, at="model.ask", is_a="meaning", guards=("EVO-2", "CO
 
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
-        """Return a row of a list twice, the second time in other words; its references stay."""
-        # A decimal key is a place in a list: only rows can be repeated.
+        """Return the row of a list twice, the second time in other words but with the same references."""
+        # A decimal key means that `old` is an element of a list; only those can be repeated.
         if not isinstance(old, dict) or not key.isdecimal():
             return ()
         agains = ({key: in_other_words(key, each, form) for key, each in old.items()} for form in words.FORMS)
@@ -340,7 +340,7 @@ class Paraphrase(edits.Put, at="model.ask", is_a="meaning", guards=("EVO-2", "CO
 
 
 def in_other_words(key: str, old: object, form: Mapping[int, str]) -> object:
-    # References stay as they are, or the second row would be about something else.
+    # References do not change, or the second row would be about another fact.
     if not isinstance(old, str) or key in ("entity_id", "new", "old"):
         return old
     if key not in ("content", "reason"):
@@ -356,7 +356,7 @@ class Swapped(edits.Swap, at="model.ask", is_a="meaning", guards=("EVO-1",)):
 
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
-        """Return edits of a list: exchange both ends of a row, or the fields in which two rows differ."""
+        """Return edits of a list: exchange both ends of a row, or a field in which two rows differ."""
         rows = old if isinstance(old, list) else []
         ends = [
             (f"/{at}/{one}", f"/{at}/{two}")
@@ -364,7 +364,7 @@ class Swapped(edits.Swap, at="model.ask", is_a="meaning", guards=("EVO-1",)):
             for one, two in words.ENDS
             if isinstance(row, dict) and one in row and two in row
         ]
-        half = (len(rows) + 1) // 2  # far apart: what stands side by side is often about the same
+        half = (len(rows) + 1) // 2  # rows far apart, since neighbours are often about the same thing
         for at, (one, two) in enumerate(zip(rows, rows[half:], strict=False)):
             if isinstance(one, dict) and isinstance(two, dict):
                 keys = [key for key in one if key in words.TRANSLATED and key in two and one[key] != two[key]]
@@ -384,7 +384,7 @@ class NumberDrift(edits.Put, at="model.ask", is_a="meaning", guards=("EXT-1", "S
 
     @classmethod
     def options(cls, key: str, old: object) -> edits.Options:
-        """Return the value with its first number plus or minus one, times ten, negated, or digits swapped."""
+        """Return the value with another first number: +1, -1, times ten, negated, or two digits swapped."""
         text = old.text if isinstance(old, JsonNumber) else old if isinstance(old, str) else ""
         match = NUMBER.search(text)
         drifts = drifts_of(match[0], len(match[2] or "")) if match else []
@@ -396,7 +396,7 @@ NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})(?:\.([0-9]{1,18}))?(?![0-9])
 
 
 def drifts_of(number: str, places: int) -> list[str]:
-    # "0.90" has n 90 and one 100: plus one is 1.90, times ten 9.00.
+    # For "0.90" n is 90 and one is 100, so plus one gives 1.90 and times ten 9.00.
     n, one = int(number.replace(".", "")), 10**places
     swapped = [number[:at] + number[at + 1] + number[at] + number[at + 2 :] for at in range(len(number) - 1)]
     news = [decimal(new, places) for new in (n + one, n - one, n * 10, -n)] + swapped

@@ -1,7 +1,7 @@
 """Faults of the network: messages that come late, in another order, twice or never.
 
-A link is one direction between one agent and one service. What happens to a message is decided when it is
-sent. A window covers a whole link: while it is open, every message meets its fault.
+A link is one direction between one agent and one service. The fault of a message is decided when it is sent.
+A window affects a whole link: while it is open, every message meets its fault.
 """
 
 from typing import Final
@@ -14,15 +14,15 @@ from umi_sim.faults.window import WINDOW_MS_MAX, Window
 
 DELAY_FACTOR: Final = 10
 REORDER_MS_MAX: Final = 2_000
-# Below the 30 s for which a memory waits for a model by default, so the copy of an answer may be in time.
+# Below the default time-out of 30 s for a model, so that the copy of an answer may arrive in time.
 COPY_MS_MAX: Final = 29_999
 
 
 class Trip(Data):
-    """One delivery of a message, in `delay_ms`.
+    """One delivery of a message after `delay_ms`.
 
-    `is_released`: together with other held messages, in an order of their own.
-    `is_overtaken`: right behind the next message of its link, if that is sooner.
+    `is_released`: it is delivered together with other held messages, in a drawn order.
+    `is_overtaken`: it is delivered right after the next message of its link, if that is sooner.
     """
 
     delay_ms: int
@@ -35,9 +35,9 @@ Trips = tuple[Trip, ...]
 
 
 class Passage(Owner):
-    """A message that is sent over a link in `ready_ms` from now, and then usually takes `usual_ms`.
+    """A message that is sent over a link in `ready_ms` from now and usually takes `usual_ms` after that.
 
-    `window`: of the link. `was_copied`: whether its request comes twice already.
+    `window`: the fault window of the link. `was_copied`: whether its request is delivered twice already.
     """
 
     window: Window
@@ -51,7 +51,7 @@ class Passage(Owner):
         return self.ready_ms + self.usual_ms
 
 
-# The world goes on while a link holds a message, so a file may hold none for longer than a day.
+# The world runs on while a link holds a message, so a file may hold one for at most a day.
 
 
 class Delay(FaultKind, at="link.any", is_a="quirk", guards=("DET-4", "STO-5")):
@@ -80,7 +80,7 @@ class Clog(FaultKind, at="link.any", is_a="window", guards=("DET-4", "STO-5")):
     for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)
 
     def apply(self, passage: Passage) -> Trips:
-        # Held until the window ends, unless it takes longer anyway.
+        # The message is held until the window ends, unless its usual delay is longer.
         delay_ms, left_ms = passage.delay_ms, passage.window.end_ms - passage.now_ms
         return (Trip(max(delay_ms, left_ms), is_released=delay_ms <= left_ms),)
 
@@ -108,8 +108,8 @@ class Duplicate(FaultKind, at="link.any", is_a="quirk", guards=("IDEM-1", "DET-4
 
     @classmethod
     def can_apply(cls, passage: Passage) -> bool:
-        # A copied request with copied answers would be four answers, more than any network without a loop
-        # gives.
+        # If the answers to a copied request were copied too, there would be four answers, more than a real
+        # network delivers.
         return not passage.was_copied
 
     def apply(self, passage: Passage) -> Trips:

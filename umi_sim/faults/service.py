@@ -18,7 +18,7 @@ E = TypeVar("E", bound=Asked)
 
 
 class Arrival(Generic[E], Owner):
-    """A call that arrives at its service now, from which a fault is drawn and to which it is applied."""
+    """A call that arrives at its service now; faults are drawn from it and applied to it."""
 
     call: Call
     effect: E
@@ -31,7 +31,7 @@ class Arrival(Generic[E], Owner):
     @property
     def store(self) -> SimStore:
         """Return the store of a read or a commit."""
-        return self.services.store_of(self.effect)  # type: ignore[arg-type]  # never asked of other effects
+        return self.services.store_of(self.effect)  # type: ignore[arg-type]  # never called for others
 
     def begin_commit(self, reported: str | int) -> Flush:
         """Hand the batch to its store, where it becomes durable one flush later."""
@@ -50,7 +50,7 @@ class Arrival(Generic[E], Owner):
 
 
 class Fails(FaultKind):
-    """It fails."""
+    """Family of faults: the call fails."""
 
     failure: ClassVar[FailureKind]
 
@@ -59,28 +59,29 @@ class Fails(FaultKind):
 
 
 class Silent(FaultKind):
-    """It answers, and the answer is lost."""
+    """Family of faults: the service answers, and the answer is lost."""
 
     def apply(self, call: Arrival[Any]) -> Handled:
-        # For its effect: the model notes its answer, which a later fault may give to another question.
+        # Called for its side effect: the model stores the answer, which a later fault may give to another
+        # question.
         call.answer()
         return None
 
 
 class NoAnswer(FaultKind):
-    """The answer is malformed: a part is of another type, or has no end; a batch is durable all the same."""
+    """Family of faults: part of the answer has a wrong type or is endless; a batch still becomes durable."""
 
     choice: int = below(2**32)
 
     def apply(self, call: Arrival[Any]) -> Handled:
         if isinstance(call.effect, Commit):
-            # The answer comes with the flush, which then replaces it.
+            # A commit is answered by its flush, which replaces the answer then.
             return structs.replace(call.begin_commit("true"), nonsense=self.choice)
         return Later(nonsense(call.answer(), self.choice), call.now_ms)
 
 
 class TimesOut(FaultKind):
-    """It fails before the memory's own time-out."""
+    """Family of faults: the call fails before the memory's own time-out."""
 
     after_ms: int = below(lambda call: call.effect.timeout_ms)
 
@@ -89,7 +90,7 @@ class TimesOut(FaultKind):
 
 
 class RefusesForNow(FaultKind):
-    """It refuses, and says when it may be asked again."""
+    """Family of faults: the service refuses the call and gives a time to wait before the next one."""
 
     retry_after_ms: int = among(lambda call: (0, 1, 999, 1_000, 60_000, call.effect.timeout_ms + 1))
 
@@ -98,17 +99,17 @@ class RefusesForNow(FaultKind):
 
 
 def around(ms: int) -> tuple[int, ...]:
-    # Just in time, at the deadline, just too late, and long after the memory has asked again.
+    # Just before the time-out, at it, just after it, and long after the memory has asked again.
     return ms - 1, ms, ms + 1, 10 * ms
 
 
 class AroundTimeout(FaultKind):
-    """The true answer comes around the time-out."""
+    """Family of faults: the true answer comes around the time-out."""
 
     after_ms: int = among(lambda call: around(call.effect.timeout_ms))
 
     def apply(self, call: Arrival[Any]) -> Handled:
-        # A message that was delayed on its way up may arrive after that instant already.
+        # The call itself may have been delayed, and arrive only after that time.
         at_ms = max(call.now_ms, call.call.sent_ms + self.after_ms)
         if isinstance(call.effect, Commit):
             return call.begin_commit(at_ms)
@@ -116,7 +117,7 @@ class AroundTimeout(FaultKind):
 
 
 class GoesAway(FaultKind):
-    """It fails at once, and so does every call for a while."""
+    """Family of faults: this call and all others of the service fail for a while."""
 
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
 

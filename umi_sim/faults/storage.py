@@ -36,7 +36,7 @@ class StorageRefusedFault(Fails, at="storage.commit", is_a="before", guards=("ST
 
 
 class Doubtful(FaultKind):
-    """The outcome of a batch is not reported, or reported as unknown."""
+    """Family of faults: the outcome of a batch is not reported, or reported as unknown."""
 
     told: str = one_of(*TOLD, default="nothing")
 
@@ -59,7 +59,7 @@ class StorageReplyLost(Doubtful, at="storage.commit", is_a="after", guards=("IDE
 class Torn(FaultKind, at="storage.commit", is_a="torn", guards=("STO-2",)):
     """Storage dies in the middle of a batch and undoes it."""
 
-    # Of three writes one or two are done when it dies: with none or all of them nothing would be torn.
+    # Storage dies after `count` writes, which is at least one and not all of them, or nothing would be torn.
     count: int = among(lambda call: range(1, len(call.effect.writes)))
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
 
@@ -90,7 +90,7 @@ class StorageConflict(Fails, at="storage.commit", is_a="before", guards=("STO-5"
 
 
 def too_little(call: Arrival[Commit]) -> tuple[int, ...]:
-    """Return no room, and one byte less than this batch needs; nothing if it would be refused anyway."""
+    """Return possible rooms in bytes: none, and one less than this batch needs; empty if it fails anyway."""
     commit, storage = call.effect, call.store.storage
     growth_bytes = storage.growth_bytes(commit)
     fits = growth_bytes > 0 and storage.would_commit(commit) and storage.has_room(commit)
@@ -104,10 +104,10 @@ class StorageFullFault(FaultKind, at="storage.commit", is_a="window", guards=("C
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
 
     def apply(self, call: Arrival[Commit]) -> Handled:
-        """Limit the store to its present size and `spare_bytes`, too little for this batch."""
+        """Limit the store to its present size plus `spare_bytes`, which is too little for this batch."""
         storage, now_ms = call.store.storage, call.now_ms
         call.store.tight = Tight(now_ms + self.for_ms, storage.used_bytes() + self.spare_bytes)
-        # The new bound takes effect now, for this batch.
+        # The new limit already applies to this batch.
         call.store.turn_to(now_ms)
         is_refused = storage.would_commit(call.effect) and not storage.has_room(call.effect)
         return call.fails("full") if is_refused else call.handle_unharmed()
@@ -151,7 +151,7 @@ def place_of(call: Arrival[Read], row: Row) -> Address:
 
 
 class OfRow(FaultKind):
-    """Changes one row of the answer."""
+    """Family of faults that change one row of the answer."""
 
     index: int = below(row_count)
 
@@ -159,7 +159,7 @@ class OfRow(FaultKind):
         rows = list(true_rows(call))
         if rows:
             at = self.index % len(rows)
-            # Noted for the judge: the workflow has read a wrong row, so its conclusions may be wrong.
+            # Recorded for the judge: this workflow has read a wrong row, so its results may be wrong.
             misread = call.store.storage.misread.setdefault(place_of(call, rows[at]), {})
             misread[call.call.workflow] = None
             self.change(call, rows, at)
@@ -170,12 +170,12 @@ class OfRow(FaultKind):
 
 
 class MayStay(FaultKind):
-    """Damage that is in one answer, or latent: in every answer until the row is written again."""
+    """Family of damages to one answer or, if `latent`, to every answer until the row is written again."""
 
     latent: bool = flag(default=False)
 
     def rot(self, call: Arrival[Read], row: Row, rot: Rot = None) -> None:
-        """Damage the stored row, if the fault is latent and the atlas allows it."""
+        """Damage the stored row, if the fault is latent and the atlas allows the loss."""
         where, storage, atlas = place_of(call, row), call.store.storage, call.services.atlas
         if not self.latent or where not in storage.rows or not atlas.may_rot(where):
             return
@@ -184,7 +184,7 @@ class MayStay(FaultKind):
 
 
 def one_whole(call: Arrival[Read], draws: Draws) -> tuple[int, bool] | None:
-    """Draw the place of an undamaged row, and whether it is damaged for good, if the atlas allows it."""
+    """Draw the index of an undamaged row, and whether it is damaged for good, if the atlas allows that."""
     whole = [(n, row) for n, row in enumerate(true_rows(call)) if row.body is not None]
     fragile = [(n, row) for n, row in whole if call.services.atlas.may_rot(place_of(call, row))]
     is_latent = bool(fragile) and draws("latent", 2) == 1
@@ -202,7 +202,7 @@ class StorageDamaged(MayStay, OfRow, at="storage.read", is_a="before", guards=("
 
     def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
         self.rot(call, rows[at])
-        # Read once more: latent damage has changed the store just now.
+        # Read again, since latent damage has just changed the store.
         rows[:] = true_rows(call)
         rows[at] = structs.replace(rows[at], body=None)
 
@@ -255,7 +255,7 @@ class StorageMisdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-
     masked: bool = flag(one_in=4, default=False)
 
     def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
-        """Put another row in the place of one; or only its body, under the requested address."""
+        """Replace a row by another one; if `masked`, the address stays and only the body is another one."""
         storage, row = call.store.storage, rows[at]
         others = masks(storage, row) if self.masked else strays(storage, call.effect.query, row)
         if others:
@@ -265,9 +265,9 @@ class StorageMisdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-
 
 
 def strays(storage: SimStorage, query: Query, row: Row) -> list[Row]:
-    """List the rows that a misdirected read may return: only those that are visibly wrong.
+    """List the rows that a misdirected read may return.
 
-    A memory cannot detect a row that fits the question but is not the answer.
+    Only rows that do not fit the query: a memory could not detect a wrong row that fits.
     """
     scored = (structs.replace(other, score_ppm=row.score_ppm) for other in known_rows(storage))
     return [other for other in scored if not fits(query, other)]
@@ -283,7 +283,7 @@ def fits(query: Query, row: Row) -> bool:
 
 
 def masks(storage: SimStorage, row: Row) -> list[Row]:
-    """List rows whose body visibly has not the address of `row`: of another kind, or with another id."""
+    """List rows whose body cannot belong to the address of `row`: of another kind, or with another id."""
     kind, own_ids = row.address.kind, (None, row.address.id)
     return [
         other for other in known_rows(storage)
@@ -296,13 +296,13 @@ def known_rows(storage: SimStorage) -> list[Row]:
 
 
 def pick_row(rows: Sequence[Row], number: int) -> Row:
-    """Return the row of this number, which does not depend on other rows, so that records can shrink."""
-    # Not rows[number % len(rows)]: one row more or less would move all of them.
+    """Return a row drawn by this number; removing another row does not change it, so records can shrink."""
+    # With rows[number % len(rows)] one row more or less would change the choice.
     keyed = Keyed(number.to_bytes(8, "big"))
     return min(rows, key=lambda row: keyed.draw("\0".join(address_order(row.address))))
 
 
-# Answers with fewer rows, more, or in another order.
+# Answers with fewer rows, with more rows, or in another order.
 
 
 class IndexLag(FaultKind, at="storage.read", is_a="window", guards=("RET-1", "STO-4")):
@@ -313,15 +313,15 @@ class IndexLag(FaultKind, at="storage.read", is_a="window", guards=("RET-1", "ST
 
     @classmethod
     def draw(cls, call: Arrival[Read], draws: Draws) -> Self | None:
-        """Draw how far searches lag: just so far that this one misses a hit, or further."""
+        """Draw the lag of searches: just enough for this search to miss a hit, or more."""
         is_search, fresh_ms = isinstance(call.effect.query, ByVector | ByWords), call.store.storage.fresh_ms
         rows = true_rows(call) if is_search else ()
         ages = [call.now_ms - fresh_ms[row.address] for row in rows if row.address in fresh_ms]
-        # Longer lags than a minute are not realistic.
+        # A lag of more than a minute is not realistic.
         young = [age_ms for age_ms in ages if age_ms < WINDOW_MS_MAX]
         if not young:
             return None
-        # A row of age 40 is hidden by a lag of more than 40.
+        # A row of age 40 is hidden by a lag of 41.
         lag_ms = 1 + pick(draws, "row", young)
         further_ms = log_uniform(draws, "lag_ms", WINDOW_MS_MAX) if draws("further", 2) else 0
         return cls(for_ms=log_uniform(draws, "for_ms", WINDOW_MS_MAX), lag_ms=max(lag_ms, further_ms))
@@ -338,7 +338,7 @@ class ShortPage(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RE
     count: int = below(lambda call: row_count(call) if isinstance(call.effect.query, ByFilter) else 0)
 
     def apply(self, call: Arrival[Read]) -> Handled:
-        """Return fewer rows than there are, and a cursor to the rest. Only a scan has pages."""
+        """Return fewer rows than there are, and a cursor to the rest. Only reads by filter have pages."""
         query = call.effect.query
         if not isinstance(query, ByFilter):
             return call.handle_unharmed()
@@ -362,20 +362,20 @@ class Shuffled(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RET
     def apply(self, call: Arrival[Read]) -> Handled:
         rows = true_rows(call)
         by = self.turn % max(1, len(rows))
-        # Turned and reversed: of three rows or more no turn gives the order they had.
+        # Rotated and reversed: for three rows or more no rotation of the reverse is the original order.
         return with_rows(call, [*rows[by:], *rows[:by]][::-1])
 
 
-# What is destroyed.
+# Loss of stored rows.
 
 
 def promised_keys(commit: Commit) -> tuple[Address, ...]:
-    """Return the keys that the sender will take for stored."""
+    """Return the addresses of facts and sessions in this batch, which the sender will take for stored."""
     return tuple(it.address for it in commit.writes if it.address.kind in ("entity", "session"))
 
 
 def may_ack_early(call: Arrival[Commit]) -> bool:
-    """Return whether a batch of new facts or sessions may be lost, without contradicting what core shows."""
+    """Return whether a batch of new facts or sessions may be lost; core must not show any of them."""
     keys, storage = promised_keys(call.effect), call.store.storage
     is_losable = call.call.workflow in ("remember", "save_session", "create_session")
     is_plain = all(write.address.kind != "core" for write in call.effect.writes)
@@ -389,7 +389,7 @@ class AckEarly(FaultKind, at="storage.commit", is_a="destroys", guards=("STO-6",
     for_ms: int = span_ms(1, WINDOW_MS_MAX, possible=may_ack_early)
 
     def apply(self, call: Arrival[Commit]) -> Handled:
-        # The answer that the batch would get if it became durable, which it will not.
+        # The answer that the batch would get if it became durable.
         answer = call.store.storage.predict_commit(call.effect)
         if answer is None or not may_ack_early(call):
             return call.handle_unharmed()
@@ -407,7 +407,7 @@ class Wiped(FaultKind, at="storage.any", is_a="destroys", guards=("STO-6", "RET-
     )
 
     def apply(self, call: Arrival[Any]) -> Handled:
-        """Empty the store, and drop what is on its way to it, if the atlas allows that."""
+        """Empty the store and drop the batches under way to it, if the atlas allows that."""
         if not call.services.atlas.may_wipe():
             return call.handle_unharmed()
         call.services.atlas.lose(self.name, call.call.event, call.now_ms, store=call.effect.store)

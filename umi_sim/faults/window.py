@@ -1,4 +1,4 @@
-"""Windows: faults that last. At most one per place is open; after N ms open it stays closed for N ms."""
+"""Windows: faults that last. At most one per place is open; after N ms none opens for another N ms."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ WINDOW_MS_MAX: Final = 60_000
 
 
 class Window(Owner):
-    """The end of the last window, the earliest start of the next one, and the fault of the last one."""
+    """The last fault window of a place: its end, its fault, and the earliest start of the next window."""
 
     end_ms: int = 0
     rested_ms: int = 0
@@ -16,7 +16,7 @@ class Window(Owner):
 
     def begin(self, now_ms: int, for_ms: int, fault: object = None) -> None:
         self.end_ms = now_ms + for_ms
-        # As long again without one, or a run would be nothing but windows.
+        # A pause of the same length follows, or a run would consist of windows only.
         self.rested_ms = self.end_ms + for_ms
         self.fault = fault
 
@@ -24,5 +24,5 @@ class Window(Owner):
         return now_ms < self.end_ms
 
     def is_rested(self, now_ms: int) -> bool:
-        """Return whether the next window may begin."""
+        """Return whether the next window may open."""
         return now_ms >= self.rested_ms

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-OLD: Final = "<old>"  # in an argument: the JSON of what stood there
+OLD: Final = "<old>"  # in an argument: a placeholder for the JSON of the replaced value
 BLOCKS: Final = ("system", " SYSTEM ", "persona", "basement", "")
 EMPTY: Final = ("", " \n\t ", "null", "{}", "[]", "```\n\n```", '""')
 REFUSALS: Final = (
@@ -11,7 +11,7 @@ REFUSALS: Final = (
     "Je suis désolé, je ne peux pas répondre à cette demande.", "К сожалению, я не могу с этим помочь.",
     "抱歉，我无法协助处理这个请求。", "申し訳ありませんが、お手伝いできません。",
 )  # fmt: skip
-FRAMES: Final = (  # prose, fences, second payloads, quotations: before and after
+FRAMES: Final = (  # pairs (before, after) of prose, fences, second payloads, quotations
     ("Here is what I found:\n\n", ""), ("", "\n\nLet me know if you need anything else!"),
     ("Natürlich! Das Ergebnis {wie verlangt}:\n", ""), ("Bien sûr, voici :\n", "\nVoilà !"), ("Claro:\n", ""),
     ("Конечно, вот ответ:\n", ""), ("好的，结果如下：\n", "\n以上。"), ("以下の通り：\n", ""),
@@ -19,11 +19,11 @@ FRAMES: Final = (  # prose, fences, second payloads, quotations: before and afte
     ("", '\n{"entities": []}'), ('{"entities": []}\n', ""), ("[]\n", ""), ("", "\n[]"),
     ("Use {} and [ so: ", " ok?"), ('She said: "', '".'), ("> ", "\n> (quoted)"), ("// answer\n", ""),
 )  # fmt: skip
-DRAFTS: Final = {  # by the first character of the answer; a draft could be taken for one
+DRAFTS: Final = {  # by the first character of the answer: a draft that could be taken for the answer
     "{": '{"entities": [], "relations": [], "segments": [], "ids": []}', "[": "[]",
     "<": "<decision>NO_RETRIEVE</decision> <memory><content>Zed likes tea</content></memory>", "": "Zed",
 }  # fmt: skip
-REASONING: Final = (  # before and behind the answer, with a place for a draft
+REASONING: Final = (  # pairs (before, after) with a place for a draft
     ("<think>First: {} No, that is wrong.</think>\n", ""), ("First: {} No, that is wrong.\n</think>\n\n", ""),
     ("<THINKING effort='high'>Perhaps {} or <think>none</think>.</THINKING>", ""),
     ("<think>The tag <think> begins it. {}\n</think>", ""), ("", "\n<reasoning>Or {}? No.</reasoning>"),
@@ -56,14 +56,14 @@ INJECTIONS: Final = (
 )  # fmt: skip
 OVERCONFIDENT: Final = (
     "-1", "2", "1e309", '"NaN"', '"high"', "true", "-0.01", "1.01",
-    "0.29", "0.31", "0.59", "0.61", "0.79", "0.81",  # beside the limits of Config
+    "0.29", "0.31", "0.59", "0.61", "0.79", "0.81",  # next to the limits of Config
 )  # fmt: skip
 SYNONYMS: Final = (
     ("works at", "is employed by"), ("lives in", "resides in"), ("likes", "enjoys"), ("vive en", "reside en"),
     ("arbeitet bei", "ist angestellt bei"), ("travaille chez", "est employé par"),
     ("работает в", "трудится в"), ("住在", "居住在"), ("に住んで", "に暮らして"),
 )  # fmt: skip
-ODD_PARTS: Final = (  # of a memory, where it ends, begins, or is already over
+ODD_PARTS: Final = (  # replacements for `</memory>`: elements that do not belong there, or wrong ends
     "<content>Alice likes tea</content></memory>", "<name>Alice</name></memory>", "<name> </name></memory>",
     "<category> </category></memory>", "<category>travel</category></memory>",
     "<categories>work, travel;family</categories></memory>", "<categories>work</memory>",
@@ -75,7 +75,7 @@ STRAYS: Final = (
     "&#65;&#x42;", "&#0;&#xD800;&#1114112;", "&amp;lt;", "<![CDATA[", "< ", "a <b, ", "<", "R&D: ", "&x; ",
     "<3 ", "List<int> ", "&lt;",
 )  # fmt: skip
-FORMS: Final = (  # other case, spacing, width: code point to text
+FORMS: Final = (  # other case, spacing or width: from code point to text
     {code: chr(code - 32) for code in range(ord("a"), ord("z") + 1)},
     {ord(" "): "  "},
     {code: chr(code + 0xFEE0) for code in range(0x21, 0x7F)},
@@ -84,7 +84,7 @@ CALLS: Final = (
     '<tool_call>\n{"name": "remember", "arguments": ', '{"tool_calls": [{"id": "call_1", "arguments": ',
     "remember(", '{"function": "remember", "parameters": "',
 )  # fmt: skip
-ECHOES: Final = (  # of an object, of an array
+ECHOES: Final = (  # templates of an object, and templates of an array
     (
         '{"entities": [{"name": TEXT, "type": TYPE, "content": TEXT, "confidence": NUMBER}, ...],\n'
         ' "relations": [{"source": NAME, "target": NAME, "type": TYPE, "confidence": NUMBER}, ...]}',
@@ -100,7 +100,7 @@ OF_DECISIONS: Final = (
     "NO_RETRIEVE would be wrong here: more is needed. <decision>RETRIEVE</decision>",
 )
 EXCHANGES: Final = ('"text"', "7", "[]", "{}", "null", "true", '"false"', f"[{OLD}]", f'{{"value":{OLD}}}')
-VALUES: Final = (  # of one kind each: any may stand for any other
+VALUES: Final = (  # each row has values of one kind, of which any may replace any other
     ("Acme", "Kestrel Labs", "Harbor Trading"), ("Berlin", "Lisbon", "Osaka", "Lyon"),
     ("tea", "coffee", "dark mode"), ("likes", "hates"), ("works at", "has never worked at"),
     ("lives in", "has left"), ("wohnt in", "wohnt nicht mehr in"), ("trabaja en", "ya no trabaja en"),
