@@ -1,11 +1,11 @@
-"""The atlas: what a world may destroy, and what it has destroyed, with the time.
+"""The atlas: which rows a world may destroy, and which it has destroyed, with the time.
 
-Law 1. Without loss only rows that can be made again are destroyed: vectors.
-Law 2. With loss at most `loss_max` keys are destroyed, or the whole store once: a key is an entity, one of
-its versions, or a session.
+Law 1. In a world without loss only vectors are destroyed, since a memory can make them again.
+Law 2. In a world with loss at most `loss_max` keys are destroyed, or the whole store once. A key is an
+entity, one of its versions, or a session.
 Law 3. Rows that a memory needs before it can answer at all (epoch, head, core, access records) are destroyed
 only with the whole store.
-Law 4. Healing restores links, room and services, never destroyed rows.
+Law 4. Healing restores links, room and services, but no destroyed rows.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ LOSABLE: Final = ("entity", "version", "session")
 
 
 class Loss(Data):
-    """A loss of these keys of a store, by a fault at one event. Empty `keys`: the whole store was lost."""
+    """The loss of some keys of a store by a fault at one event. Empty `keys`: the whole store was lost."""
 
     kind: str
     event: str
@@ -64,17 +64,17 @@ class Atlas(Owner):
         return any(not loss.keys for loss in self.losses)
 
     def lose(self, kind: str, event: str, at_ms: int, *keys: Address, store: str = MAIN) -> None:
-        """Record a loss, except of rows that can be made again (vectors)."""
+        """Record a loss. Vectors are left out, since a memory can make them again."""
         lost = tuple(key for key in keys if key.kind not in REBUILT)
         if lost or not keys:
             self.losses.append(Loss(kind, event, at_ms, lost, store))
 
     def may_have_lost(self, op_id: str) -> bool:
-        """Return True if a write that was acknowledged to this operation may be missing."""
+        """Return True if an acknowledged write of this operation may be missing."""
         return any(loss.kind == "storage_ack_early" and loss.owner == op_id for loss in self.losses)
 
     def explains(self, row_id: str) -> bool:
         """Return True if this entity or session, or one of its versions, is lost."""
-        # A version is lost as "fct_1@3"; with it the fact itself may read otherwise than it was written.
+        # The key of a lost version is "fct_1@3"; reads of fact "fct_1" itself may then differ as well.
         lost = [key.id.partition("@")[0] for loss in self.losses for key in loss.keys]
         return row_id.partition("@")[0] in lost

@@ -1,7 +1,7 @@
 """The services that agents share: model, embedder and storage.
 
-A service answers from its state at the instant a call arrives; a commit is durable one flush later. The
-effects of faults on calls are in umi_sim/faults/.
+A service answers from its state when a call arrives; a commit becomes durable one flush later. The effects of
+faults on calls are in umi_sim/faults/.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from umi_sim.services.stores import SimStore
 
 
 class Call(Data):
-    """One effect on its way: its event name, the agent and incarnation that asked it, and when."""
+    """One effect under way: its event name, the agent and incarnation that sent it, and when."""
 
     event: str
     agent: str
@@ -36,13 +36,13 @@ class Call(Data):
 
     @property
     def service(self) -> str:
-        """Return the service: `model`, `embedder`, `storage`, or `storage.NAME` for a store beside main."""
+        """Return the service: `model`, `embedder`, `storage`, or `storage.NAME` for a store besides main."""
         store = getattr(self.effect, "store", MAIN)
         return self.effect.service if store == MAIN else f"{self.effect.service}.{store}"
 
     @property
     def old_asker(self) -> str:
-        """Return the name of the incarnation that asked, as it is once another one has replaced it."""
+        """Return the name that the sending incarnation has after another one has replaced it."""
         return old_name(self.agent, self.incarnation)
 
     @property
@@ -67,15 +67,15 @@ class Later(Data):
 
 
 DOUBTS: Final[Mapping[str | int, FailureKind]] = {"unknown": "unknown", "timeout": "timeout"}
-"""The failures that are reported to a sender in place of an unknown outcome."""
+"""Failures that put a commit in doubt: the sender gets one of them in place of a success."""
 
 
 class Flush(Data):
     """A batch that becomes durable one flush later.
 
-    `reported`: what its sender is told: the true answer ("true"), nothing, unknown, timeout, or the true
-    answer at this time. `nonsense`: which malformed answer takes the place of one that says that it is
-    durable.
+    `reported`: the answer to the sender: the true one ("true"), "nothing", "unknown", "timeout", or a time in
+    ms at which the true answer leaves. `nonsense`: the number of a malformed answer that replaces the true
+    one.
     """
 
     ticket: int
@@ -98,15 +98,15 @@ class Services:
         page_rows: int = PAGE_ROW_COUNT_MAX,
     ) -> None:
         self.atlas = Atlas(loss_max)
-        self.on_wipe: Callable[[int], None] = lambda down_ms: None  # every memory restarts with it
-        self.on_durable: Callable[[Call], None] = lambda call: None  # a batch of the main store, once
+        self.on_wipe: Callable[[int], None] = lambda down_ms: None  # called when a store is wiped
+        self.on_durable: Callable[[Call], None] = lambda call: None  # called once per batch of the main store
         self.stores = {name: SimStore(capacity_bytes, page_rows) for name in stores}
         self.now_ms = 0
         self.away_until_ms: dict[str, int] = {}  # by service
         self.last_text = ""
         self.sayings = Sayings()
         self.durable_ops: dict[str, None] = {}
-        self.vector_turn = 0  # how often the embedder's model changed; each time components move by one
+        self.vector_turn = 0  # how often the embedder's model has changed, each time by one rotation
         self._dims = dims
         self._attempts: dict[tuple[str, str], int] = {}
 
@@ -120,15 +120,15 @@ class Services:
         return self.stores[effect.store]
 
     def register_arrival(self, call: Call, now_ms: int) -> str:
-        """Count the arrival of a call; return the data of its draws.
+        """Count the arrival of a call; return the data from which its faults are drawn.
 
-        For model and embedder this is the question with its attempt, not the event: a run from which an
-        earlier operation was removed still draws the same for the same question.
+        For model and embedder these are the question and the number of the attempt rather than the event. So
+        a run from which an earlier operation was removed draws the same faults for the same question.
         """
         self.turn_to(now_ms)
         if isinstance(call.effect, AskModel | Embed):
             key = self._question(call)
-            # Without the attempt, a question that failed once would draw the same failure for ever.
+            # Without the number of the attempt, a question that failed once would always fail.
             self._attempts[key] = self._attempts.get(key, 0) + 1
             return f"{key[1]}/{self._attempts[key]}"
         return call.event
@@ -140,28 +140,28 @@ class Services:
         return call.agent, f"{task}/{digest}"
 
     def attempt(self, call: Call) -> int:
-        """Return how often this agent has asked this question, this time included."""
+        """Return how often this agent has asked this question, the present time included."""
         return self._attempts[self._question(call)]
 
     def is_away(self, call: Call, now_ms: int) -> str:
-        """Return why the service fails every call right now: `dead`, `away`, or empty if it does not."""
+        """Return why the service fails every call now: `dead` or `away`; empty if it works."""
         effect = call.effect
         if isinstance(effect, Read | Commit) and self.store_of(effect).is_dead(call.sent_ms, now_ms):
             return "dead"
         return "away" if now_ms < self.away_until_ms.get(call.service, 0) else ""
 
     def turn_to(self, now_ms: int) -> None:
-        """Set the time: windows that change a store itself begin or end."""
+        """Set the time, at which windows of the stores may begin or end."""
         self.now_ms = now_ms
         for store in self.stores.values():
             store.turn_to(now_ms)
 
     def lag_since(self, at_ms: int) -> int:
-        """Return the longest lag of searches of the main store since then, in milliseconds."""
+        """Return the longest lag of searches of the main store since `at_ms`, in ms."""
         return self.stores[MAIN].lag_since(at_ms)
 
     def handle(self, call: Call, now_ms: int) -> Handled:
-        """Answer a call that arrives now and meets no fault; None if its store is dead."""
+        """Answer a call that arrives now and meets no fault; return None if its store is dead."""
         away = self.is_away(call, now_ms)
         if away:
             return None if away == "dead" else fail_call(call, "unavailable", now_ms)
@@ -185,7 +185,7 @@ class Services:
         raise AssertionError(effect)
 
     def begin_commit(self, call: Call, commit: Commit, reported: str | int) -> Flush:
-        """Hand a batch to its store, where it becomes durable one flush later. `reported`: as of `Flush`."""
+        """Give a batch to its store, where it becomes durable one flush later. `reported`: see `Flush`."""
         return Flush(self.store_of(commit).storage.arrive(commit, call.agent), reported)
 
     def drop_batch(self, call: Call, flush: Flush) -> None:
@@ -194,17 +194,17 @@ class Services:
         self.store_of(call.effect).storage.pending.pop(flush.ticket, None)
 
     def is_durable(self, op_id: str) -> bool:
-        """Return True if a batch of this operation was made durable, or had been before."""
+        """Return True if a batch of this operation has become durable."""
         return op_id in self.durable_ops
 
     def flush(self, call: Call, flush: Flush, now_ms: int) -> Later | None:
-        """Make a batch durable, unless its store has died since; return the answer to its sender, if any."""
+        """Make a batch durable, unless its store has died; return the answer to the sender, if any."""
         assert isinstance(call.effect, Commit)
         self.turn_to(now_ms)
         storage = self.store_of(call.effect).storage
         known_count, answer = storage.durable_count, storage.flush(flush.ticket, now_ms)
-        # By the count, not by the answer: a batch that comes a second time is Committed without becoming
-        # durable.
+        # Found by the count, since a batch that arrives a second time is answered with Committed as well, but
+        # changes nothing.
         if storage.durable_count > known_count and storage is self.storage:
             self.on_durable(call)
         if isinstance(answer, Committed):
@@ -212,26 +212,26 @@ class Services:
         if answer is None or flush.reported == "nothing":
             return None
         answer = structs.replace(answer, request_id=call.effect.request_id)
-        # Only a success is put in doubt: a conflict or a full store is reported as it is.
+        # Only a success is put in doubt; a conflict or a full store is reported truthfully.
         if isinstance(answer, Committed) and (doubt := DOUBTS.get(flush.reported)):
             answer = EffectFailed(call.effect.request_id, doubt)
         given: Answer = answer if flush.nonsense is None else nonsense(answer, flush.nonsense)
         return Later(given, flush.reported if isinstance(flush.reported, int) else now_ms)
 
     def wipe(self, store: SimStore, for_ms: int) -> None:
-        """Empty a store after it was away for a while; every user of it begins anew."""
+        """Empty a store, which then answers nothing for a while; every memory restarts."""
         store.wipe(self.now_ms, for_ms)
         self.on_wipe(max(1, for_ms))
 
     def heal(self, now_ms: int) -> None:
-        """End all windows. The embedder keeps the model that it has by now."""
+        """End all windows. The embedder keeps its present model."""
         self.away_until_ms.clear()
         for store in self.stores.values():
             store.heal(now_ms)
         self.now_ms = now_ms
 
     def digest(self) -> bytes:
-        """Return 32 bytes over all that is durable in any store."""
+        """Return a 32-byte digest of the durable rows of all stores."""
         first, *others = [store.storage.digest() for store in self.stores.values()]
         return blake2b(b"".join((first, *others)), digest_size=32).digest() if others else first
 
@@ -243,5 +243,5 @@ def question(effect: AskModel | Embed) -> tuple[str, str]:
 
 
 def fail_call(call: Call, kind: FailureKind, at_ms: int, retry_after_ms: int = 0) -> Later:
-    """Return the answer that this call failed, which leaves its service at `at_ms`."""
+    """Return the failure that answers this call; it leaves the service at `at_ms`."""
     return Later(EffectFailed(call.effect.request_id, kind, retry_after_ms), at_ms)

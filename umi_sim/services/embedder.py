@@ -20,24 +20,24 @@ SIXTEEN: Final = struct.Struct(">8H8B")
 
 
 def embed(text: str, dims: int, turn: int = 0) -> tuple[int, ...]:
-    """Return the vector of a text; shape (dims,). A model of another version moves components by `turn`."""
+    """Return the vector of a text, of shape (dims,). Another version of the model rotates it by `turn`."""
     assert 1 <= dims <= DIMS_MAX
     sums = [0] * dims
-    # The empty word stands for a text without words, so every text has a vector that is not zero.
+    # A text without words counts as one empty word, so that every text has a vector other than zero.
     for word in tokens(text) or [""]:
         up, down = places(word, dims)
         for place in up:
             sums[place] += 1
         for place in down:
             sums[place] -= 1
-    # Turned vectors are as near to each other as before, and far from stored vectors of the model before.
+    # Rotation keeps the distances between new vectors, but takes them far from the stored old ones.
     vector, at = scale_sums(sums), -turn % dims
     return vector[at:] + vector[:at]
 
 
 @lru_cache(maxsize=CACHED_WORDS_MAX)
 def places(word: str, dims: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return where a word adds one, and where it takes one away: eight places in all, some perhaps twice."""
+    """Return the places where a word adds one, and those where it subtracts one: eight, with repetitions."""
     numbers = SIXTEEN.unpack(blake2b(word.encode(), digest_size=24, person=PERSON).digest())
     signed = [(number % dims, sign % 2) for number, sign in zip(numbers[:8], numbers[8:], strict=True)]
     up, down = (tuple(place for place, odd in signed if odd == side) for side in (0, 1))
@@ -45,11 +45,11 @@ def places(word: str, dims: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def scale_sums(sums: list[int]) -> tuple[int, ...]:
-    """Return the sums stretched until the largest is 127, cut towards zero."""
+    """Return the sums scaled so that the largest magnitude is 127, rounded towards zero."""
     peak = max(*sums, -min(sums))
     if peak == 0:
         return (COMPONENT_MAX, *sums[1:])
-    # peak 2: upper is [0, 63, 127] and the table [0, 63, 127, -127, -63], so that table[-1] is -63
+    # For a peak of 2, upper is [0, 63, 127] and the table [0, 63, 127, -127, -63], so table[-1] is -63.
     upper = [COMPONENT_MAX * value // peak for value in range(peak + 1)]
     table = upper + [-value for value in upper[:0:-1]]  # counted from the end: table[-v] == -table[v]
     return tuple(map(table.__getitem__, sums))

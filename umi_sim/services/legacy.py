@@ -1,8 +1,8 @@
-"""The old server's store beside main, as it is assumed to be (K11.3): superseded writes never happen later.
+"""The store of an old server beside main, under the assumption of K11.3: superseded writes never take effect.
 
-Law 1. A batch that comes after a later call of the same caller and kind is dropped, and so are earlier
-batches on their way: a read shows what will stay.
-Law 2. In all else it fails as any store does.
+Law 1. Once a call has arrived, all earlier batches of the same agent and workflow are dropped, those under
+way and those that arrive later. So no write can change afterwards what a read has shown.
+Law 2. Otherwise it fails like any other store.
 """
 
 from typing import Any
@@ -11,12 +11,12 @@ from umi_core.messages.answers import Answer
 from umi_core.messages.effects import MAIN, Commit
 from umi_sim.services.calls import Call, Flush, Services
 
-Order = tuple[int, int]  # the incarnation of the caller, and the number of its question
-Line = tuple[str, str]  # the caller, and the kind of rows
+Order = tuple[int, int]  # the incarnation of the agent, and its request id
+Line = tuple[str, str]  # the agent and the workflow of a call
 
 
 class WithLegacy(Services):
-    """Services of which every store but main is an old server's."""
+    """Services in which every store other than main belongs to an old server."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -39,8 +39,8 @@ class WithLegacy(Services):
         return flush
 
     def supersede_earlier(self, call: Call) -> bool:
-        """Return False if a later call of its line has come; otherwise drop all earlier batches of it."""
-        #   incarnation 1: write x=1 ......(late)......> dropped, or x=1 would replace x=2
+        """Return False if a later call of the same line has arrived; else drop all earlier batches of it."""
+        #   incarnation 1: write x=1 ......(late)......> dropped, since x=1 would replace x=2
         #   incarnation 2:      write x=2 -> done
         line, order = line_of(call), (call.incarnation, call.effect.request_id)
         if order < self.latest.get(line, order):

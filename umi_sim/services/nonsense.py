@@ -1,6 +1,6 @@
-"""Malformed answers: one part is of another type, is missing, or is infinite.
+"""Malformed answers: one part has a wrong type, is missing, or is infinite.
 
-Law 1. Pure and total: any answer and any number give an answer that is recognisably malformed.
+Law 1. Pure and total: any answer and any number give an answer that a memory can recognise as malformed.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,13 +18,13 @@ Change = Callable[[Any], Answer]
 
 
 def put(name: str, *values: object) -> tuple[Change, ...]:
-    """Return changes that put each value in place of this part."""
-    # `value=value` binds each value now; a bare name would be looked up later, when it is the last one.
+    """Return one change for each value, which replaces the part `name` by it."""
+    # `value=value` binds each value now. Otherwise all changes would use the last one.
     return tuple(lambda answer, value=value: structs.replace(answer, **{name: value}) for value in values)
 
 
 def first_row(**parts: Any) -> Change:
-    """Return a change of a part of the first row, which a page without rows is given first."""
+    """Return a change of parts of the first row; a page without rows gets one first."""
 
     def change(answer: Any) -> Answer:
         rows = answer.rows or (Row(NOWHERE, 1, None),)
@@ -35,7 +35,7 @@ def first_row(**parts: Any) -> Change:
 
 
 def receipt_with(**parts: Any) -> Change:
-    """Return a change of a part of the receipt; an answer without one loses its versions."""
+    """Return a change of parts of the receipt; an answer without a receipt loses its versions instead."""
 
     def change(answer: Any) -> Answer:
         if answer.receipt is None:
@@ -47,7 +47,7 @@ def receipt_with(**parts: Any) -> Change:
 
 
 def answers_of(*classes: type) -> tuple[Change, ...]:
-    """Return changes into answers to another question, of these classes."""
+    """Return changes that turn an answer into one of these classes, which answer another question."""
     parts: dict[type, dict[str, Any]] = {ModelReplied: {"text": "{}"}, Embedded: {"vectors": ((1,),)}}
     return tuple(lambda answer, cls=cls: cls(answer.request_id, **parts.get(cls, {})) for cls in classes)
 
@@ -56,7 +56,7 @@ WRONG: Final[Mapping[type, tuple[Change, ...]]] = {
     ModelReplied: (
         *answers_of(Embedded, Committed), *put("text", None, 7, b"{}", ENDLESS, ("{}",), {"entities": []}),
     ),
-    Embedded: answers_of(ModelReplied, ReadDone, Committed),  # wrong vectors are kinds of their own
+    Embedded: answers_of(ModelReplied, ReadDone, Committed),  # other kinds of faults make wrong vectors
     ReadDone: (
         *answers_of(ModelReplied, Committed), *put("rows", None, 7, [], ENDLESS, (None,)),
         *put("rows", ((NOWHERE, 1, None),)), *put("cursor", 7, ENDLESS, b"next"),
@@ -74,6 +74,6 @@ WRONG: Final[Mapping[type, tuple[Change, ...]]] = {
 
 
 def nonsense(answer: Answer, choice: int) -> Answer:
-    """Return the `choice`-th malformed variant of an answer; a failure has none and is returned as it is."""
+    """Return the `choice`-th malformed variant of an answer; a failure has none and is returned unchanged."""
     options = WRONG.get(type(answer), ())
     return options[choice % len(options)](answer) if options else answer

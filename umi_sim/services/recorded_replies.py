@@ -1,8 +1,8 @@
-"""The model's answers in a run: recorded ones where a record has them, otherwise those of SimLLM.
+"""The model's answers in a run: from a record if it has one for the event, otherwise from SimLLM.
 
-Law 1. The answer is kept as it was before any fault edited it: the faults of a record edit it again.
-Law 2. One entry for each event; a question that arrives twice is answered alike.
-Law 3. Where a record is given, its text is used if event and task agree. Otherwise SimLLM answers.
+Law 1. Answers are recorded as they were before a fault edited them; in a replay the faults edit them again.
+Law 2. There is one entry for each event; a question that arrives twice gets the same answer.
+Law 3. A recorded text is used if event and task agree. Otherwise SimLLM answers.
 """
 
 from collections.abc import Iterable
@@ -17,10 +17,10 @@ PROMPT_DIGEST_BYTES: Final = 8
 
 
 class Sayings:
-    """The answers of one run; `recorded`: those to give again."""
+    """The answers of one run. `recorded`: answers to give again."""
 
     def __init__(self, recorded: Iterable[RecordedReply] = ()) -> None:
-        self.changed: dict[str, None] = {}  # events whose prompt is not the one that was recorded
+        self.changed: dict[str, None] = {}  # events whose prompt differs from the recorded one
         self._recorded = {(reply.at, reply.task): reply for reply in recorded}
         self._replies: dict[str, RecordedReply] = {}
 
@@ -35,7 +35,7 @@ class Sayings:
         return text
 
     def list_replies(self) -> tuple[RecordedReply, ...]:
-        """Return all answers, in order; none of a run that asked too often to keep them."""
+        """Return all answers, in order; empty if the run had more than ASK_COUNT_MAX of them."""
         return tuple(self._replies.values()) if len(self._replies) <= ASK_COUNT_MAX else ()
 
 

@@ -1,10 +1,11 @@
 """The search index: derived data of a storage, so that a search need not read every row.
 
 Law 1. It is made from the rows at the first search, and updated from the addresses marked as changed. A copy
-       of a storage has none, and makes its own.
-Law 2. Its hits are those of a scan, score by score and tie by tie: numpy narrows down, whole numbers decide.
-Law 3. A row that does not fit its columns is scored on its own, as by a scan.
-Law 4. Rows of a table are slots, numbers that only grow, so posting lists are in order by themselves.
+       of a storage starts without one and makes its own.
+Law 2. Its hits equal those of a scan, with the same scores and the same order of ties: numpy selects
+       candidates, integer arithmetic decides.
+Law 3. A row that does not fit the columns of a table is scored by itself, as in a scan.
+Law 4. A row of a table has a slot, a number that only grows, so posting lists are always sorted.
 """
 
 from array import array
@@ -33,23 +34,23 @@ from umi_core.values import Scope
 from umi_sim.services.stored_rows import hit_order, matches, rows_at_most, terms_of, vector_score
 
 Mask = NDArray[np.bool_]
-Found = tuple[int, Row]  # with its score in ppm
+Found = tuple[int, Row]  # score in ppm, row
 Stored = Mapping[Address, Row]
 
 ROOM_MIN: Final = 256
-TOO_SMALL: Final = (-COMPONENT_MAX - 1).to_bytes(1, signed=True)  # fits a byte all the same
+TOO_SMALL: Final = (-COMPONENT_MAX - 1).to_bytes(1, signed=True)  # -128 fits a byte but is no component
 KEY_PREFIX: Final = "fct_"
 KEY_BYTES: Final = 8
 
 
 class SearchIndex(Owner):
-    """One index for each scope that was searched."""
+    """The indexes of a storage, one for each scope that was searched."""
 
     rows: Stored
     by_scope: dict[Scope, "ScopeIndex"] = {}
 
     def mark_stale(self, address: Address) -> None:
-        """Have the next search of its scope read this row anew."""
+        """Make the next search of the row's scope read this row again."""
         index = self.by_scope.get(address.scope)
         if index is not None and address.kind in ("entity", "vector"):
             index.stale[address.id] = None
@@ -57,25 +58,25 @@ class SearchIndex(Owner):
     def search(self, query: ByVector | ByWords, ids: Sequence[str]) -> list[Found]:
         """Return the hits of a scope whose entities are `ids`, in order."""
         index = self.by_scope.get(query.scope)
-        # Slots are never used again: an index is built anew once more of them are dead than alive.
+        # Slots are not reused, so an index is rebuilt when about half of its slots are dead.
         if index is None or index.dead_count > ROOM_MIN + len(ids):
             index = self.by_scope[query.scope] = ScopeIndex(query.scope, self.rows, dict.fromkeys(ids))
         index.refresh()
         return index.search(query)
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Become None in a copy and in a pickle."""
+        """Make copies and pickles of the index None."""
         return type(None), ()
 
 
 class Postings(Owner):
-    """Slots by the terms of their rows, and how often a row has each term, at most 255 times."""
+    """Posting lists: for each term the slots of its rows, and how often each row has it (at most 255)."""
 
     slots: dict[str, "array[int]"] = {}
     counts: dict[str, "array[int]"] = {}
 
     def add(self, counts: Mapping[str, int], slot: int) -> None:
-        """Add a row by its counts of terms; its slot is greater than all before."""
+        """Add the term counts of a row; `slot` is greater than all slots before."""
         for term, count in counts.items():
             if term not in self.slots:
                 self.slots[term], self.counts[term] = array("i"), array("B")
@@ -83,7 +84,7 @@ class Postings(Owner):
             self.counts[term].append(min(count, 255))
 
     def posting(self, term: str, weight: int) -> Posting | None:
-        """Return the rows that have a term; None if no row does. Drop it before anything is added."""
+        """Return the posting list of a term, or None; it is a view, to be released before the next `add`."""
         if term not in self.slots:
             return None
         slots, counts = np.frombuffer(self.slots[term], np.intc), np.frombuffer(self.counts[term], np.uint8)
@@ -98,7 +99,7 @@ def grow_array(values: NDArray[Any], size: int) -> NDArray[Any]:
 
 
 def can_answer(query: ByVector | ByWords) -> bool:
-    """Return False for a vector whose products may not be exact."""
+    """Return False for a query vector whose dot products may not be exact."""
     return isinstance(query, ByWords) or packed_components(query.vector) is not None
 
 
@@ -108,7 +109,7 @@ def can_answer(query: ByVector | ByWords) -> bool:
 class ScopeIndex(Owner):
     """The entities of a scope: a table for each length of vectors, and the ids of rows that fit in none.
 
-    `counted`: by id each row whose terms `statistics` has.
+    `counted`: by id the rows whose terms are counted in `statistics`.
     """
 
     scope: Scope
@@ -155,7 +156,7 @@ class ScopeIndex(Owner):
     def _drop(self, row_id: str) -> None:
         self.unindexed.pop(row_id, None)
         if row_id in self.counted:
-            # By the row that was counted, not the present one: exactly what was added must be removed.
+            # The terms of the row as it was counted, not of the present one, must be removed.
             self.statistics.remove(terms_of(self.counted.pop(row_id).body))
         for table in self.tables.values():
             self.dead_count += table.drop(row_id)
@@ -176,7 +177,7 @@ class ScopeIndex(Owner):
 
 
 def pack_vector(body: Body | None) -> "array[int] | None":
-    """Return the components of a vector row, none for no vector; None if one is no small whole number."""
+    """Return the components of a vector row, empty without a vector; None if a component is invalid."""
     if not isinstance(body, Vector):
         return array("b")
     return packed_components(body.components)
@@ -191,14 +192,14 @@ def packed_components(components: Iterable[int]) -> "array[int] | None":
 
 
 def fits(row_id: str, entity: Entity) -> bool:
-    """Return True for an entity whose fields fit the columns. Times at both ends mean those beyond them."""
+    """Return True if the fields of an entity fit the columns; the extreme times stand for all beyond them."""
     return entity.id == row_id and I64_MIN < entity.time_ms < I64_MAX
 
 
 def id_key(row_id: str) -> int:
-    """Return a number in the order of ids: that of a smaller id is not larger."""
-    # "abc" < "fct_..." < "fcu": sides 0, 1, 2 in the upper bits; below them eight bytes of what differs,
-    # since all of "fct_" would leave only four of them to tell ids apart. Equal keys are told by their ids.
+    """Return a number that preserves the order of ids: the key of a smaller id is not larger."""
+    # "abc" < "fct_..." < "fcu" get 0, 1, 2 in the upper bits. Below them are eight bytes after the prefix;
+    # with the prefix only four bytes would tell ids apart. Ids with equal keys are compared themselves.
     has_prefix = row_id.startswith(KEY_PREFIX)
     side = 1 if has_prefix else 2 * (row_id > KEY_PREFIX)
     start = row_id[len(KEY_PREFIX) :][:KEY_BYTES] if has_prefix else row_id[:KEY_BYTES]
@@ -210,15 +211,15 @@ def id_key(row_id: str) -> int:
 
 
 class EntityTable:
-    """Entities as columns. A slot is never used again: a changed row gets a new one."""
+    """Entities as columns. Slots are not reused: a changed row gets a new one."""
 
     def __init__(self, dims: int) -> None:
         self.dims = dims
         self.rows: list[Row] = []  # by slot
         self.ids: list[str] = []
-        self.slots: dict[str, int] = {}  # of the living
+        self.slots: dict[str, int] = {}  # by id, without dropped rows
         self.postings = Postings()
-        self.types: dict[str, int] = {}  # their codes
+        self.types: dict[str, int] = {}  # the code of each entity type
         self.measured_count = 0
         self.keys = np.zeros(0, np.uint64)
         self.type_codes = np.zeros(0, np.int32)
@@ -237,7 +238,7 @@ class EntityTable:
     ) -> None:
         slot, row_id = len(self.ids), row.address.id
         if slot == len(self.keys):
-            # By a quarter each time, so that copying costs a constant share per row.
+            # Grown by a quarter each time, so that the amortised cost of copying is constant per row.
             for name in COLUMNS:
                 wider = grow_array(getattr(self, name), max(room, slot * 5 // 4 + ROOM_MIN))
                 setattr(self, name, wider)
@@ -262,7 +263,7 @@ class EntityTable:
         return True
 
     def update(self) -> None:
-        """Measure the rows that were added since the last time; none of them was dropped."""
+        """Compute norms and scales of the rows added since the last call; none of these was dropped yet."""
         fresh = slice(self.measured_count, len(self.ids))
         if self.measured_count < len(self.ids):
             self.squares[fresh], self.scales[fresh] = measure_rows(self.matrix[fresh])
@@ -294,7 +295,7 @@ class EntityTable:
         return [(score_ppm, self.rows[slot]) for score_ppm, slot in found]
 
     def _mask_rows(self, where: Where) -> Mask | None:
-        """Return which slots are alive and hold every condition; None without conditions."""
+        """Return a mask of the live slots that satisfy every condition; None without conditions."""
         if not where:
             return None
         mask = self.alive[: len(self.ids)].copy()
@@ -303,7 +304,7 @@ class EntityTable:
         return mask
 
     def _holding(self, condition: Condition) -> Mask:
-        """Return which slots hold a condition: by column where there is one, else row by row."""
+        """Return a mask of the slots that satisfy a condition, by column if there is one, else row by row."""
         size, value = len(self.ids), condition.value
         mask: Mask
         match condition:

@@ -1,13 +1,13 @@
 """SimStorage: one store, strictly serializable, with the batches on their way to it.
 
-Law 1. A batch happens at one instant or not at all; before its flush no read sees any of it.
-Law 2. Each write of an address takes its next version; a version is never reused, not even after a delete.
-Law 3. A known idempotency key is answered from its first batch and changes nothing, whatever the batch says.
-Law 4. A read is one instant of the durable rows of its scope; conditions hold before any cut; order is total.
-Law 5. A crash takes the pending batches and nothing else. A torn batch is undone before any read.
-Law 6. A batch that would need more than the capacity changes nothing; one that does not grow the store always
+Law 1. A batch is atomic: all of it becomes durable at its flush, or nothing does; no read sees a part of it.
+Law 2. Each write of an address gets the next version; a version is never reused, not even after a delete.
+Law 3. A batch with a known idempotency key changes nothing and gets the answer of the first batch.
+Law 4. A read is a snapshot of the durable rows of its scope, filtered before any limit, in a total order.
+Law 5. A crash loses the pending batches and nothing else. A torn batch is undone before any read.
+Law 6. A batch that would exceed the capacity changes nothing. A batch that does not grow the store always
 fits.
-Law 7. A key is forgotten after RECEIPT_MS_MAX, and its receipt row with it.
+Law 7. A key is forgotten after RECEIPT_MS_MAX, together with its receipt row.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -58,11 +58,11 @@ if TYPE_CHECKING:
 Versions = tuple[tuple[Address, int], ...]
 
 START: Final = ("", "")
-INDEXED_COUNT_MIN: Final = 256  # below it a scan is as quick, and needs no numpy
+INDEXED_COUNT_MIN: Final = 256  # with fewer rows a scan is as fast, and needs no numpy
 
 
 class Pending(Data):
-    """A batch that has arrived and is not durable yet, and the agent that sent it."""
+    """A batch that has arrived and is not durable yet, with its sender, an agent."""
 
     commit: Commit
     sender: str
@@ -77,12 +77,12 @@ class CommittedBatch(Data):
 
 
 class SimStorage(Mutable):
-    """Rows are frozen values shared by reference, so a read copies nothing.
+    """The rows of one store. They are frozen values shared by reference, so a read copies nothing.
 
     A search of a scope with `indexed_count_min` entities or more uses an index, with the same hits as a scan.
-    `page_rows`: the most rows of a page. `horizon_ms`: searches do not see rows written after it; `fresh_ms`
-    has the times of writing of entities and vectors. `misread`: by row, the workflows that have read it
-    damaged or as another row since it was written.
+    `page_rows`: the most rows of a page. `horizon_ms`: searches do not see rows written after it; `fresh_ms`:
+    when each entity or vector was written. `misread`: by address, the workflows that have read a damaged or
+    wrong row there since it was last written.
     """
 
     indexed_count_min: int = INDEXED_COUNT_MIN
@@ -90,18 +90,18 @@ class SimStorage(Mutable):
     page_rows: int = PAGE_ROW_COUNT_MAX
     horizon_ms: int | None = None
     rows: dict[Address, Row] = {}
-    graves: dict[Address, int] = {}  # last version of what was deleted
-    row_ids: dict[Scope, dict[str, list[str]]] = {}  # ids of rows, by kind
+    graves: dict[Address, int] = {}  # tombstones: the last version of each deleted row
+    row_ids: dict[Scope, dict[str, list[str]]] = {}  # by scope and kind: sorted ids of rows
     receipts: dict[str, CommittedBatch] = {}  # oldest first
     pending: dict[int, Pending] = {}
     ticket_last: int = 0
-    durable_count: int = 0  # batches that ever became durable
+    durable_count: int = 0  # how many batches have become durable
     rotten: dict[Address, Rot] = {}  # how a damaged row is read
     index: "SearchIndex | None" = None
     fresh_ms: dict[Address, int] = {}
     misread: dict[Address, dict[str, None]] = {}
     _now_ms: int = 0
-    _used_bytes: int | None = None  # counted on demand
+    _used_bytes: int | None = None  # computed when first needed
     uncompared = ("durable_count", "index", "fresh_ms", "misread", "_now_ms", "_used_bytes")
 
     # Commits: arrive, then flush, crash or tear.
@@ -113,29 +113,29 @@ class SimStorage(Mutable):
         return self.ticket_last
 
     def flush(self, ticket: int, now_ms: int) -> Committed | EffectFailed | None:
-        """Make the batch durable, or say why not; None if a crash took it."""
+        """Make the batch durable or return why it fails; return None if a crash has lost it."""
         pending, self._now_ms = self.pending.pop(ticket, None), now_ms
         return None if pending is None else self._decide(pending.commit, now_ms)
 
     def crash(self) -> None:
-        """Lose what was not durable. Tickets are not reused, so a late flush finds nothing."""
+        """Lose the pending batches. Tickets are not reused, so a late flush finds nothing."""
         self.pending.clear()
 
     def tear_batch(self, ticket: int, count: int) -> None:
-        """Write the first `count` rows of a batch, die, and undo them at restart: nothing has happened."""
+        """Write the first `count` rows of a batch and undo them, as a store that dies and restarts does."""
         writes = self.pending.pop(ticket).commit.writes[:count]
-        # `_try` writes and takes back: the asserts in it prove that an undone batch leaves no trace.
+        # `_try` writes the rows and undoes the writes; its asserts check that nothing has changed.
         self._try(writes)
         self.check()
 
     def predict_commit(self, commit: Commit) -> Committed | None:
-        """Return the answer that the batch would get now, and undo the batch; None if it would fail."""
+        """Return the answer that the batch would get now, without applying it; None if it would fail."""
         if not self.would_commit(commit) or not self.has_room(commit):
             return None
         return Committed(commit.request_id, self._try(commit.writes), receipt_of(commit))
 
     def wipe(self) -> None:
-        """Restart empty: versions begin anew, and no key is known."""
+        """Restart empty: versions start from 1 again, and no idempotency key is known."""
         self.crash()
         for table in (self.rows, self.graves, self.row_ids, self.receipts, self.rotten):
             table.clear()
@@ -144,12 +144,12 @@ class SimStorage(Mutable):
         self.index, self._used_bytes = None, None
 
     def rot(self, address: Address, rot: Rot = None) -> None:
-        """Have this row read with this damage until it is written again."""
+        """Damage a row: reads return it with this damage until it is written again."""
         assert address in self.rows
         self.rotten[address] = rot
 
     def put_back(self, rows: Mapping[Address, Row | None], now_ms: int) -> None:
-        """Write rows into the files, or remove them (None), beside all batches. Only searches notice."""
+        """Put rows into the store, or remove them (None), without a batch and with their own versions."""
         self._now_ms = now_ms
         for address, row in rows.items():
             self._restore(address, row, None)
@@ -160,7 +160,7 @@ class SimStorage(Mutable):
     # Reads.
 
     def read(self, request_id: int, query: Query) -> ReadDone:
-        """Answer from this instant of the durable rows. Never fails, whatever is asked."""
+        """Answer a query from the durable rows as they are now. Never fails."""
         if isinstance(query, ByIds):
             answer = ReadDone(request_id, self._by_ids(query))
         elif isinstance(query, ByFilter):
@@ -176,7 +176,7 @@ class SimStorage(Mutable):
         return self._scan(scope, tuple(self.row_ids.get(scope, ())), START)
 
     def digest(self) -> bytes:
-        """Return 32 bytes over all that is durable, versions of deleted rows included; receipts aside."""
+        """Return a 32-byte digest of all durable rows and tombstones; idempotency keys are left out."""
         hashed = blake2b(digest_size=32)
         for address in sorted({**self.rows, **self.graves}, key=address_order):
             row = self.rows.get(address)
@@ -196,20 +196,20 @@ class SimStorage(Mutable):
         )
 
     def used_bytes(self) -> int:
-        """Return the size of all rows, in whole blocks."""
+        """Return the size of all rows in bytes, each rounded up to whole blocks."""
         if self._used_bytes is None:
             self._used_bytes = sum(bytes_of(row.address, row.body) for row in self.rows.values())
         return self._used_bytes
 
     def growth_bytes(self, commit: Commit) -> int:
-        """Return by how much the batch would grow the store."""
+        """Return by how many bytes the batch would grow the store."""
         last = {write.address: write.body for write in commit.writes}
         old = [self.rows.get(address) for address in last]
         after = sum(bytes_of(address, body) for address, body in last.items())
         return after - sum(bytes_of(row.address, row.body) for row in old if row is not None)
 
     def would_commit(self, commit: Commit) -> bool:
-        """Check whether the batch, given room, would be durable now: its key is new, its expects hold."""
+        """Check whether the batch, given room, would be applied now: its key is new and its expects hold."""
         return commit.key not in self.receipts and not self._list_changed(commit.expects)
 
     def has_room(self, commit: Commit) -> bool:
@@ -219,7 +219,7 @@ class SimStorage(Mutable):
         return growth_bytes <= 0 or self.used_bytes() + growth_bytes <= self.capacity_bytes
 
     def check(self) -> None:
-        """Assert what must hold between any two calls. Cost grows with the number of rows."""
+        """Assert the invariants between calls. The cost grows with the number of rows."""
         assert not self.rows.keys() & self.graves.keys()
         assert all(row.address == address for address, row in self.rows.items())
         assert all(row.version > 0 for row in self.rows.values())
@@ -233,7 +233,7 @@ class SimStorage(Mutable):
     def _decide(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
         self.forget(now_ms)
         stored = self.receipts.get(commit.key)
-        if stored is None:  # the key comes first: a batch that won already conflicts with itself
+        if stored is None:  # keys are checked first: a batch that is sent again would conflict with itself
             changed = self._list_changed(commit.expects)
             if changed:
                 return EffectFailed(commit.request_id, "conflict", changed=changed)
@@ -243,7 +243,7 @@ class SimStorage(Mutable):
         return Committed(commit.request_id, stored.versions, stored.receipt)
 
     def forget(self, now_ms: int) -> None:
-        """Forget the keys that are 24 h old at this time."""
+        """Forget the keys that are 24 h old at `now_ms`."""
         while self.receipts:
             oldest = next(iter(self.receipts))
             if now_ms < self.receipts[oldest].at_ms + RECEIPT_MS_MAX:
@@ -251,13 +251,13 @@ class SimStorage(Mutable):
             self._delete_receipts(self.receipts.pop(oldest))
 
     def _delete_receipts(self, stored: CommittedBatch) -> None:
-        """Delete the receipt rows of a batch with its key, as long as no later batch has written them."""
+        """Delete the receipt rows of a forgotten batch, unless a later batch has written them."""
         for address, version in stored.versions:
             if address.kind == "receipt" and self._version(address) == version:
                 self._delete(address)
 
     def _list_changed(self, expects: tuple[Expect, ...]) -> Versions:
-        """Return the expected rows that differ, with the version found; 0 is absent."""
+        """Return the addresses with another version than expected, and that version (0: absent)."""
         found = [(expect.address, self._version(expect.address)) for expect in expects]
         return tuple(pair for pair, expect in zip(found, expects, strict=True) if pair[1] != expect.version)
 
@@ -265,7 +265,7 @@ class SimStorage(Mutable):
         versions = tuple([(write.address, self._apply(write)) for write in commit.writes])
         stored = CommittedBatch(versions, receipt_of(commit), now_ms)
         self.durable_count += 1
-        if commit.key:  # a batch without a key is always a new one
+        if commit.key:  # a batch without a key always counts as new
             self.receipts[commit.key] = stored
         return stored
 
@@ -283,7 +283,7 @@ class SimStorage(Mutable):
         row = self.rows.get(address)
         self._note_change(row, address, body)
         if row is not None:
-            # With the address object of the old row, which lookups find by identity.
+            # Keep the address object of the old row, which lookups compare by identity first.
             new = Row(row.address, row.version + 1, body)
         else:
             self._shelve(address)
@@ -300,14 +300,14 @@ class SimStorage(Mutable):
         self._note_change(row, address, None)
         ids = self.row_ids[address.scope][address.kind]
         del ids[bisect_left(ids, address.id)]
-        # Versions go on after a delete: a writer that expects version 3 must not find a new row with 3.
+        # Versions continue after a delete: a writer that expects version 3 must not find a new row with 3.
         self.graves[address] = row.version + 1
         if self.index is not None:
             self.index.mark_stale(address)
         return row.version + 1
 
     def _note_change(self, row: Row | None, address: Address, body: Body | None) -> None:
-        """Note a change of a row: it is undamaged again, its size counts, searches may see it from now on."""
+        """Register a change of a row: it is not damaged any more; used bytes and write time are updated."""
         self.rotten.pop(address, None)
         self.misread.pop(address, None)
         if self._used_bytes is not None:
@@ -319,8 +319,8 @@ class SimStorage(Mutable):
             self.fresh_ms[address] = self._now_ms
 
     def _try(self, writes: tuple[Write, ...]) -> Versions:
-        """Do the writes and undo them; return the versions that they had."""
-        # Undone last write first: two writes of one address leave it as it was before the first of them.
+        """Apply the writes, undo them, and return the versions that they had."""
+        # The last write is undone first, so that two writes of one address restore the row before the first.
         rows, graves = dict(self.rows), dict(self.graves)
         fresh_ms, rotten, misread = dict(self.fresh_ms), dict(self.rotten), dict(self.misread)
         before = [(write.address, rows.get(write.address)) for write in writes]
@@ -349,7 +349,7 @@ class SimStorage(Mutable):
     # Detail of reads.
 
     def _damage(self, query: Query, answer: ReadDone) -> ReadDone:
-        """Return the answer with the bodies of rotten rows as they are read."""
+        """Return the answer with damaged bodies for damaged rows."""
         rows = list(answer.rows)
         for at, row in enumerate(rows):
             address = place_read(query, row.address)
@@ -368,7 +368,7 @@ class SimStorage(Mutable):
             if len(page) == limit:
                 return ReadDone(request_id, tuple(page), cursor)
             page.append(row)
-            # The cursor names the last row of the page, not the next one: rows may change between two pages.
+            # The cursor is the last row of the page, not the next one, since rows may change between pages.
             cursor = cursor_at(row)
         return ReadDone(request_id, tuple(page))
 
@@ -376,7 +376,7 @@ class SimStorage(Mutable):
         return (row for row in self._scan(query.scope, query.kinds, after) if matches(query.where, row.body))
 
     def _scan(self, scope: Scope, kinds: tuple[str, ...], after: Position) -> Iterator[Row]:
-        """Yield rows of these kinds in order (kind, id) after a position; read no row of another scope."""
+        """Yield the rows of a scope of these kinds, in order (kind, id), after a position."""
         by_kind = self.row_ids.get(scope, {})
         for kind in sorted(set(kinds)):
             if kind >= after[0]:
@@ -386,9 +386,9 @@ class SimStorage(Mutable):
                     yield self.rows[Address(scope, kind, ids[i])]
 
     def _rank_rows(self, query: ByVector | ByWords) -> tuple[Row, ...]:
-        """Return rows by relevance: filtered, then ordered by (score descending, id), then cut."""
+        """Return rows by relevance: filtered, then ordered by (score descending, id), then limited."""
         ids = self.row_ids.get(query.scope, {}).get("entity", [])
-        # The index has the present rows. While searches lag, only a scan can leave out the newest ones.
+        # The index contains all present rows; while searches lag, only a scan can leave out the newest.
         is_indexed = query.kind == "entity" and self.horizon_ms is None
         is_small = not is_indexed or len(ids) < self.indexed_count_min
         hits = self._search_by_scan(query) if is_small else self._search_by_index(query, ids)
@@ -404,7 +404,7 @@ class SimStorage(Mutable):
         return hits[: rows_at_most(query.limit)]
 
     def _search_by_index(self, query: ByVector | ByWords, ids: list[str]) -> list[tuple[int, Row]]:
-        from umi_sim.services.search_index import (  # numpy with it: not for a small run
+        from umi_sim.services.search_index import (  # imports numpy, which small runs do not need
             SearchIndex,
             can_answer,
         )
@@ -424,5 +424,5 @@ class SimStorage(Mutable):
         return score
 
     def _is_known(self, address: Address) -> bool:
-        """Check whether searches see this row already."""
+        """Check whether searches see this row yet."""
         return self.horizon_ms is None or self.fresh_ms.get(address, 0) <= self.horizon_ms

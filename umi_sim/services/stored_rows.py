@@ -1,6 +1,6 @@
-"""One row as storage sees it: its conditions, scores, order and size, and how it is damaged.
+"""Functions of single rows: conditions, scores, order, size and damage.
 
-Law 1. Pure: rows and addresses in, answers out.
+Law 1. All functions are pure.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,17 +18,17 @@ from umi_core.policies.term_scores import TermStatistics, count_terms
 from umi_core.rows import Address, Body, Entity, Row, SessionRow, Vector
 from umi_sim.services.wrong_fields import set_wrong_field
 
-Position = tuple[str, str]  # (kind, id): the last row of a scan
+Position = tuple[str, str]  # (kind, id) of the last row of a page
 Rot = tuple[int, int] | int | None
 """How a damaged row is read: with one bit flipped, with an invalid field, or without its body."""
 
-counted_terms: Final = lru_cache(maxsize=8_192)(count_terms)  # rows are searched more often than changed
+counted_terms: Final = lru_cache(maxsize=8_192)(count_terms)  # cached: searches are more frequent than writes
 
-BLOCK_BYTES: Final = 64  # rows are kept in whole blocks, so a number that gains a digit costs nothing
+BLOCK_BYTES: Final = 64  # sizes are rounded up to blocks, so that one more digit rarely changes them
 
 
 def matches(where: Where, body: Body | None) -> bool:
-    """Return True if all conditions hold; a body that is damaged holds none."""
+    """Return True if all conditions hold; for a damaged body none does."""
     return not where or (body is not None and admits(where, body))
 
 
@@ -37,7 +37,7 @@ def receipt_of(commit: Commit) -> Body | None:
 
 
 def is_version_of(row: Row | None, body: Entity) -> bool:
-    """Check whether a row has the version of this body already, as when a new relation writes it again."""
+    """Check whether a row has this version of an entity already, as after a write that adds a relation."""
     return row is not None and isinstance(row.body, Entity) and row.body.version == body.version
 
 
@@ -45,12 +45,12 @@ def is_version_of(row: Row | None, body: Entity) -> bool:
 
 
 def terms_of(body: Body | None) -> dict[str, int]:
-    """Return how often a row has each term; the result is shared, so do not change it."""
+    """Return how often a row has each term. The result is cached: do not change it."""
     return {} if body is None else counted_terms(*body.name_and_text())
 
 
 def words_score(query: ByWords, rows: Iterable[Row]) -> Callable[[Row], int]:
-    """Return the function that scores a row among these rows."""
+    """Return a function that scores a row relative to all these rows."""
     statistics = TermStatistics()
     for row in rows:
         statistics.add(terms_of(row.body))
@@ -59,7 +59,7 @@ def words_score(query: ByWords, rows: Iterable[Row]) -> Callable[[Row], int]:
 
 
 def vector_score(query: tuple[int, ...], body: Body | None) -> int:
-    """Return the relevance of a vector row; one of another dimension scores 0."""
+    """Return the relevance of a vector row; 0 for a vector with another dimension."""
     return vector_relevance_ppm(query, body.components) if isinstance(body, Vector) else 0
 
 
@@ -67,12 +67,12 @@ def vector_score(query: tuple[int, ...], body: Body | None) -> int:
 
 
 def place_read(query: Query, address: Address) -> Address:
-    """Return the address that a read of this hit has used: a search by vector reads the vector."""
+    """Return the address that a query reads for this hit: for a search by vector that of the vector."""
     return structs.replace(address, kind="vector") if isinstance(query, ByVector) else address
 
 
 def flip_bit(body: Body | None, byte: int, bit: int) -> Body | None:
-    """Return a session with one bit of its snapshot flipped; any other body as it is."""
+    """Return a session with one bit of its snapshot flipped; any other body unchanged."""
     if not has_snapshot(body):
         return body
     data = bytearray(body.snapshot)
@@ -81,7 +81,7 @@ def flip_bit(body: Body | None, byte: int, bit: int) -> Body | None:
 
 
 def has_snapshot(body: Body | None) -> TypeGuard[SessionRow]:
-    """Check whether it is a session whose snapshot no other fault has replaced."""
+    """Check whether a body is a session with a snapshot that no other fault has replaced."""
     return isinstance(body, SessionRow) and type(body.snapshot) is bytes and bool(body.snapshot)
 
 
@@ -95,8 +95,8 @@ def rotten(body: Body | None, rot: Rot) -> Body | None:
 
 
 def bytes_of(address: Address, body: Body | None) -> int:
-    """Return the size of a row, in whole blocks; 0 if there is none."""
-    # rounded up: 1 and 64 bytes take 64, 65 take 128
+    """Return the size of a row in bytes, rounded up to whole blocks; 0 without a body."""
+    # 1 and 64 bytes take 64, 65 bytes take 128.
     return 0 if body is None else -(-len(encode((address, body))) // BLOCK_BYTES) * BLOCK_BYTES
 
 
@@ -109,17 +109,17 @@ def hit_order(hit: tuple[int, Row]) -> tuple[int, str]:
 
 
 def rows_at_most(limit: int | None) -> int:
-    """Return how many rows a page may have: 1000 at most, further ones come by its cursor."""
+    """Return how many rows a page may have, at most 1000; its cursor leads to the others."""
     return PAGE_ROW_COUNT_MAX if limit is None else min(max(0, limit), PAGE_ROW_COUNT_MAX)
 
 
 def cursor_at(row: Row) -> str:
-    """Return the last key of a page. Kinds are plain words, so the first slash is the border."""
+    """Return "kind/id" of the last row of a page. Kinds contain no slash, so the first one separates."""
     assert "/" not in row.address.kind
     return f"{row.address.kind}/{row.address.id}"
 
 
 def position(cursor: str) -> Position:
-    """Return where a cursor points; total, so any text is a place in the order."""
+    """Return the position of a cursor. Any text is valid and has a place in the order."""
     kind, _, row_id = cursor.partition("/")
     return kind, row_id

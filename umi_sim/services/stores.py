@@ -1,7 +1,7 @@
-"""Stores by name: each has its own rows, and its own windows in which it is dead, tight or lagging.
+"""Stores by name: each has its own rows, and its own windows in which it is dead, full or lagging.
 
-An effect names its store (`Read.store`, `Commit.store`). Most worlds have one, `main`. A fault of a call
-affects the store of this call, and no other.
+An effect names its store (`Read.store`, `Commit.store`). Most worlds have only `main`. A fault of a call
+affects the store of that call and no other.
 """
 
 from umi_core.data import SET_LATER, Data, Owner
@@ -10,23 +10,23 @@ from umi_sim.services.storage import SimStorage
 
 
 class Tight(Data):
-    """The store has this capacity for a while."""
+    """A window in which the store has this capacity."""
 
     until_ms: int
     capacity_bytes: int
 
 
 class Lag(Data):
-    """Search index lag: rows newer than `lag_ms` are invisible to searches until `until_ms`."""
+    """A window of search index lag: until `until_ms` searches do not see rows younger than `lag_ms`."""
 
     until_ms: int
     lag_ms: int
 
 
 class SimStore(Owner):
-    """One store. `capacity_bytes`: outside of windows; None is unlimited. `page_rows`: the most of a page.
+    """One store. `capacity_bytes`: its usual capacity (None: unlimited). `page_rows`: the most rows per page.
 
-    It answers nothing until `dead_until_ms`. Calls sent to it by `wiped_ms` are lost with all rows.
+    It does not answer before `dead_until_ms`. Calls that were sent at `wiped_ms` or earlier are lost.
     """
 
     capacity_bytes: int | None = None
@@ -41,7 +41,7 @@ class SimStore(Owner):
         self.storage = SimStorage(capacity_bytes=self.capacity_bytes, page_rows=self.page_rows)
 
     def turn_to(self, now_ms: int) -> None:
-        """Set the time: windows begin or end, and old keys are forgotten."""
+        """Set the time: begin or end windows, and forget old idempotency keys."""
         self.storage.forget(now_ms)
         tight = self.tight if self.tight is not None and now_ms < self.tight.until_ms else None
         self.storage.capacity_bytes = self.capacity_bytes if tight is None else tight.capacity_bytes
@@ -53,11 +53,11 @@ class SimStore(Owner):
         return now_ms < self.dead_until_ms or sent_ms <= self.wiped_ms
 
     def lag_since(self, at_ms: int) -> int:
-        """Return the longest lag that its searches have had since then, in milliseconds."""
+        """Return the longest lag that searches have had since `at_ms`, in ms."""
         return max((lag.lag_ms for lag in self.lags if at_ms < lag.until_ms), default=0)
 
     def crash(self, now_ms: int, for_ms: int) -> None:
-        """Lose all that is not durable, and answer nothing for a while."""
+        """Lose the pending batches, and answer nothing for a while."""
         self.storage.crash()
         self.dead_until_ms = now_ms + for_ms
 
@@ -67,9 +67,9 @@ class SimStore(Owner):
         self.wiped_ms, self.dead_until_ms = now_ms, now_ms + for_ms
 
     def heal(self, now_ms: int) -> None:
-        """End all windows, and make room for everything."""
+        """End all windows, and remove the limit of capacity."""
         self.dead_until_ms = 0
         self.capacity_bytes = self.tight = None
-        # Ended, not dropped: `lag_since` is still asked about the time when they lasted.
+        # Lags are ended rather than dropped, since `lag_since` still needs those of the past.
         self.lags = [Lag(min(now_ms, lag.until_ms), lag.lag_ms) for lag in self.lags]
         self.turn_to(now_ms)

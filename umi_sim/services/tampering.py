@@ -1,7 +1,7 @@
-"""Tampering: an intruder with write access to the storage changes rows at rest, while memories run.
+"""Tampering: an intruder with write access to storage changes rows while memories run.
 
-Law 1. A changed row is well formed, under its own address and in its own scope: an earlier version of it, or
-forged. Nothing in the rows shows the change.
+Law 1. A changed row is valid and keeps its address and scope: it is an earlier version of the row, or forged.
+Nothing in the rows shows the change.
 Law 2. A change follows from the seed and the number of its op, so removing other ops does not change it.
 """
 
@@ -33,7 +33,7 @@ def turned_text(body: Any) -> Body:
     return forged
 
 
-# Each makes a false row that is valid: all fields are in their ranges.
+# Each function makes a false but valid body: all fields are in their ranges.
 FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
     "entity": lambda body: structs.replace(body, content=LIE, importance_ppm=0, version=body.version + 3),
     "ended": lambda body: structs.replace(body, by=body.id, how="contradict"),
@@ -54,7 +54,7 @@ FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
 
 
 class Tampering(Owner):
-    """Changes of one store at rest, one per `every` operations; 0 is never. `earlier_rows`: earlier rows."""
+    """Changes rows of one store, once per `every` operations (0: never). `earlier_rows`: past snapshots."""
 
     every: int
     draws: Keyed
@@ -63,9 +63,9 @@ class Tampering(Owner):
     done_count: int = 0
 
     def tamper_before(self, op_id: str, storage: SimStorage, now_ms: int) -> str:
-        """Change rows if a change is due before this operation; return its name, empty if none was."""
-        # "o17" with `every` 5: three changes are due by then. By number, so leaving out ops moves none of
-        # them.
+        """Change rows if a change is due before this operation; return its name, or "" if none is due."""
+        # By "o17" three changes are due if `every` is 5. They depend on the number in the id, so leaving out
+        # ops does not move them.
         change_count = int(op_id[1:]) // self.every if self.every else 0
         if self.done_count >= change_count:
             return ""
@@ -81,7 +81,7 @@ class Tampering(Owner):
         return options[self.draws.draw(f"{self.done_count}/{label}") % len(options)]
 
     def list_changes(self, rows: Rows) -> Iterator[tuple[str, tuple[Change, ...]]]:
-        """Yield each kind of change with all changes of that kind that may be made."""
+        """Yield each kind of change with all possible changes of that kind."""
         there = sorted(rows, key=address_order)
         yield (
             "a row is rolled back",
@@ -113,6 +113,6 @@ class Tampering(Owner):
 
 
 def roll_back_scope(rows: Rows, old: Rows, scope: object) -> Change:
-    """Return the changes that make a scope as it was; rows that were absent then become absent."""
+    """Return the changes that restore a scope to a snapshot; rows that were absent then are removed."""
     both = sorted({**rows, **old}, key=address_order)
     return {it: old.get(it) for it in both if it.scope == scope and old.get(it) != rows.get(it)}

@@ -1,7 +1,7 @@
-"""Invalid rows: one field is of another type, out of its range, far too long or unknown.
+"""Invalid rows: one field has a wrong type, is out of range, far too long or unknown.
 
 Law 1. Pure and total: any body of a known kind and any number give a body of the same kind and id that no
-memory may accept; a body of another kind is returned as it is.
+memory may accept; a body of another kind is returned unchanged.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from umi_core.values import Block, Entry
 
 LONG: Final = "x" * 10_000
 HUGE: Final = "x" * 100_001
-HALF: Final = "\ud800"  # of a character
+HALF: Final = "\ud800"  # half of a surrogate pair
 ENDLESS: Final = 2**70
 BILLION: Final = 10**9
 
@@ -22,7 +22,7 @@ Change = Callable[[Any], Body]
 
 
 def put(name: str, *values: object) -> tuple[Change, ...]:
-    """Return changes that put each value in place of this field."""
+    """Return one change for each value, which replaces the field `name` by it."""
     return tuple(lambda body, value=value: structs.replace(body, **{name: value}) for value in values)
 
 
@@ -139,6 +139,6 @@ def can_have_wrong_field(body: Body | None) -> bool:
 
 
 def set_wrong_field(body: Body | None, choice: int) -> Body | None:
-    """Return the body with one wrong field, the `choice`-th of those that its kind may have."""
+    """Return the body with one wrong field: the `choice`-th variant for its kind."""
     options = () if body is None else WRONG.get(body.row_kind, ())
     return options[choice % len(options)](body) if options else body

@@ -1,20 +1,20 @@
 """SimLLM's truth: what a flawless model answers, from the task and the prompt alone.
 
 Law 1. Pure: the same task and prompt have the same answer in every seed, process and order.
-Law 2. Total: any prompt, in any script, is answered in the form its task asks for.
-Law 3. Nothing inside an input chooses the task, and no parser of the memory drops a part of an answer.
-Law 4. The tables are frozen: a changed cue changes recorded runs.
+Law 2. Total: any prompt, in any script, gets an answer in the format of its task.
+Law 3. Nothing inside an input chooses the task, and the parsers of the memory accept every part of an answer.
+Law 4. The tables are frozen, since a changed cue would change recorded runs.
 
-  prompts    prompts read, answers written
-  cast, cues, languages    frozen tables: known names and nouns, what phrases mean, small words
-  names, nouns, mentions, references    what a text names, and what a query refers to
+  prompts    reading prompts, writing answers
+  cast, cues, languages    frozen tables: known names and nouns, meanings of phrases, small words
+  names, nouns, mentions, references    the names in a text, and the references in a query
   extraction, routing, evolution, expansion, rewriting, memories, segmentation    one file per task
   summaries    summaries, reflections, and names of groups of facts
   descriptions    the content of an image, an audio or a video
-  decisions    whether anything is needed, whether it is enough, and which of it helps most
+  decisions    whether a search is needed, whether its hits are enough, and which of them help most
 
-The cast of the workload is looked up, in any language, and not parsed. In any other text only quotes,
-capitals inside a sentence and a few cues show names and relations; without them the answer is empty.
+Names of the workload's cast are looked up, in any language. In other text only quotes, capitals inside a
+sentence and a few cues show names and relations; without them the answer is empty.
 """
 
 from collections.abc import Callable
@@ -25,16 +25,16 @@ from umi_sim.services.model.prompts import Inputs, inputs
 __all__ = ["truth"]
 
 
-@lru_cache(maxsize=256)  # shrinking asks the same again and again
+@lru_cache(maxsize=256)  # shrinking asks the same questions again and again
 def truth(task: str, prompt: str) -> str:
-    """Return the truthful answer; an empty array for a task that has none."""
+    """Return the truthful answer; an empty array for an unknown task."""
     answer = answer_of(task)
     return answer(inputs(prompt)) if answer else "[]"
 
 
 @cache
 def answer_of(task: str) -> Callable[[Inputs], str] | None:
-    """Return the function that answers a task; None if none does. Its large tables are imported on demand."""
+    """Return the function that answers a task, or None; modules with large tables are imported on demand."""
     match task:
         case "extract":
             from umi_sim.services.model.extraction import extract as answer

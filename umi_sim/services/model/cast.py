@@ -1,13 +1,13 @@
-"""The cast: the names and nouns in texts of workloads, in the languages of these texts.
+"""The cast: the names and nouns that occur in texts of workloads, in the languages of these texts.
 
-Law 1. These words are known in any text; any other word is judged by its form.
-Law 2. The tables are frozen: a changed word changes recorded runs.
+Law 1. These words are recognised in any text; any other word is judged by its form.
+Law 2. The tables are frozen, since a changed word would change recorded runs.
 """
 
 from functools import cache
 from typing import Final
 
-# Names, and words that show the type of a name: `Kestrel Labs` is an organization. By type and gender.
+# By type and gender: names, and words that show the type of a name (`Kestrel Labs` is an organization).
 NAME_ROWS: Final = (
     ("person", "m",
      "adam adrián ahmed alberto alex andrés arthur arturo ben bernardo bernd bob brian bruno carlos chris "
@@ -56,8 +56,8 @@ NAME_ROWS: Final = (
      "pixel"),
 )  # fmt: skip
 
-# Nouns that a later word may mean: by language, kind and gender. An empty gender fits any pronoun of the
-# kind: `my boss ... she`. German things have the gender of grammar, so `er` may be a contract.
+# By language, kind and gender: nouns that a later pronoun may refer to. An empty gender fits any pronoun of
+# the kind (`my boss ... she`). German things have grammatical gender, so `er` may be a contract.
 NOUN_ROWS: Final = (
     ("en", "person", "m",
      "brother father dad husband son uncle grandfather grandpa nephew boyfriend man guy boy mr waiter "

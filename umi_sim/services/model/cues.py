@@ -5,9 +5,9 @@ from typing import Final
 from umi_core.data import Data
 from umi_sim.kernel.characters import lower, word_matches
 
-PlacedCue = tuple[int, int, "Cue"]  # where a cue starts and ends
+PlacedCue = tuple[int, int, "Cue"]  # start and end of a cue, and the cue
 
-# Relation, type of a name before it, type of a name behind it, the cues themselves.
+# Relation, type of a name before the cue, type of a name after it, the cues themselves.
 
 CUE_ROWS: Final = (
     ("works_at", "person", "organization",
@@ -72,7 +72,7 @@ CUE_ROWS: Final = (
 
 
 class Cue(Data):
-    """A phrase that shows the types of the names before and behind it, and their relation if it has one."""
+    """A phrase that shows the types of the names before and after it, and their relation if it states one."""
 
     phrase: str
     relation: str
@@ -91,7 +91,7 @@ CUES: Final = {
 }
 TEMPORARY: Final = frozenset(CUE_ROWS[-1][3].split(", "))
 DENSE_START: Final = "\u0e00"  # scripts without spaces begin here
-# `works at` must be found before `works`, which alone only says that a person stands there.
+# `works at` must be found before `works`, which only shows that the name before it is a person.
 LONGEST_FIRST: Final = sorted(CUES, key=lambda phrase: -len(phrase))
 DENSE_CUES: Final = tuple(phrase for phrase in LONGEST_FIRST if phrase >= DENSE_START)
 SPACED_CUES: Final[dict[str, list[list[str]]]] = {}  # as lists of words, by their first word
@@ -99,11 +99,11 @@ for phrase in LONGEST_FIRST:
     if phrase < DENSE_START:
         SPACED_CUES.setdefault(phrase.split()[0], []).append(phrase.split())
 
-assert len(CUES) == sum(len(row[3].split(", ")) for row in CUE_ROWS)  # each cue stands once
+assert len(CUES) == sum(len(row[3].split(", ")) for row in CUE_ROWS)  # each cue occurs once
 
 
 def placed_cues(text: str) -> list[PlacedCue]:
-    """Return every cue of a text in order; where two begin, the longer is first."""
+    """Return every cue of a text in order of its place; of two in the same place the longer comes first."""
     matches = list(word_matches(lower(text)))
     words = [match[0] for match in matches]
     found: list[PlacedCue] = []

@@ -1,4 +1,4 @@
-"""Tasks decide_need, decide_enough and rank: is anything needed, is it found, which candidate helps most."""
+"""Tasks decide_need, decide_enough and rank: is a search needed, are hits enough, which ones help most."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ NO: Final = "<decision>NO_RETRIEVE</decision>"
 
 
 def decide_need(given: Inputs) -> str:
-    """Decide that nothing is needed for a greeting, and rewrite the query by the turns."""
+    """Decide that a search is needed unless the query is a greeting; rewrite the query by the turns."""
     query = text_of(given.get("query"))
     words_of = content(words(query))
     is_needed = any(word not in GREETINGS for word in words_of)
@@ -20,7 +20,7 @@ def decide_need(given: Inputs) -> str:
 
 
 def decide_enough(given: Inputs) -> str:
-    """Decide that it is enough if each content word of the query was found; else ask for more."""
+    """Decide that the hits are enough if they contain each content word of the query; else ask for more."""
     query = text_of(given.get("query"))
     rows = [it for it in as_list(given.get("found")) if isinstance(it, dict)]
     found = [text_of(it.get("text")) for it in rows]
@@ -28,17 +28,17 @@ def decide_enough(given: Inputs) -> str:
     wanted = content(words(query)) or words(query)
     is_there = all(word in there for word in wanted)
     new = [word for text in found for word in content(words(text)) if word not in wanted]
-    other = " ".join((query, *new[:1]))  # a word of what was found may lead to the rest
+    other = " ".join((query, *new[:1]))  # a new word from a hit may lead to more hits
     return f"{NO if is_there else YES}\n<rewritten_query>{query if is_there else other}</rewritten_query>"
 
 
 def rank(given: Inputs) -> str:
-    """Order candidates by words in common with the query, one more than asked for, and none without any."""
+    """Order the candidates that share words with the query, and return one more than was asked for."""
     wanted = frozenset(content(words(text_of(given.get("query")))))
     rows = [it for it in as_list(given.get("candidates")) if isinstance(it, dict)]
     texts = {str(it.get("id")): words(text_of(it.get("text"))) for it in rows}
     shares = {alias: sum(word in there for word in wanted) for alias, there in texts.items()}
-    # stable: candidates with equally many words keep the order in which the memory showed them
+    # `sorted` is stable: candidates with equal counts keep the order of the prompt.
     order = sorted((alias for alias in shares if shares[alias]), key=lambda alias: -shares[alias])
     count = given.get("count")
     limit = int(getattr(count, "text", "0"))

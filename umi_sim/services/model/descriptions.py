@@ -20,13 +20,13 @@ def describe(given: Inputs) -> str:
     payload = given.get("payload")
     text = content_of(whole(payload) if isinstance(payload, str) else "")
     first = next(iter(sentences(text)), text)
-    # Models do not always keep the case of a tag, so one answer in four does not.
+    # Models sometimes change the case of a tag; here one answer in four does.
     content, caption = ("CONTENT", "Caption") if len(text) % 4 == 0 else ("content", "caption")
     return f"<{content}>{text}</{content}><{caption}>{first[:CAPTION_CHARS_MAX]}</{caption}>"
 
 
 def content_of(payload: str) -> str:
-    """Return the content of a payload, without `<`, which would begin a tag."""
+    """Return the content of a payload, with `(` in place of `<`, which would begin a tag."""
     kind, is_stand_in, content = payload.partition(STAND_IN)
     text = unquote(content).replace("<", "(").strip() if is_stand_in and kind.startswith("data:") else ""
     return (

@@ -13,9 +13,9 @@ from umi_sim.services.model.prompts import Inputs, fitting, quote_json, whole
 
 ROWS_BYTES_MAX: Final = 39_900
 SHARED_NAMES_MIN: Final = 2
-FACTS_MAX: Final = 20  # of a statement; none that the memory shows has more
+FACTS_MAX: Final = 20  # per statement; no statement in a prompt of the memory has more
 
-# A phrase stands as whole words of a sentence, and what follows it is the value.
+# A phrase matches whole words of a sentence; the words after it are the value.
 PREDICATE_ROWS: Final = (
     ("works at",
      "works at, work at, worked at, working at, works for, work for, joined, switched jobs to, "
@@ -32,8 +32,8 @@ PREDICATE_ROWS: Final = (
      "habe eine, habe einen, tiene un, tiene una, tengo un, tengo una", "拥有|有一"),
     ("is", "is, am, are, was, were, ist, bin, sind, war, waren, es, soy, está, era", "是"),
 )  # fmt: skip
-EXCLUSIVE: Final = ("works at", "lives in", "is")  # one value at a time; one may like and own several things
-# Phrases that end these predicates for the value behind them: `Alice left Acme`.
+EXCLUSIVE: Final = ("works at", "lives in", "is")  # have one value at a time, unlike `likes` and `owns`
+# Phrases that end these predicates for the value after them: `Alice left Acme`.
 ENDING_ROWS: Final = (
     (
         ("works at", "lives in"),
@@ -81,7 +81,7 @@ PHRASE_WORDS_MAX: Final = max(map(len, (*PREDICATES, *NOW_PHRASES, *ENDINGS)))
 
 
 class Assertion(Data):
-    """A predicate with its value, asserted or denied. `is_ended`: it was true until now."""
+    """A predicate with its value, asserted or denied. `is_ended`: the sentence says that it has ended."""
 
     predicate: str
     value: str
@@ -90,21 +90,21 @@ class Assertion(Data):
 
 
 class ParsedStatement(Data):
-    """A statement as it is read: its key, lines, facts and names, and whether it reports a change."""
+    """A parsed statement: its name, lines, facts and names, and whether it reports a change."""
 
     name: str
     lines: tuple[str, ...]
     facts: tuple[Assertion, ...]
     names: tuple[str, ...]
     is_change: bool
-    is_added: bool = False  # in addition to what was true
+    is_added: bool = False  # whether its facts hold in addition to the older ones ("also", "too")
 
 
 NOTHING: Final = ParsedStatement("", (), (), (), False)
 
 
 def evolve(given: Inputs) -> str:
-    """Answer with one row per pair asked about, in order."""
+    """Answer with one row for each pair of the prompt, in order."""
     new, old = statements(given.get("new")), statements(given.get("old"))
     asked = given.get("pairs")
     pairs = dict.fromkeys(
@@ -119,7 +119,7 @@ def evolve(given: Inputs) -> str:
 
 
 def statements(value: object) -> dict[str, ParsedStatement]:
-    """Return the statements by ref, the first of each."""
+    """Return the statements by ref; if a ref occurs twice, the first one counts."""
     found: dict[str, ParsedStatement] = {}
     for element in value if isinstance(value, list) else ():
         ref = element.get("ref") if isinstance(element, dict) else None
@@ -129,7 +129,7 @@ def statements(value: object) -> dict[str, ParsedStatement]:
 
 
 def parse_statement(element: Mapping[str, object]) -> ParsedStatement:
-    """Read one element of the inputs `new` or `old`: its name, lines, facts and names."""
+    """Parse one element of the inputs `new` or `old`."""
     name, content = element.get("name"), element.get("content")
     text = content if isinstance(content, str) else ""
     lines = tuple(line for part in text.split("\n") if (line := key(part)))
@@ -150,7 +150,7 @@ def parse_statement(element: Mapping[str, object]) -> ParsedStatement:
 def verdict(
     new: Mapping[str, ParsedStatement], old: Mapping[str, ParsedStatement], new_ref: str, old_ref: str
 ) -> tuple[str, str]:
-    """Return the type of the relation, and why."""
+    """Return the type of the relation between two statements, and the reason."""
     one, other = new.get(new_ref, NOTHING), old.get(old_ref, NOTHING)
     if not one.lines or not other.lines or sorted(one.lines) == sorted(other.lines):
         return "none", "They say the same." if one.lines and other.lines else "One of them says nothing."
@@ -168,8 +168,8 @@ def verdict(
 
 
 def conflict(new: ParsedStatement, old: ParsedStatement) -> str:
-    """Return the predicate of which both cannot be true; empty if there is none."""
-    # Common facts cannot conflict: "works at Acme, likes tea" and "works at Acme, likes coffee".
+    """Return a predicate in which the statements exclude each other; empty if there is none."""
+    # Facts in both statements cannot conflict: "works at Acme, likes tea", "works at Acme, likes coffee".
     fresh = [fact for fact in new.facts if fact not in old.facts]
     stale = [fact for fact in old.facts if fact not in new.facts]
     found = (one.predicate for one in fresh for other in stale if excludes(one, other, new.is_added))
@@ -179,7 +179,7 @@ def conflict(new: ParsedStatement, old: ParsedStatement) -> str:
 def excludes(one: Assertion, other: Assertion, is_added: bool) -> bool:
     if one.predicate != other.predicate:
         return False
-    # `left Acme` against `works at Acme`: said as ended, so it denies the same value and no other
+    # `left Acme` excludes `works at Acme`, but no other value.
     if one.is_ended:
         return not other.is_denied and agree(one.value, other.value)
     if one.is_denied != other.is_denied:
@@ -189,11 +189,11 @@ def excludes(one: Assertion, other: Assertion, is_added: bool) -> bool:
 
 
 def agree(one: str, other: str) -> bool:
-    """Return whether two values are one, or one of them goes on: acme, and acme corp."""
+    """Return whether two values are equal, or one begins with the words of the other: acme, acme corp."""
     return f"{one} ".startswith(f"{other} ") or f"{other} ".startswith(f"{one} ")
 
 
-CONFIDENCES: Final = {"contradict": "0.90", "update": "0.90", "extend": "0.70"}  # of the others 0.60
+CONFIDENCES: Final = {"contradict": "0.90", "update": "0.90", "extend": "0.70"}  # other types have 0.60
 
 
 def row(new_ref: str, old_ref: str, kind: str, reason: str) -> str:
@@ -213,7 +213,7 @@ def facts_of(sentence: str) -> Iterator[Assertion]:
     for start, end, predicate in find_phrases(found, PREDICATES):
         stop = next((at for at in range(end, len(found)) if found[at] in VALUE_ENDS), len(found))
         value = value_of(found[end:stop])
-        # with the fillers again: in `Ann does not like tea`, `not` is one of the three words before `like`
+        # Fillers included: in `Ann does not like tea`, `not` is one of the three words before `like`.
         near = every[max(0, places[start] - 3) : places[stop] if stop < len(places) else len(every)]
         if value:
             is_denied = any(word in NEGATIONS for word in near) or USED_TO in pairwise(near)
@@ -236,12 +236,12 @@ def facts_of(sentence: str) -> Iterator[Assertion]:
 
 
 def value_of(found: list[str]) -> str:
-    """Return the words up to one that ends a value."""
+    """Return the words up to the first one that ends a value, without articles."""
     return " ".join(word for word in takewhile(lambda it: it not in VALUE_ENDS, found) if word not in SKIPPED)
 
 
 def find_phrases(found: list[str], table: Mapping[Phrase, T]) -> Iterator[tuple[int, int, T]]:
-    """Yield the phrases of a table from left to right, the longest where several begin, without overlap."""
+    """Yield the phrases of a table that occur, without overlap; in each place the longest one counts."""
     at = 0
     while at < len(found):
         lengths = range(PHRASE_WORDS_MAX, 0, -1)
@@ -252,5 +252,5 @@ def find_phrases(found: list[str], table: Mapping[Phrase, T]) -> Iterator[tuple[
 
 
 def key(text: str) -> str:
-    """Return the words of a text, as it is compared."""
+    """Return the words of a text in the form in which texts are compared."""
     return " ".join(words_of(text))

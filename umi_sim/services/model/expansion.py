@@ -1,4 +1,4 @@
-"""Task expand: a query said in other words, as a JSON array of at most two strings."""
+"""Task expand: a query in other words, as a JSON array of at most two strings."""
 
 import re
 from typing import Final
@@ -24,13 +24,13 @@ PAIRS: Final = tuple(
     ).split()
 )
 SYNONYMS: Final = dict([pair for left, right in PAIRS for pair in ((left, right), (right, left))])
-# Each word has one synonym and stands once; the counts notice a word that is in two pairs.
+# Each word has one synonym, so no word may be in two pairs; the counts would differ.
 assert len(PAIRS) == 40
 assert len(SYNONYMS) == 80
 
 
 def expand(given: Inputs) -> str:
-    """Return the query without stop words, and its names with synonyms; neither repeats the query."""
+    """Return the query without stop words, and its names with synonyms, if they differ from the query."""
     asked = given.get("query", given.get("text"))
     query = whole(asked if isinstance(asked, str) else "")
     words = [match[0] for match in word_matches(STOP_DENSE.sub(" ", query))]

@@ -1,4 +1,4 @@
-"""Task extract: an entity per name, and the relations that cues state."""
+"""Task extract: an entity for each name, and the relations that cues state."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -14,17 +14,17 @@ from umi_sim.services.model.prompts import Inputs, fitting, quote_json, whole
 ENTITY_COUNT_MAX: Final = 50
 RELATION_COUNT_MAX: Final = 100
 CONTENT_CHARS_MAX: Final = 400
-SELF_CUES_MIN: Final = 4  # make any name one of type self; fewer are not sure enough
-OWN_CUES_MIN: Final = 2  # do, if it is an assistant of the cast: `my name is` holds two
+SELF_CUES_MIN: Final = 4  # this many cues give any name the type self; fewer are not certain enough
+OWN_CUES_MIN: Final = 2  # the same for an assistant of the cast; `my name is` contains two cues
 OWN_WORDS: Final = frozenset(("i", "me", "my", "we", "our", "ich", "mich", "mein", "yo", "mi"))
 ENTITIES_BYTES_MAX: Final = 32_000
-RELATIONS_BYTES_MAX: Final = 7_900  # both and their frame: under 40 000
+RELATIONS_BYTES_MAX: Final = 7_900  # entities, relations and the JSON around them stay under 40 000 bytes
 
-Mention = tuple["Sentence", int]  # a name by its number in the sentence
+Mention = tuple["Sentence", int]  # a sentence, and the number of a name in it
 
 
 class Sentence(Data):
-    """A sentence, its names and its cues in order; gap i stands before name i, the last one behind all."""
+    """A sentence, its names and its cues in order; gap i is before name i, the last gap after all names."""
 
     text: str
     names: tuple[str, ...]
@@ -33,7 +33,7 @@ class Sentence(Data):
 
 
 def extract(given: Inputs) -> str:
-    """Return an entity per name with the sentences it stands in, and the relations that a cue states."""
+    """Return an entity for each name, with the sentences that contain it, and the relations by cues."""
     text = given.get("text")
     found = [
         read_sentence(part) for part in join_titles(sentences(whole(text if isinstance(text, str) else "")))
@@ -44,7 +44,7 @@ def extract(given: Inputs) -> str:
     if isinstance(speaker, str) and lower(speaker) not in groups:
         elements += own_element(whole(speaker), found)
     entities = fitting(elements[:ENTITY_COUNT_MAX], ENTITIES_BYTES_MAX)
-    # A relation may only name what is among the entities, or the memory would drop it (law 3 of the model).
+    # A relation may name only returned entities, or the memory would drop it (law 3 of the package).
     retained = {key: name_of(group[0]) for key, group in list(groups.items())[: len(entities)]}
     links = list(dict.fromkeys(relations(found, retained)))[:RELATION_COUNT_MAX]
     relation_rows = fitting(links, RELATIONS_BYTES_MAX)
@@ -52,7 +52,7 @@ def extract(given: Inputs) -> str:
 
 
 def join_titles(parts: list[str]) -> list[str]:
-    """Return the sentences; one that ends with a title goes on: `I met Mr. Novak.`"""
+    """Return the sentences, joining one that ends with a title and the next one: `I met Mr. Novak.`"""
     found: list[str] = []
     for part in parts:
         goes_on = bool(found) and found[-1].endswith(TITLES)
@@ -61,7 +61,7 @@ def join_titles(parts: list[str]) -> list[str]:
 
 
 def mentions_by_name(found: list[Sentence]) -> dict[str, list[Mention]]:
-    """Return where each name stands, in order of appearance; case makes no other name."""
+    """Return the mentions of each name, in order of appearance; names are compared without case."""
     groups: dict[str, list[Mention]] = {}
     for sentence in found:
         for at, name in enumerate(sentence.names):
@@ -70,7 +70,7 @@ def mentions_by_name(found: list[Sentence]) -> dict[str, list[Mention]]:
 
 
 def entity(group: list[Mention]) -> str:
-    """Write one element of the answer, from every place where its name stands."""
+    """Write one element of the answer from all mentions of its name."""
     by_text = {sentence.text: sentence for sentence, _ in group}
     content = "\n".join(by_text)[:CONTENT_CHARS_MAX]
     entity_type = next((found for mention in group if (found := type_of(mention)) != "note"), "note")
@@ -83,7 +83,7 @@ def entity(group: list[Mention]) -> str:
 
 
 def own_element(speaker: str, found: list[Sentence]) -> list[str]:
-    """Return the element of a speaker: the sentences with a cue and a word such as `I`; none without any."""
+    """Return the element of a speaker, from sentences with a cue and a word such as `I`, if there are any."""
     own = [it.text for it in found if it.cues and not OWN_WORDS.isdisjoint(tokens(it.text))]
     content = "\n".join(dict.fromkeys(own))[:CONTENT_CHARS_MAX]
     row = (
@@ -97,7 +97,7 @@ def name_of(mention: Mention) -> str:
 
 
 def type_of(mention: Mention) -> str:
-    """Return the type by a word of the name, else a cue beside it, else the first cue of its sentence."""
+    """Return the type by a word of the name, else a cue next to it, else the first cue of its sentence."""
     sentence, at = mention
     selves = [cue for cue in sentence.cues if cue.before == "self"]
     own = [KNOWN[word][0] for word in known_words(sentence.names[at])]
@@ -110,12 +110,12 @@ def type_of(mention: Mention) -> str:
 
 
 def confidence(cue_count: int) -> str:
-    """Return 0.60 plus 0.05 per cue, at most 0.95."""
+    """Return 0.60 plus 0.05 for each cue, at most 0.95."""
     return f"0.{min(95, 60 + 5 * cue_count)}"
 
 
 def relations(found: list[Sentence], retained: Mapping[str, str]) -> Iterator[str]:
-    """Yield the relations between neighbouring names of a sentence, both of them kept."""
+    """Yield the relations between neighbouring names of a sentence that are both in `retained`."""
     for sentence in found:
         keys = [lower(name) for name in sentence.names]
         for source, target, gap in zip(keys, keys[1:], sentence.gaps[1:], strict=False):
@@ -133,8 +133,8 @@ def read_sentence(text: str) -> Sentence:
     ends = [*(start for start, _, _ in spans), len(text)]
     gaps: list[list[Cue]] = [[] for _ in starts]
     for start, end, cue in placed:
-        # "Alice works at Globex and lives in Paris": gaps (), (works at), (lives in), (): one more than
-        # names. A cue that reaches into a name is in no gap.
+        # "Alice works at Globex and lives in Paris" has the gaps (), (works at), (lives in), (): one more
+        # than names. A cue that overlaps a name is in no gap.
         at = bisect_right(starts, start) - 1
         if end <= ends[at]:
             gaps[at].append(cue)

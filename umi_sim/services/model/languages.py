@@ -1,6 +1,6 @@
-"""Languages: the small words of each, none of which is a name, and the language of a text.
+"""Languages: the small words of each language, which are never names, and the language of a text.
 
-Law 1. The tables are frozen: a changed word changes recorded runs.
+Law 1. The tables are frozen, since a changed word would change recorded runs.
 """
 
 import re
@@ -45,13 +45,13 @@ SMALL_WORDS: Final = {
         "नमस्ते ผม ฉัน เขา เธอ เรา มัน",
 }  # fmt: skip
 SMALL: Final = {language: frozenset(words.split()) for language, words in SMALL_WORDS.items()}
-NO_NAMES: Final = frozenset().union(*SMALL.values())  # none begins a name, and no name is made of them alone
+NO_NAMES: Final = frozenset().union(*SMALL.values())  # no name begins with one, or consists of them alone
 STOP_WORDS: Final = SMALL["en"] | SMALL["de"] | SMALL["es"]
-HAN: Final = "[\u3400-\u4dbf\u4e00-\u9fff]"  # a text: `re` makes the pattern when it is first needed
+HAN: Final = "[\u3400-\u4dbf\u4e00-\u9fff]"  # a string: `re` compiles it at its first use
 
 
 def language_of(text: str) -> str:
-    """Return zh if there is a Chinese character, else the language with most small words, English first."""
+    """Return zh if there is a Chinese character, else the language with most small words, en for a tie."""
     if not text.isascii() and re.search(HAN, text):
         return "zh"
     if "¿" in text or "¡" in text:

@@ -1,4 +1,4 @@
-"""Task memories: the sentences of a text that are of one memory type, with the categories they belong to."""
+"""Task memories: the sentences of a text that have the wanted memory type, with their categories."""
 
 from typing import Final
 from xml.sax.saxutils import escape
@@ -7,20 +7,20 @@ from umi_sim.kernel.characters import sentences
 from umi_sim.services.model.extraction import Sentence, join_titles, read_sentence
 from umi_sim.services.model.prompts import Inputs, fitting, whole
 
-MEMORY_COUNT_MAX: Final = 60  # more than a memory takes of one answer, as models give them
+MEMORY_COUNT_MAX: Final = 60  # more than the memory accepts in one answer, as with real models
 CONTENT_CHARS_MAX: Final = 250
 LITERAL_EVERY: Final = 4
-# By the length of the text, not by chance: the same prompt has the same answer in every run (law 1).
+# Chosen by the length of the text, so that a prompt has the same answer in every run (law 1 of the package).
 UNLISTED_EVERY: Final = 8
 MEMORIES_BYTES_MAX: Final = 32_000
-TYPE_OF_CUE: Final = {  # by the types that a cue gives to the names beside it
+TYPE_OF_CUE: Final = {  # by the types of the names before and after the cue
     "preference": "behavior", "task": "event", "event": "event", "organization": "knowledge",
     "project": "knowledge", "topic": "knowledge",
 }  # fmt: skip
 CATEGORY_OF: Final = {
     "behavior": ("preferences",), "event": ("context",), "knowledge": ("facts",), "profile": ("facts",),
 }  # fmt: skip
-BOTH: Final = ("facts", "context")  # where a fact with several names belongs
+BOTH: Final = ("facts", "context")  # the categories of a fact with several names
 
 
 def memories(given: Inputs) -> str:
@@ -54,7 +54,7 @@ def listed_in(given: Inputs) -> tuple[str, ...]:
 
 
 def fit_names(names: tuple[str, ...], listed: tuple[str, ...], sentence: Sentence) -> tuple[str, ...]:
-    """Return those of `names` that are listed; else one of the list, or seldom `names` as they are."""
+    """Return those of `names` that are listed; else one from the list, or seldom `names` unchanged."""
     known = tuple(name for name in names if name in listed)
     if known or not names or not listed or len(sentence.text) % UNLISTED_EVERY == 0:
         return known or names
@@ -62,7 +62,7 @@ def fit_names(names: tuple[str, ...], listed: tuple[str, ...], sentence: Sentenc
 
 
 def memory(sentence: Sentence, categories_listed: tuple[str, ...]) -> str:
-    """Write one element of the answer; it is about the name that the sentence begins with, if any."""
+    """Write one element of the answer, about the name at the beginning of the sentence, if there is one."""
     first = sentence.names[0] if sentence.names else ""
     name = f"<name>{escape(first)}</name>" if first and sentence.text.startswith(first) else ""
     listed = "".join(
@@ -73,6 +73,6 @@ def memory(sentence: Sentence, categories_listed: tuple[str, ...]) -> str:
 
 
 def write_text(text: str) -> str:
-    """Write a text in one of the two ways of XML, CDATA or escaped; models use both."""
+    """Write a text for XML, as CDATA or escaped; models use both."""
     is_literal = len(text) % LITERAL_EVERY == 0 and "]]>" not in text
     return f"<![CDATA[{text}]]>" if is_literal else escape(text)

@@ -1,7 +1,7 @@
 """Mentions: nouns of the cast and names in a text, to which a later word may refer.
 
-Law 1. They are ordered by how likely a later word refers to them: the last sentence first; in it the first
-thing (`The hotel has a pool. How far is it?`), and the last person.
+Law 1. Mentions are ordered by how likely a later word refers to them: first those of the last sentence. In a
+sentence the first thing comes first (`The hotel has a pool. How far is it?`), and the last person.
 """
 
 import re
@@ -21,14 +21,14 @@ from umi_sim.services.model.nouns import Antecedent, noun_of, noun_phrases
 
 ANDS: Final = {"en": " and ", "de": " und ", "es": " y ", "zh": "和"}
 KINDS: Final = {"person": "person", "location": "city", "event": "time", "place": "place", "group": "group"}
-CUE_KINDS: Final = {**KINDS, "project": "thing", "organization": "unknown"}  # by a cue beside the name
+CUE_KINDS: Final = {**KINDS, "project": "thing", "organization": "unknown"}  # by the type from a cue
 SENTENCE_END: Final = re.compile(r"[.!?…;\n](?= |\n|$)|[。！？]")
-NOT_PERSONS: Final = ("at", "bei", "aus", "über")  # what stands before a name that is no person
+NOT_PERSONS: Final = ("at", "bei", "aus", "über")  # words before a name that is no person
 TITLE_GAP_MAX: Final = 2  # `cousin Ben`, `Mr. Novak`
 
 
 def mentions(text: str) -> list[Antecedent]:
-    """List what a text mentions; a later word most likely refers to the first."""
+    """List the mentions in a text, the most likely antecedent of a later word first."""
     language = language_of(text)
     found = sorted(
         in_chinese(text) if language == "zh" else in_words(text, language), key=lambda it: it.start
@@ -43,7 +43,7 @@ def mentions(text: str) -> list[Antecedent]:
 
 
 def couples(found: list[Antecedent], text: str, word: str) -> Iterator[Antecedent]:
-    """Yield two persons with an `and` between them as one group."""
+    """Yield each two persons with `and` between them as a group."""
     for left, right in pairwise([mention for mention in found if mention.kind == "person"]):
         between = text[left.end : right.start]
         if between.startswith(word) and len(between.split()) <= 3:
@@ -71,7 +71,7 @@ def names_in(text: str, language: str) -> Iterator[Antecedent]:
 
 
 def kind_of(text: str, start: int, name: str, language: str) -> tuple[str, str]:
-    """Return kind and gender of a name by the cast, its last word, the word before it, or a cue beside it."""
+    """Return kind and gender of a name: from the cast, its last word, the word before it, or a cue at it."""
     words, end = words_of(name), start + len(name)
     known = next((KNOWN[word] for word in words if word in KNOWN), None)
     if known is not None:
@@ -99,7 +99,7 @@ TITLES: Final = "老师|医生|经理|先生|女士|小姐|总|教授|主任|律
 
 @cache
 def chinese() -> re.Pattern[str]:
-    """Return a pattern of quoted texts, persons by cast or title, adjacent nouns, words in other letters."""
+    """Return a pattern of quoted texts, persons by cast or title, adjacent nouns, words in Latin letters."""
 
     def one_of(*kinds: str) -> str:
         known = {**KNOWN, **known_nouns("zh")}

@@ -1,7 +1,8 @@
 """Names: the parts of a text that are names, in any script, by the cast and by their form.
 
-Law 1. Quoted texts, `@handle`, `#tag` and runs of words with capitals are names. A single such word that
-begins a sentence is none (`Keep it up`), unless it is of the cast, or a cue follows: `Zork works at`.
+Law 1. Quoted texts, `@handle`, `#tag` and runs of capitalised words are names. A single capitalised word at
+the beginning of a sentence is no name (`Keep it up`), unless the cast contains it or a cue follows it (`Zork
+works at`).
 """
 
 import re
@@ -19,7 +20,7 @@ QUOTED_CHARS_MAX: Final = 40
 CASELESS_CHARS_MAX: Final = 8
 CUE_CHARS_MAX: Final = 30
 
-Span = tuple[int, int, str]  # where a name starts and ends
+Span = tuple[int, int, str]  # start and end of a name, and the name
 
 CONTROLS: Final = r"\x00-\x1f\x7f-\x9f"
 QUOTES: Final = ('""', "“”", "„“", "«»", "[]", "「」", "『』", "【】", "《》")
@@ -28,7 +29,7 @@ GERMAN_ARTICLES: Final = frozenset(
     "der die das dem des ein eine einen einem einer eines zum zur vom beim ins mein meine meinen meinem "
     "meiner unser unsere unseren dieser diese dieses diesen diesem keine keinen sein seine ihr ihre".split()
 )
-OPENERS: Final = ".!?…:;\n¿¡—–*•>"  # a sentence begins behind one
+OPENERS: Final = ".!?…:;\n¿¡—–*•>"  # a sentence begins after one of these
 
 
 def quote_pattern(left: str, right: str) -> str:
@@ -38,7 +39,7 @@ def quote_pattern(left: str, right: str) -> str:
 
 
 def name_pattern(below: int) -> str:
-    """Return the pattern of what looks like a name, in a text of characters below a code point."""
+    """Return a pattern for parts that look like names, in a text of characters below a code point."""
     letters = char_class(SPACED, DENSE, MARKS, below=below)
     tail = f"{char_class(SPACED, MARKS, below=below)}+"
     capital = f"[{''.join(chr(code) for code in LOWER if code < below)}]"
@@ -47,11 +48,11 @@ def name_pattern(below: int) -> str:
     return rf"{quotes}|([@#](?:{letters}|_)+)|(?P<run>{word}(?: {word}){{0,3}})"
 
 
-# Texts, not patterns: `re` makes them when they are first needed, and keeps them. The one of ASCII is small.
+# Strings: `re` compiles and caches them at their first use. The pattern for ASCII is small.
 NAME: Final = name_pattern(0x110000)
 ASCII_NAME: Final = name_pattern(ASCII)
 
-# One script each: a run of kanji ends where kana begin, and any run where a cue does.
+# One script per run: a run of kanji ends where kana begin. Any run ends where a cue begins.
 CASELESS_SCRIPTS: Final = (
     "\u05d0-\u05ea", "\u0620-\u0652\u066e-\u06d3", "\u0900-\u0963\u0971-\u097f", "\u0e01-\u0e3a\u0e40-\u0e4e",
     "\u30a1-\u30fa\u30fc-\u30fe", "\u1100-\u11ff\uac00-\ud7a3", "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff",
@@ -67,13 +68,13 @@ DENSE_KNOWN: Final = tuple(word for word in KNOWN if word >= DENSE_START)
 
 
 def name_spans(text: str) -> list[Span]:
-    """Return the names with their places; if no capital, quote or sign shows one, a caseless run."""
+    """Return the names with their places; without capitals, quotes or signs the first caseless run."""
     pattern = ASCII_NAME if text.isascii() else NAME
     return [span for match in re.finditer(pattern, text) if (span := find_span(match))] or first_run(text)
 
 
 def first_run(text: str) -> list[Span]:
-    """Return the first run with a word of the cast in it or a cue beside it; any other may be no name."""
+    """Return the first run that contains a word of the cast or is next to a cue; others may be no names."""
     matches = [] if text.isascii() else list(re.finditer(CASELESS, text))
     ends = {at for match in matches if not match["run"] for at in match.span()}
     ends |= {at for start, end, _ in placed_cues(text) for at in (start, end)} if matches else set()
@@ -86,7 +87,7 @@ def first_run(text: str) -> list[Span]:
 
 
 def touches(run: re.Match[str], places: set[int]) -> bool:
-    """Check whether one of these places is beside a run, or one blank away."""
+    """Check whether one of these places is next to a run, or one blank away."""
     return not places.isdisjoint((run.start(), run.start() - 1, run.end(), run.end() + 1))
 
 
@@ -98,7 +99,7 @@ def find_span(match: re.Match[str]) -> Span | None:
     first = next((at for at, word in enumerate(words) if lower(word) not in NO_NAMES), len(words))
     if is_german_noun(match, words[first:]):
         return None
-    # `Keep it up`: a capital at the start of a sentence means nothing by itself.
+    # A capital at the start of a sentence means nothing by itself: `Keep it up`.
     if first == 0 and begins_sentence(match) and not is_known(words[0]):
         if len(words) == 1 and not is_linked(match):
             return None
@@ -107,7 +108,7 @@ def find_span(match: re.Match[str]) -> Span | None:
 
 
 def is_german_noun(match: re.Match[str], words: list[str]) -> bool:
-    """Check whether one word is a noun of German: of the cast, or behind an article: `Der Kurs`."""
+    """Check whether `words` is one German noun: one of the cast, or a word after an article (`Der Kurs`)."""
     if len(words) != 1 or is_known(words[0]):
         return False
     if words[0] in known_nouns("de"):
@@ -127,13 +128,13 @@ def begins_sentence(match: re.Match[str]) -> bool:
 
 
 def is_linked(match: re.Match[str]) -> bool:
-    """Check whether the words behind a match link it with another name."""
+    """Check whether the words after a match are a cue for a relation."""
     behind = placed_cues(match.string[match.end() : match.end() + CUE_CHARS_MAX])
     return any(start == 1 and cue.relation for start, _, cue in behind)
 
 
 def known_words(name: str) -> Iterator[str]:
-    """Yield the words of the cast in a name; in a script without spaces also parts of words."""
+    """Yield the words of a name that are in the cast; in a script without spaces also parts of words."""
     for word in words_of(name):
         if word >= DENSE_START:
             yield from (known for known in DENSE_KNOWN if known in word)
@@ -148,7 +149,7 @@ def make_span(match: re.Match[str], found: str) -> Span | None:
 
 
 def is_name(name: str) -> bool:
-    """Check whether some word of letters in it is more than a function word, with and without its marks."""
+    """Check whether a name contains a word that is no function word, with and without its marks."""
     stem = lower(APOSTROPHE_TAIL.sub("", name))
     words = tokens(stem) if stem.isascii() else re.findall(LETTER_WORD, stem)
     return any(word not in NO_NAMES and bare(word) not in NO_NAMES for word in words)

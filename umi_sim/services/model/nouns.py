@@ -26,9 +26,9 @@ PLURALS: Final = {"person": "group", "place": "things", "thing": "things"}
 class Antecedent(Data):
     """A phrase to which a later word may refer.
 
-    `kind` is person, group, place, city (a place by name), thing or things; `other` and `unknown` are names
-    and nouns of which nothing is known; no word refers to any other kind.
-    `gender` is m, f, n, or empty for any. `has_article`: it needs one, as a noun does without an owner.
+    `kind`: person, group, place, city (a place by name), thing or things; `other` and `unknown` for names and
+    nouns without a known kind; no word refers to any other kind.
+    `gender`: m, f, n, or empty for any. `has_article`: it needs an article, as a noun without an owner does.
     """
 
     text: str
@@ -40,7 +40,7 @@ class Antecedent(Data):
 
 
 class Token(Data):
-    """A word with its lower-case form, the key. Separators but blanks and hyphens have an empty key."""
+    """A word with its lower-case form, `key`. Separators other than blanks and hyphens have an empty key."""
 
     text: str
     start: int
@@ -58,7 +58,7 @@ def read_words(text: str) -> list[Token]:
 
 
 def noun_of(word: str, language: str) -> tuple[str, str] | None:
-    """Return kind and gender of a noun of the cast, also in the plural; in German with a capital only."""
+    """Return kind and gender of a noun of the cast, or of its plural; a German noun must have a capital."""
     known, key = known_nouns(language), word if language == "de" else lower(word)
     if key in known or language == "de":
         return known.get(key)
@@ -73,7 +73,7 @@ def noun_phrases(text: str, language: str) -> Iterator[Antecedent]:
         if noun is None and is_unknown(words, at, language):
             yield Antecedent(word.text, word.start, word.end, "unknown")
         if noun is None or (language == "en" and noun_of(words[at + 1].text, language)):
-            continue  # of `design document` the last is the noun
+            continue  # the last word is the noun: `design document`
         found = phrase_at(words, at, noun[0], SMALL[language])
         if found is not None:
             start, has_article = found
@@ -81,7 +81,7 @@ def noun_phrases(text: str, language: str) -> Iterator[Antecedent]:
 
 
 def is_unknown(words: list[Token], at: int, language: str) -> bool:
-    """Check whether a noun that is not of the cast begins here: `the lounge`, but not `the old hotel`."""
+    """Check whether a noun that is not in the cast begins here: `the lounge`, but not `the old hotel`."""
     word, before = words[at], words[at - 1].key
     if before not in DETERMINERS | OWN or word.key in ("", *SMALL[language]) or word.key[0].isdecimal():
         return False

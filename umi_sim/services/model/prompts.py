@@ -1,4 +1,4 @@
-"""Prompts read and answers written: the inverse of the quoting rule, and JSON within a size."""
+"""Reads prompts, by the inverse of the quoting rule, and writes answers as JSON of a limited size."""
 
 import json
 import re
@@ -13,7 +13,7 @@ INPUT_LINE: Final = re.compile(r"INPUT ([A-Za-z_][A-Za-z0-9_]*) = (.*)")
 
 
 def inputs(prompt: str) -> Inputs:
-    """Return the inputs by name, the first of each; a prompt without any is itself the input `text`."""
+    """Return the inputs of a prompt by name, the first of each; one without inputs is the input `text`."""
     found: dict[str, object] = {}
     for line in prompt.split("\n"):
         if match := INPUT_LINE.fullmatch(line):
@@ -22,7 +22,7 @@ def inputs(prompt: str) -> Inputs:
 
 
 def fitting(rows: Iterable[str], bytes_max: int) -> list[str]:
-    """Return the first rows that fit together into `bytes_max`, each with a comma."""
+    """Return the first rows that fit into `bytes_max`, counting a comma for each."""
     retained: list[str] = []
     left = bytes_max
     for row in rows:

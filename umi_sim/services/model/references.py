@@ -1,8 +1,8 @@
-"""References: the words of a query that refer to something said before, and what each may refer to.
+"""References: the words of a query that refer to something in earlier turns, and the kinds that fit each.
 
-Law 1. The table and the neighbouring words decide; a word that only looks like a reference (`that` before a
+Law 1. The table and the neighbouring words decide. A word that only looks like a reference (`that` before a
 sentence, `it` of the weather, `there is`) is none.
-Law 2. Only words of the query's language are read: Spanish `he` is no pronoun.
+Law 2. Only words of the query's language count: Spanish `he` is no pronoun.
 """
 
 import re
@@ -15,8 +15,9 @@ from umi_sim.services.model.cast import known_nouns
 from umi_sim.services.model.languages import SMALL
 from umi_sim.services.model.nouns import DETERMINERS, OWN, Token, noun_of, read_words
 
-# What fits, the best first, each a kind and if it matters a gender; the form that it takes; the words.
-# A form is 's, de, `place`, `that` (a noun may follow), a German case (`da`: with a preposition), or empty.
+# Each row has: the kinds that fit, the best first, with a gender if it matters; the form of the replacement;
+# the words. A form is 's, de, `place`, `that` (a noun may follow), a German case (`da`: with a preposition),
+# or empty.
 ROWS: Final = {
     "en": (
         ("person m", "", "he him himself"), ("person m", "'s", "his"),
@@ -50,7 +51,7 @@ TERMS: Final = {
 }
 BEFORE_THAT: Final = frozenset("is was are does did do can will would could should about of with for".split())
 BEHIND_THAT: Final = DETERMINERS | OWN | {"why", "how", "what", "because"}
-# What stands in one of these refers to nothing said before.
+# A word inside one of these phrases is no reference.
 EMPTY: Final = re.compile(
     r"there(?:'s| is| are| was| were)\b|\b(?:is|are|was|were) there\b|\bthat's\b|\blike that\b|\bist es\b"
     r"|\b(?:(?:is|was|be|feel) it|it(?:'s| is| was| feels)?)(?: \w+){0,2} (?:to|that|how|when|if)\b"
@@ -70,9 +71,9 @@ CHINESE_WANTS: Final = {
 
 
 class Reference(Data):
-    """A place of the query to fill: which kinds fit, and in which form.
+    """A place of the query to fill: the kinds that fit, and the form of the replacement.
 
-    `noun` is the word behind a demonstrative, if there is one: `that bug` refers to a bug.
+    `noun` is the word after a demonstrative, if there is one: `that bug` refers to a bug.
     """
 
     start: int
@@ -83,7 +84,7 @@ class Reference(Data):
 
 
 def references(query: str, language: str) -> Iterator[Reference]:
-    """Yield the references of a query by place."""
+    """Yield the references of a query in order of their place."""
     if language == "zh":
         yield from in_chinese(query)
         return
@@ -99,7 +100,7 @@ def references(query: str, language: str) -> Iterator[Reference]:
 
 
 def read_term(before: Token, word: Token, after: Token, language: str) -> Reference | None:
-    """Return the reference that a term makes between its neighbours; None if it refers to nothing."""
+    """Return the reference made by a term, given its neighbours; None if it refers to nothing."""
     wants, form = TERMS[language][word.key]
     is_noun = bool(after.key) and after.key not in SMALL[language]
     is_noun = is_noun and (language != "de" or is_upper(after.text[0]))
@@ -108,19 +109,19 @@ def read_term(before: Token, word: Token, after: Token, language: str) -> Refere
     if form == "that" and not points(before.key, word.key, after.key, is_noun):
         return None
     if language == "de" and before.key and is_upper(word.text[0]):
-        return None  # the polite form
+        return None  # the polite form of address, as in `Sie`
     if form == "de":
         return Reference(word.start, after.end, wants, form) if is_noun else None
     if word.key in ("her", "ihr") and is_noun:
         wants, form = wants if word.key == "her" else ("group", *wants), "'s"
     elif word.key == "sie" and before.key.endswith("en"):
         wants = ("group", "things")
-    preposition = word.key[2:].lstrip("r")  # `darauf`: `auf` it
+    preposition = word.key[2:].lstrip("r")  # `darauf` contains `auf`
     return Reference(word.start, word.end, wants, form.replace("da ", f"{preposition} "))
 
 
 def points(before: str, key: str, after: str, is_noun: bool) -> bool:
-    """Check whether a demonstrative without a noun of the cast refers to something: at an end, say."""
+    """Check whether a demonstrative without a noun of the cast is a reference, for example at an end."""
     if key == "that" and before in BEFORE_THAT:
         return is_noun or after not in BEHIND_THAT
     return not after or (before in BEFORE_THAT and not is_noun)

@@ -1,6 +1,6 @@
-"""Task rewrite: a query whose references become the last fitting names of the turns.
+"""Task rewrite: replaces the references of a query by the last fitting names of the turns.
 
-Law 1. If the gate of the memory would refuse the rewrite, the query stays as it is, byte for byte.
+Law 1. If the gate of the memory would reject the rewrite, the query is returned unchanged.
 """
 
 import json
@@ -18,18 +18,18 @@ from umi_sim.services.model.prompts import Inputs, whole
 from umi_sim.services.model.references import Reference, references
 
 CONFIDENCE_MIN_PPM: Final = 500_000
-APPOSITION: Final = re.compile(  # what stands between two names of one: `my dentist is Dr. Wong`
+APPOSITION: Final = re.compile(  # between two names of the same person: `my dentist is Dr. Wong`
     r",?(?: (?:is|was|called|named|is called|ist|war|heißt|namens|es|se llama|el|la))?"
     r" ?(?:(?:Dr|Mrs?|Ms|Prof|Sra?|Frau|Herrn?|señora?)\.? )?"
 )
-RECENT_COUNT: Final = 3  # turns in which a name is looked for
-Placed = tuple[int, int, str, Antecedent, int]  # start, end, new text, what it means, number of its turn
-SpokenTurn = tuple[str, list[Antecedent]]  # a turn and what it mentions
+RECENT_COUNT: Final = 3  # the number of turns in which a name is looked for
+Placed = tuple[int, int, str, Antecedent, int]  # start, end, new text, antecedent, number of its turn
+SpokenTurn = tuple[str, list[Antecedent]]  # a turn and its mentions
 Json = dict[str, str | int]
 
 
 def rewrite(given: Inputs) -> str:
-    """Return the rewrite and what each reference stands for; the query alone if the gate would refuse it."""
+    """Return the rewrite and the meaning of each reference; the query alone if the gate would reject it."""
     query, turns, filled = fill_query(given)
     line = put_into(query, filled)
     rows: list[Json] = [
@@ -41,7 +41,7 @@ def rewrite(given: Inputs) -> str:
 
 
 def rewrite_line(given: Inputs) -> str:
-    """Return the rewrite alone; the query as it is if the gate would refuse it."""
+    """Return the rewrite alone; the query unchanged if the gate would reject it."""
     query, turns, filled = fill_query(given)
     line = put_into(query, filled)
     return line if is_taken(line, query, turns) else query
@@ -61,7 +61,7 @@ def fill_query(given: Inputs) -> tuple[str, tuple[Turn, ...], list[Placed]]:
 def put_into(query: str, filled: list[Placed]) -> str:
     """Return the query with each reference filled in."""
     line = query
-    for start, end, text, _, _ in reversed(filled):  # from the back, so that the places in front stay right
+    for start, end, text, _, _ in reversed(filled):  # from the back, so that earlier places stay valid
         line = line[:start] + text + line[end:]
     return " ".join(line.split())
 
@@ -76,7 +76,7 @@ def turns_in(value: object) -> tuple[Turn, ...]:
 
 
 def fill_references(query: str, turns: tuple[Turn, ...]) -> Iterator[Placed]:
-    """Yield the parts of the query that are replaced, by place."""
+    """Yield the parts of the query that are replaced, in order of their place."""
     language = language_of(query)
     asked = list(references(query, language))
     if not asked:
@@ -91,7 +91,7 @@ def fill_references(query: str, turns: tuple[Turn, ...]) -> Iterator[Placed]:
     for reference in asked:
         if any(is_named_before(reference, mention) for mention in own):
             continue
-        is_second = language == "de" and bool(taken)  # `Kann er ihn erneuern?`: the second may be a thing
+        is_second = language == "de" and bool(taken)  # `Kann er ihn erneuern?`: `ihn` may be a thing
         wants = reference.wants[::-1] if is_second else reference.wants
         mention = find_antecedent(wants, reference.noun, spoken, language)
         if mention is not None and mention not in taken:
@@ -101,13 +101,13 @@ def fill_references(query: str, turns: tuple[Turn, ...]) -> Iterator[Placed]:
 
 
 def is_named_before(reference: Reference, mention: Antecedent) -> bool:
-    """Check whether the query itself names, before a reference, the person or group that it means."""
+    """Check whether this mention in the query itself, before the reference, is its person or group."""
     is_person = mention.kind in ("person", "group") and mention.end <= reference.start
     return is_person and any(fits(want, mention) for want in reference.wants)
 
 
 def by_weight(turns: tuple[Turn, ...]) -> list[Turn]:
-    """Return the turns, newest first; what the assistant only asks comes last."""
+    """Return the turns in their order, but with questions of the assistant last."""
     return sorted(
         turns, key=lambda turn: turn.role == "assistant" and turn.text.rstrip().endswith(("?", "？"))
     )
@@ -116,9 +116,9 @@ def by_weight(turns: tuple[Turn, ...]) -> list[Turn]:
 def find_antecedent(
     wants: tuple[str, ...], noun: str, spoken: list[SpokenTurn], language: str
 ) -> Antecedent | None:
-    """Find the mention that ends in the noun; without a noun, the best of the newest turn that has any.
+    """Find the mention that ends in the noun; without a noun, the best one of the newest turn that has any.
 
-    Return None if another may be meant: a second person, or something of which nothing is known.
+    Return None if the reference is ambiguous: there is a second person, or a mention of unknown kind.
     """
     if noun:
         return next((one for _, found in spoken for one in found if lower(one.text).endswith(noun)), None)
@@ -135,19 +135,19 @@ def find_antecedent(
 
 
 def is_one_of_many(mention: Antecedent, text: str, spoken: list[SpokenTurn]) -> bool:
-    """Check whether this is a thing, and other turns mention things of which nothing is known."""
+    """Check whether this is a thing, and other turns have mentions of unknown kind."""
     others = [one for turn, found in spoken for one in found if turn != text and one.text != mention.text]
     return mention.kind == "thing" and any(one.kind == "unknown" for one in others)
 
 
 def is_apart(mention: Antecedent, rival: Antecedent, text: str) -> bool:
-    """Check whether these are two: not `my dentist` and `Wong` of `my dentist, Dr. Wong`."""
+    """Check whether these are two things, unlike `my dentist` and `Wong` in `my dentist, Dr. Wong`."""
     first, second = sorted((mention, rival), key=lambda it: (it.start, -it.end))
     return mention.text != rival.text and not APPOSITION.fullmatch(text[first.end : second.start])
 
 
 def may_fit(wants: tuple[str, ...], mention: Antecedent, language: str) -> bool:
-    """Check whether a word may refer to a mention of unknown kind. A capital in German shows no name."""
+    """Check whether a word may refer to a mention of unknown kind. In German a capital shows no name."""
     is_person = wants[0].startswith("person")
     is_rival = mention.kind == "other" and not (is_person and language == "de")
     return is_rival or (mention.kind == "unknown" and not is_person)
@@ -161,7 +161,7 @@ def fits(want: str, mention: Antecedent) -> bool:
 
 # Forms.
 
-ARTICLES: Final = {  # by language, in German by case; by gender
+ARTICLES: Final = {  # by language, or for German by case; then by gender
     "en": {"": "the", "m": "the", "f": "the"},
     "nom": {"m": "der", "f": "die", "n": "das"},
     "acc": {"m": "den", "f": "die", "n": "das"},
@@ -175,7 +175,7 @@ FEMININE: Final = ("a", "ión", "dad", "as", "iones", "dades")
 
 
 def make_phrase(query: str, language: str, reference: Reference, mention: Antecedent) -> tuple[int, int, str]:
-    """Return the phrase in the form that its place asks for."""
+    """Return the span of a reference and the phrase that replaces it, with article and preposition."""
     before = lower(query[: reference.start]).split()[-1:]
     preposition, _, form = reference.form.rpartition(" ")
     if form == "place" and BEFORE_PLACE.isdisjoint(before):

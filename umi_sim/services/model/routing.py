@@ -1,4 +1,4 @@
-"""Task route: one row per entity asked about, by the table of types and a few cues."""
+"""Task route: one row for each entity of the prompt, by the table of types and a few cues."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,7 +16,7 @@ PROMOTED_BLOCKS: Final = ("persona", "human")
 
 
 def route(given: Inputs) -> str:
-    """Answer with one row per entity asked about, in order."""
+    """Answer with one row for each entity of the prompt, in order."""
     asked = given.get("entities")
     by_id = {
         entity_id: element
@@ -28,7 +28,7 @@ def route(given: Inputs) -> str:
 
 
 def route_row(entity_id: str, element: Mapping[str, object]) -> str:
-    """Write one row: the block of the table, unless a cue of a task or of something temporary decides."""
+    """Write one row: the block of the table, or `goals` or `scratch` after a cue of tasks or short time."""
     entity_type = str(element.get("type"))
     block, reason = BLOCK_OF_TYPE.get(entity_type, "scratch"), f"the block of every {quote_json(entity_type)}"
     for _, _, cue in placed_cues(f"{element.get('name')} {element.get('content')}"):

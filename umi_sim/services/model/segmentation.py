@@ -1,4 +1,4 @@
-"""Task segment: a conversation in parts; a line with a new name or a question begins one."""
+"""Task segment: a conversation in parts; a line with a new name or a question begins a new part."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,7 +11,7 @@ PART_LINES_MAX: Final = 30
 
 
 def segment(given: Inputs) -> str:
-    """Return the parts, without gaps; a text of one line is one part."""
+    """Return the parts of a text, without gaps; a text of one line is one part."""
     text = given.get("text")
     lines = whole(text if isinstance(text, str) else "").split("\n")
     starts, known = [0], frozenset(names_in(lines[0]))
@@ -20,7 +20,7 @@ def segment(given: Inputs) -> str:
         is_new = length >= PART_LINES_MIN and ("?" in lines[at] or not names <= known)
         if is_new or length >= PART_LINES_MAX:
             starts.append(at)
-        # A part knows only its own names: a name of an earlier part is new again.
+        # Only names of the present part are known, so a name of an earlier part is new again.
         known = names if is_new else known | names
     ends = [*(start - 1 for start in starts[1:]), len(lines) - 1]
     parts = ",".join(f'{{"start":{start},"end":{end}}}' for start, end in zip(starts, ends, strict=True))

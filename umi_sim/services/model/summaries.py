@@ -1,4 +1,4 @@
-"""Tasks summarise_category and reflect: what is known already, and the first sentence of each text, once.
+"""Tasks summarise_category and reflect: the old summary and the first sentence of each text, without repeats.
 
 Task name_subcategory: the first two keywords.
 """
