@@ -1,4 +1,4 @@
-"""Context of the archive's model: whose archive it is, which rules are off, the time."""
+"""Context of the archive's model: the scope of the archive, the rules that are off, the time."""
 
 from collections.abc import Callable, Container, Mapping
 from typing import Any, Final
@@ -23,10 +23,10 @@ def nowhere(key: str) -> bool:
 class Context(Owner):
     """The scope of an archive, and the time.
 
-    `off`: rules that are not demanded. `seen_ms`: the latest time that this life of the memory has seen.
-    `world_ms`: the world's time. `tick` counts events. `may_turn_away`: interceptors may keep answers from
-    the memory. `is_elsewhere`: whether another agent knows an id. `abouts`: the descriptions of all
-    categories that a life of the memory has listed.
+    `off`: rules that are not checked. `seen_ms`: the latest time that this incarnation of the memory has
+    seen. `world_ms`: the world time. `tick`: the number of events so far. `may_turn_away`: interceptors may
+    withhold answers from the memory. `is_elsewhere`: whether another agent knows an id. `abouts`: the
+    descriptions of all categories that any incarnation of the memory has listed.
     """
 
     scope: Scope
@@ -44,12 +44,12 @@ class Context(Owner):
         self.abouts |= dict(self.config.categories)
 
     def list_categories(self, categories: Pairs) -> None:
-        """Take the categories that a new life lists."""
+        """Set the categories that a new incarnation lists."""
         self.config = structs.replace(self.config, categories=categories)
         self.abouts |= dict(categories)
 
     def see(self, now_ms: int) -> None:
-        """Note that the clock of this memory has shown this time."""
+        """Record a reading of the clock of this memory."""
         self.seen_ms = max(self.seen_ms, now_ms)
         self.see_world()
 
@@ -58,18 +58,18 @@ class Context(Owner):
 
     @property
     def now_ms(self) -> int:
-        """Return the world's time; that of the memory if the world's is not known."""
-        # Storage forgets receipts by the world's time.
+        """Return the world time, or the memory's time if the world time is not known."""
+        # World time, since storage forgets receipts by world time.
         return self.seen_ms if self.world_ms == NO_TIME else self.world_ms
 
     def keeps_receipt(self, at_ms: int, asked_ms: int) -> bool:
-        """Return whether storage had the receipt of a batch of `at_ms` at the time `asked_ms`."""
+        """Return whether storage still had the receipt of a batch of `at_ms` at the time `asked_ms`."""
         return asked_ms - at_ms < RECEIPT_MS_MAX
 
     def demand(
         self, holds: object, rule: Rule, message: str, expected: object = "", got: object = ""
     ) -> None:
-        """Raise Broken unless it holds, or the rule is off."""
+        """Raise Broken if `holds` is false and the rule is not off."""
         if rule.name not in self.off:
             demand(holds, rule, message, expected, got)
 
@@ -94,8 +94,8 @@ class ArchivePart(Owner):
         self.context.demand(holds, rule, message, expected, got)
 
     def compare(self, value: Any, *expected: Any, rule: Rule | None = None) -> None:
-        """Demand that a reply is one of the `expected` ones; `rule`: the one that a wrong field breaks."""
-        # Field by field for a narrow message; then as a whole, since no reply may
+        """Demand that a reply is one of the `expected` ones; `rule`: the rule that a wrong field breaks."""
+        # Fields are compared first, for a narrow message. Then the whole value, since a reply must not
         # have field a of one expected value and field b of another.
         for name in reversed(value.__struct_fields__):
             wanted, got = [getattr(it, name) for it in expected], getattr(value, name)

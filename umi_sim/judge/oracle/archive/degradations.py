@@ -1,7 +1,7 @@
-"""Judge the names of degradations: each has a cause, and everything that failed is named.
+"""Judge the names of degradations: each name has a cause, and each failure has its name in the reply.
 
-A remember whose model was away stores the text as notes, and its reply has `extract:notes`. That name without
-a cause is wrong, and so are notes without that name. Reasons and counts are judged by
+For example, if no model answers, a remember stores the text as notes and its reply has `extract:notes`. That
+name without such a failure is wrong, and so are notes without that name. Reasons and counts are judged by
 umi_sim/judge/invariants/degradation_reasons.py.
 """
 
@@ -42,7 +42,7 @@ from umi_sim.judge.plain.scores import SUBSTITUTES, substitute
 from umi_sim.record import rules
 
 STORAGE_MADE: Final = ("read:foreign_rows", "read:damaged_rows")
-"""Such a page is read again, and counts for nothing."""
+"""A page with one of these is read again, so the degradation is not expected in a reply."""
 STEPS: Final[Mapping[type, tuple[str, ...]]] = {
     Remember: ("remember", "extract", "evolve", "embed", "route"),
     LoadSession: ("load_session", "evolve", "embed", "route"),
@@ -52,7 +52,7 @@ STEPS: Final[Mapping[type, tuple[str, ...]]] = {
     Summarise: ("summarise", "ask", "embed_summary"), EndSession: ("reflect", "ask", "embed_reflection"),
     EvolveCategory: ("evolve_category", "name"), Recall: ("recall", "resolve", "expand", "embed"),
 }  # fmt: skip
-"""The workflow of a request, and its steps that have a substitute for an answer."""
+"""By request: its workflow, and the steps of it that have a substitute for an answer."""
 MISSING: Final = "extract:unit_missing"
 TOO_MANY: Final = "extract:partial"
 NOT_COMPARED: Final = "compare:partial"
@@ -62,13 +62,13 @@ NAMES: Final = (
     "texts:partial", *STORAGE_MADE,
 )  # fmt: skip
 PLAIN: Final = ("extract:notes", "evolve:none", "route:table", "expand:single")
-"""Degradations whose reason says what is wrong with a useless reply."""
+"""Degradations whose reason describes the useless reply of a model."""
 OF_UNITS: Final = ("evolve", "name")
 """Steps that ask several questions, each with a substitute of its own."""
 
 
 def tell_failure(it: Exchange) -> str:
-    """Return why a question to a model has no reply."""
+    """Return the reason for a question without a reply: the kind of failure, or `timeout`."""
     return it.answer.kind if isinstance(it.answer, EffectFailed) else "timeout"
 
 
@@ -93,10 +93,10 @@ class Degradations(ArchivePart):
     """Judges the names of the degradations of an operation."""
 
     def is_of_use(self, op: ArchiveOperation, it: Exchange, count: int = 0) -> bool:
-        """Return whether a memory can use an answer; `count`: how many vectors it needs, if known."""
+        """Return whether a memory can use an answer. `count`: how many vectors it needs (0: unknown)."""
         config, request, text = self.context.config, op.request, it.text
         if it.step.startswith("embed"):
-            # The last `embed` may have asked for more texts than the plan that counts has facts.
+            # The last `embed` may have asked for more texts than the final plan has new facts.
             needed = count if it.step == "embed" and count else len(it.texts)
             vectors = it.vectors(needed, config.embedding_dims)
             return isinstance(it.answer, Embedded) and None not in vectors
@@ -106,24 +106,24 @@ class Degradations(ArchivePart):
             return not isinstance(READERS[it.step](request, text, config), USELESS)
         turns = shown_turns(request.turns, config.resolve_turn_count_max)
         found = judge_rewrite(text, request.query, turns, config.resolve_confidence_min_ppm)
-        # A rewrite that leaves "he" as it was is no failure
-        # of the model: the turns may not say who is meant.
+        # A rewrite that leaves "he" unchanged is no failure of
+        # the model: the turns may not name the person.
         return found.outcome != "rejected" or found.reason == "unresolved"
 
     def tell_reason(self, op: ArchiveOperation, it: Exchange) -> str:
-        """Return why an answer to a question was of no use; empty if it was of use."""
+        """Return why an answer was useless; empty if it was usable."""
         if it.text is None:
             return tell_failure(it)
         read = READERS[it.step](op.request, it.text, self.context.config)
         return read.reason if isinstance(read, USELESS) else ""
 
     def judge_names(self, degradations: Sequence[Degraded]) -> None:
-        """Demand names of the specification."""
+        """Demand that all names are in the specification."""
         strange = [it.name for it in degradations if it.name not in NAMES]
         self.demand(not strange, rules.DEGRADATION_NAMED, "unknown degradations", NAMES, strange)
 
     def judge_extraction(self, names: list[str], batch: Batch) -> None:
-        """Demand that a reply names notes in place of facts, and sentences that a model passed over."""
+        """Demand that a reply names notes stored in place of facts, and sentences that no fact covers."""
         request, found = batch.op.request, batch.extraction
         is_note, is_less = request.extract and found is None, found is not None and found.uncovered_count > 0
         is_fair = ("extract:notes" in names) == is_note
@@ -134,15 +134,15 @@ class Degradations(ArchivePart):
     def judge(
         self, op: ArchiveOperation, degradations: Sequence[Degraded], batch: Batch | None, count: int
     ) -> None:
-        """Demand that a reply names what failed, and nothing else; `count` vectors were needed."""
+        """Demand that a reply names all failures and nothing else; `count` vectors were needed."""
         names = [it.name for it in degradations]
         for name, is_due in self.list_names_due(op, batch, count):
             self.demand((name in names) == is_due, rules.DEGRADATION_NAMED, name, is_due, names)
         for it in (it for it in degradations if it.name in PLAIN):
             tried = [one for one in (*op.past, *op.attempts) if it.name.startswith(f"{one.step}:")]
             reasons = [self.tell_reason(op, one) for one in tried]
-            # After a second plan, or with several questions, it
-            # is not known which of the answers counted.
+            # After a second plan, or with several questions, it is
+            # not known which answer led to the degradation.
             allowed = reasons if op.past or "evolve" in it.name else reasons[-1:]
             message = f"the reason for {it.name}"
             self.demand(it.reason in allowed, rules.DEGRADATION_NAMED, message, allowed, it.reason)
@@ -156,9 +156,9 @@ class Degradations(ArchivePart):
     def list_names_due(
         self, op: ArchiveOperation, batch: Batch | None, count: int
     ) -> Iterator[tuple[str, bool]]:
-        """Yield names, each with whether it is expected.
+        """Yield names of degradations, each with whether the reply must have it.
 
-        After a conflict the degradations of the earlier plan may be kept or not, so those are left out.
+        After a conflict a reply may or may not have the degradations of the earlier plan; those are left out.
         """
         every = (*op.past, *op.attempts)
         workflow, *steps = STEPS.get(type(op.request), ("",))
@@ -187,7 +187,7 @@ class Degradations(ArchivePart):
 
 
 def count_beyond_limits(op: ArchiveOperation, batch: Batch | None) -> Iterator[tuple[str, int]]:
-    """Yield how many new facts are beyond the limit for comparing, and beyond that for one answer."""
+    """Yield how many new facts exceed the limit for comparing, and how many exceed that of an answer."""
     if isinstance(op.request, Memorize | Remember | LoadSession) and getattr(op.request, "evolve", True):
         yield NOT_COMPARED, len(batch.created) - limits.EVOLVE_FACT_COUNT_MAX if batch is not None else 0
     if isinstance(op.request, Memorize):

@@ -1,8 +1,9 @@
-"""The log: which batch of which operation became durable, what it stored, and what reads may show of it.
+"""The log: the durable batches of an archive, the rows that each stored, and the states that reads may show.
 
-Law 1. Each id has one state at each position. Law 2. Storage says which batch became durable, and when. What
-it stored follows from its request, the answers before it was sent, and the states before it; nothing is taken
-from the batch itself. Law 3. A read shows the states of some position between its request and reply.
+Law 1. Each id has one state at each position; position n is the state after n durable batches.
+Law 2. Storage reports which batch became durable, and when. Its effect is derived from its request, the
+answers before it was sent, and the states before it, and never from the rows of the batch itself.
+Law 3. A read shows the states of some position between its request and its reply.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -88,19 +89,19 @@ BEGINNING_BYTES: Final = 500
 SHOWN_BYTES: Final = 100_000
 ENDING_KINDS: Final = ("update", "contradict")
 UNHEARD: Final = ((), ("evolve",), ("route",), ("evolve", "route"))
-"""Steps whose answers an interceptor may keep from the memory, which only the reply shows."""
+"""Sets of steps whose answers an interceptor may withhold from the memory; only the reply shows which."""
 Claim = tuple[int, str]  # version and kind of change
 
 
 class Batch(Owner):
-    """What one durable batch did.
+    """The effect of one durable batch.
 
-    `at_ms`: the world's time of it. `applied`: by id, in the order of the reply; `order`: ids in the order of
-    the text. `states`, `resources`, `categories`, `reflections`: what is stored under each id from now on.
-    `relations`: the new ones; `lost`: those that are deleted; `dropped_count`: those without room. `readers`:
-    under `grant`, the agents that may read the archive. `twins`: other ways in which the batch may have been
-    made, with the same rows. `past`: facts of its text that end, most of them as they are stored.
-    `is_reported`: a reply has reported it.
+    `at_ms`: world time when it became durable. `applied`: the claim of each id, in the order of the reply;
+    `order`: ids in the order of the text. `states`, `resources`, `categories`, `reflections`: new states by
+    id. `relations`: new relations; `lost`: deleted ones; `dropped_count`: how many had no room. `readers`:
+    under `grant`, the agents that may read the archive. `twins`: other derivations of the batch that give the
+    same rows. `past`: facts of its text that end, most of them in the batch that stores them.
+    `is_reported`: whether a reply has reported it.
     """
 
     op: ArchiveOperation
@@ -130,16 +131,16 @@ class Batch(Owner):
         return fact
 
     def change(self, key: str, **fields: Any) -> None:
-        """Give the fact under this id other fields."""
+        """Change fields of the fact under this id."""
         self.states[key] = self.states[key].with_fact(structs.replace(self.entity(key), **fields))
 
     def embed(self, key: str, vector: Vector, *, is_missing: bool) -> None:
-        """Give this fact a vector."""
+        """Set the vector of this fact."""
         self.change(key, vector_missing=is_missing)
         self.states[key] = structs.replace(self.states[key], vector=vector)
 
     def end(self, key: str, state: FactState, by: str, how: str) -> None:
-        """End a fact: it is a member of no category, and no search finds it."""
+        """End a fact: it leaves its categories, and searches do not find it."""
         assert state.entity is not None
         self.states[key] = FactState(ended=Ended(key, state.entity, by, how, self.plan.at_ms))
         if key in self.applied:
@@ -153,12 +154,12 @@ class Batch(Owner):
 
     @property
     def current(self) -> list[str]:
-        """Return the ids of the facts of its text that are current."""
+        """Return the ids of the facts of the text that are current after the batch."""
         return [it.id for it in self.stored if self.states[it.id].ended is None]
 
     @property
     def kept(self) -> list[str]:
-        """Return the ids of the facts of its text that had ended before and stay ended."""
+        """Return the ids of the facts of the text that had ended before the batch and stay ended."""
         return [it.id for it in self.stored if it.id not in (*self.past, *self.current)]
 
     @property
@@ -173,13 +174,13 @@ class Batch(Owner):
 
 
 class BatchLog(ArchivePart):
-    """A plain sequential memory: all that is stored of one archive, at each position.
+    """A sequential model of one archive: its rows at each position.
 
     `times`: when each batch became durable. `said`: descriptions of payloads by models. `known`: ids that are
-    stored, or may be, for the workload and the audit. `ops`: by op_id; `flying`: those without a reply.
-    `by_id`: the last batch that changed an id; `by_op`: those of an operation; `by_key`: those under a
-    request key. `last_facts`: the last fact of each remembered text. `stored_at`: by the id of an entity, the
-    position and the operation of the last new fact about it.
+    or may be stored, for the workload and the audit. `ops`: operations by op_id; `flying`: those without a
+    reply. `by_id`: the last batch that changed an id; `by_op`: the batches of an operation; `by_key`: those
+    under a request key. `last_facts`: the last fact of each remembered text. `stored_at`: by the id of an
+    entity, the position and the operation of the last new fact about it.
     """
 
     times: list[int] = []
@@ -201,7 +202,7 @@ class BatchLog(ArchivePart):
 
     @property
     def position(self) -> int:
-        """Return how many batches are durable."""
+        """Return the number of durable batches."""
         return len(self.times)
 
     def state(self, key: str) -> FactState:
@@ -215,8 +216,8 @@ class BatchLog(ArchivePart):
         self.times.append(self.context.now_ms)
 
     def store_batch(self, batch: Batch) -> None:
-        """Store what this batch has changed."""
-        self.update_summaries(batch)  # first: it compares with the states and members before this batch
+        """Apply the changes of this batch to the timelines."""
+        self.update_summaries(batch)  # first, since it compares with the states before this batch
         self.advance()
         news = {key: state for key, state in batch.states.items() if state != self.state(key)}
         self.by_id |= dict.fromkeys(news, batch)
@@ -230,7 +231,7 @@ class BatchLog(ArchivePart):
             del self.relations[relation.id]
 
     def update_summaries(self, batch: Batch) -> None:
-        """Drop the summary of a category with members that leave, and mark one with new members as dirty."""
+        """Delete the summary of a category that loses one of its sources; new members make it dirty."""
         before = {key: self.state(key).links for key in batch.states}
         after_links = [it.links for it in batch.states.values()]
         for name in dict.fromkeys(name for links in (*before.values(), *after_links) for name in links):
@@ -238,15 +239,15 @@ class BatchLog(ArchivePart):
             joined = [key for key, it in batch.states.items() if name not in before[key] and name in it.links]
             after = self.categories.now(name)
             left_count = len(self.members(name)) - len(lost)
-            # A summary may show any fact that it was made of, so it is deleted when one of these leaves; new
-            # members only make it dirty.
+            # A summary may mention any of its source facts, so it is deleted when one of these leaves the
+            # category. New members only make it dirty.
             if lost and (not left_count or any(key in lost for key, _ in after.sources)):
                 after = CategoryState(is_dirty=left_count > 0)
             if lost or joined:
                 batch.categories[name] = structs.replace(after, is_dirty=after.is_dirty or bool(joined))
 
     def empty(self) -> None:
-        """Delete everything; versions begin anew."""
+        """Delete everything; versions start from 1 again."""
         self.advance()
         timelines: tuple[Timeline[Any], ...] = (
             self.facts, self.resources, self.categories, self.reflections, self.readers,
@@ -256,7 +257,7 @@ class BatchLog(ArchivePart):
         self.relations.clear()
         self.by_id.clear()
 
-    # What a batch does.
+    # The effect of a batch.
 
     def apply(self, op: ArchiveOperation, plan: BatchContext) -> Batch:
         batch = Batch(op, plan, self.position + 1, self.context.now_ms)
@@ -286,11 +287,14 @@ class BatchLog(ArchivePart):
         return batch
 
     def read(self, batch: Batch, key: str) -> FactState:
-        """Return the state of an id after what this batch has done so far."""
+        """Return the state of an id after the changes that this batch has made so far."""
         return batch.states.get(key, self.state(key))
 
     def store_facts(self, batch: Batch, request: Remember | Memorize | CreateEntity | LoadSession) -> None:
-        """Store the facts of a text or a session, or a given one; upkeep restores no replaced text."""
+        """Store the facts of a text or a session, or a given fact.
+
+        Nothing is stored if upkeep has read a text that another one has replaced since.
+        """
         op, plan, scope = batch.op, batch.plan, batch.op.scope
         at_ms, reinforced_ms, source = plan.time_of("lookup"), plan.time_of("lookup"), ""
         carried_options = dict[str, Remember]()
@@ -312,7 +316,7 @@ class BatchLog(ArchivePart):
             if not self.memorize(batch, request, source):
                 return
             facts = read_memorized(plan, scope, op.listed, find_day(op, self.context.config))
-            # `options`: what the caller gave besides the text; of these requests that is the time alone.
+            # `options` are the arguments besides the text; a memorize has only its time.
             options = Remember(0, request.text, event_time_ms=request.happened_ms)
         stated = read_stated(op, self.context.config) if isinstance(request, Remember) else options.text
         batch.order = self.order_mentions({key: mention for key, (mention, _) in facts.items()}, stated)
@@ -320,7 +324,7 @@ class BatchLog(ArchivePart):
             before, past = self.state(key), self.find_past(key, batch.order)
             if past is not None:
                 before = FactState(past.fact)
-            # A carried fact keeps its own details; one that is current here keeps those that it has.
+            # A fact carried by a session has its own details, unless the fact is current in this archive.
             given = carried_options.get(key, options) if before.entity is None else options
             later = store_fact(before, key, mention, given, at_ms, scope)
             later = add_source(source, before, later, reinforced_ms)
@@ -337,7 +341,7 @@ class BatchLog(ArchivePart):
         self.relate(batch)
 
     def memorize(self, batch: Batch, request: Memorize, key: str) -> bool:
-        """Store a text, and return whether it is stored."""
+        """Store a text; return False if this is upkeep and the text was replaced meanwhile."""
         before, given = self.resources.now(key), (request.modality, request.text)
         if batch.op.is_unasked and (before is None or before.given != given):
             return False
@@ -346,19 +350,19 @@ class BatchLog(ArchivePart):
         return True
 
     def order_mentions(self, mentions: Mapping[str, Mention], text: str) -> list[str]:
-        """Return the ids of the facts of a text in its order; a stored fact keeps its first wording."""
+        """Return the ids of facts in the order of the text; a stored fact has its stored wording."""
         facts = {key: self.state(key).fact or mention for key, mention in mentions.items()}
         return order_by_text({key: it.content for key, it in facts.items()}, text)
 
     def find_past(self, key: str, order: list[str]) -> Ended | None:
-        """Return the row of a fact that a later one of the same text has ended: it stays ended."""
+        """Return the row of a fact that a later fact of the same text has ended: it stays ended."""
         it = self.state(key).ended
         return it if it is not None and it.by in order[order.index(key) :] else None
 
     def chain(self, batch: Batch) -> None:
-        """Let each new fact follow the one before it in the text, as M2.32 says."""
-        # "Has a dog. Is called Rex. Has a cat.": Rex follows the dog and the cat follows Rex; a fact that was
-        # stored before keeps what it followed then.
+        """Set `follows` of each new fact to the fact before it in the text (M2.32)."""
+        # "Has a dog. Is called Rex. Has a cat.": Rex follows the dog, and the cat follows Rex. A fact that
+        # was stored before keeps its old `follows`.
         for before, key in pairwise(batch.order):
             if self.is_first(batch, key):
                 batch.change(key, follows=before)
@@ -368,7 +372,7 @@ class BatchLog(ArchivePart):
         return batch.applied[key][1] == "created" and self.state(key).ended is None
 
     def route(self, batch: Batch) -> None:
-        """Route new facts as a model said, or as the table says; stored facts keep their block."""
+        """Route new facts by the answer of a model or by the table; stored facts keep their block."""
         asked = tuple(batch.entity(key) for key in batch.created)
         reply = batch.plan.text("route") if self.context.config.semantic_routing else None
         read = parse_routes(reply, asked, self.context.config) if reply is not None else None
@@ -379,7 +383,7 @@ class BatchLog(ArchivePart):
             batch.change(key, block=batch.routing.setdefault(key, kept).block)
 
     def embed(self, batch: Batch, *, is_wanted: bool = True) -> None:
-        """Give vectors to new facts."""
+        """Set the vectors of new facts."""
         vectors = batch.plan.vectors(len(batch.created), self.context.config.embedding_dims)
         for key, vector in zip(batch.created, vectors, strict=True):
             batch.embed(key, vector, is_missing=is_wanted and vector is None)
@@ -403,7 +407,7 @@ class BatchLog(ArchivePart):
         batch.end(old_id, before, key, "update")
 
     def remove(self, batch: Batch, removed: list[str]) -> None:
-        """Delete these facts with their relations, which the facts at the other ends lose."""
+        """Delete these facts and their relations, and update the facts at the other ends."""
         for key in removed:
             batch.states[key] = NOTHING
         batch.lost = [
@@ -416,7 +420,7 @@ class BatchLog(ArchivePart):
                 batch.states[key] = state.with_fact(drop_relations(state.fact, count, removed))
 
     def forget_source(self, batch: Batch, source: str) -> None:
-        """Delete a text or a record with the facts that it alone has as a source."""
+        """Delete a text or a record, and the facts that have no other source."""
         batch.resources[source] = None
         for key in sorted(self.facts.entries):  # the reply names the entities by id
             state = self.state(key)
@@ -430,7 +434,7 @@ class BatchLog(ArchivePart):
                 batch.reflections[session] = ReflectionState("", (), it.is_degraded)
 
     def repair(self, batch: Batch) -> None:
-        """Give facts without a vector the one of their text."""
+        """Set the vector of each fact without one, if there was an answer for its text."""
         last = batch.plan.last("embed") or NOT_ASKED
         vectors = last.vectors(len(last.texts), self.context.config.embedding_dims)
         found = dict(zip(last.texts, vectors, strict=True))
@@ -444,9 +448,9 @@ class BatchLog(ArchivePart):
     # Summaries and reflections.
 
     def summarise(self, batch: Batch, name: str) -> None:
-        """Store the summary of a model, made of the facts that it was shown and those of an older summary."""
+        """Store a summary by a model; its sources are the facts in the prompt and the old sources."""
         ask, reply, before = batch.plan.last("ask"), batch.plan.text("ask"), self.categories.now(name)
-        if ask is None:  # no member is left, or the members are the same
+        if ask is None:  # the category has no members left, or the same as before
             is_bare = batch.plan.last("embed_summary") is not None
             batch.categories[name] = CategoryState() if is_bare else structs.replace(before, is_dirty=False)
         elif isinstance(text := parse_summary(reply or ""), str):
@@ -455,7 +459,7 @@ class BatchLog(ArchivePart):
             batch.categories[name] = CategoryState(text, tuple(sorted({*known, *shown})))
 
     def reflect(self, batch: Batch, session: str) -> None:
-        """Store the reflection of a model, or the beginning of the texts it was shown, if there are any."""
+        """Store a reflection by a model, or else the beginning of the texts in its prompt, if any."""
         facts = self.list_session_facts(session, self.position)
         ask = batch.plan.last("ask")
         if ask is not None:
@@ -467,28 +471,29 @@ class BatchLog(ArchivePart):
             batch.reflections[session] = None
 
     def list_session_facts(self, session: str, position: int) -> dict[str, list[str]]:
-        """Return the resources of a session, each with what a model may be shown of it."""
+        """Return the resources of a session, each with the texts of it that a prompt may contain."""
         found = {key: self.resources.at(key, position) for key in self.resources.entries}
         return {key: self.list_texts(key, it) for key, it in found.items() if it and it.session == session}
 
     def is_payload(self, key: str) -> bool:
-        """Return whether a resource is a payload, of which only a model's description is shown."""
+        """Return whether a resource is a payload; prompts contain only a model's description of it."""
         it = self.resources.now(key)
         return it is not None and it.given[0] in MEDIA
 
     def list_texts(self, key: str, it: MemorizedText) -> list[str]:
-        """Return what a model may be shown of a resource: its text, or the description of another model."""
+        """Return the texts of a resource that a prompt may contain: its own, or descriptions by models."""
         modality, text = it.given
         own = [NORMALISERS[modality](text)] if modality not in MEDIA else []
         own += [described.text for described in self.said.get((key, it.given), ())]
         return [shown for text in own if (shown := cut(text.strip(), SHOWN_BYTES))]
 
-    # What a text does to known facts.
+    # Effects of a text on known facts.
 
     def relate(self, batch: Batch) -> None:
-        """Relate facts as verdicts say, as long as they have room for relations.
+        """Add the relations of the verdicts, as far as the facts have room, and end facts.
 
-        A later fact ends an earlier one; the first verdict about a fact counts, and no chain is a circle.
+        The fact that happened later ends the earlier one. A fact is ended by the first verdict about it. A
+        verdict that would close a circle of endings ends nothing.
         """
         verdicts, endings = [*self.read_verdicts(batch)], dict[str, tuple[str, str]]()
         for new, old, it in verdicts:
@@ -501,8 +506,8 @@ class BatchLog(ArchivePart):
             relation = Relation(row_id, it.kind, first, last, *what)
             states = {key: self.read(batch, key) for key in relation.touches}
             facts = [entity for state in states.values() if (entity := state.entity) is not None]
-            # Both ends count a relation, so both must have room
-            # for it; an end that is not current has none.
+            # Both ends count the relation, so both must have room
+            # for it; a fact that is not current has no room.
             if len([fact for fact in facts if fact.relation_count < RELATION_COUNT_MAX]) < len(states):
                 batch.dropped_count += 1
             else:
@@ -510,25 +515,25 @@ class BatchLog(ArchivePart):
                 batch.states |= states
                 for fact in facts:
                     batch.change(fact.id, relation_count=fact.relation_count + 1)
-            # A model is shown the first 1,000 bytes of a fact. Its verdict
-            # about a longer one is stored as a relation, but ends nothing.
+            # A prompt contains the first 1,000 bytes of a fact, so a verdict
+            # about a longer fact is stored as a relation but ends nothing.
             is_short = size(ending.content) <= EXTRACT_CONTENT_BYTES_MAX
             if it.kind in ENDING_KINDS and is_short and first[0] not in list_chain(last[0], endings):
-                # The first verdict counts: "moved to Rome" and "moved
-                # to Oslo" cannot both be what ended "lives in Paris".
+                # The first verdict counts: "moved to Rome" and "moved to
+                # Oslo" cannot both have ended "lives in Paris".
                 endings.setdefault(first[0], (last[0], it.kind))
         for relation in [it for it in batch.relations if it.kind == "contradict"]:
-            # Each end names the other: as (old, new) and as (new, old).
+            # Each end lists the other in `contradicts`: as (old, new) and as (new, old).
             for (key, _), (other, version) in permutations((relation.target, relation.source)):
                 statement, before = f"{other}@{version}", batch.entity(key).contradicts
-                # Named again, a statement moves to the end; beyond the limit the oldest ones go.
+                # A statement that is listed already moves to the end; the oldest beyond the limit are lost.
                 refs = (*(it for it in before if it != statement), statement)
                 batch.change(key, contradicts=refs[-RELATION_COUNT_MAX:])
         for key, (by, how) in endings.items():
             batch.end(key, batch.states.get(key) or self.read(batch, key), by, how)
 
     def read_verdicts(self, batch: Batch) -> Iterator[tuple[End, End, StatementVerdict]]:
-        """Yield the verdicts about a new fact of this text and an older one that are confident enough."""
+        """Yield the verdicts about a new fact and an older one that apply and are confident enough."""
         floor_ppm = self.context.config.evolve_confidence_min_ppm
         compared = [(it.text, it.pairs) for it in batch.plan.questions("evolve")]
         read = [parse_evolution(text, pairs, floor_ppm) for text, pairs in compared if text is not None]
@@ -550,9 +555,9 @@ class BatchLog(ArchivePart):
         plan = op.plans[event]
         batch = self.apply(op, plan)
         if isinstance(op.request, Remember | Memorize | LoadSession) and self.context.may_turn_away:
-            # Only the later reply shows which answers an interceptor kept from
-            # the memory. So every combination is applied, and those that make
-            # the rows of the batch are kept.
+            # Only the later reply shows which answers an interceptor withheld
+            # from the memory. So the batch is derived for every combination,
+            # and those that give the rows of the batch are kept.
             twins = [self.apply(op, plan.without(steps)) for steps in UNHEARD]
             batch, *batch.twins = [it for it in twins if is_in(it, commit)] or [batch]
         if isinstance(op.request, Remember) and op.record is None and batch.applied:
@@ -566,9 +571,9 @@ class BatchLog(ArchivePart):
         return batch
 
     def follow_last(self, batch: Batch, commit: Commit) -> None:
-        """Let the first fact of a text follow the last of an earlier text, which only the memory knows."""
+        """Set `follows` of the first fact of a text as in its row, if that is the last fact of a text."""
         # Only the memory knows which text came before this one, so its row is right if it names the last fact
-        # of any text.
+        # of any earlier text.
         first, *_ = batch.order
         follows = [
             getattr(fact_of(it.body), "follows", None) for it in commit.writes if it.address.id == first
@@ -578,7 +583,7 @@ class BatchLog(ArchivePart):
             batch.change(first, follows=last)
 
     def was_sent(self, key: str | None) -> bool:
-        """Return whether this is the last fact of a batch that was sent, though it may be lost."""
+        """Return whether this is the last fact of a batch that was sent, even if the batch was lost."""
         plans = ((op, it) for op in self.ops.values() for it in op.plans.values())
         sent = (key in self.apply(op, it).order[-1:] for op, it in plans if isinstance(op.request, Remember))
         return key is not None and any(sent)
@@ -597,7 +602,7 @@ class BatchLog(ArchivePart):
     # Looking up.
 
     def states_since(self, key: str, op: ArchiveOperation) -> tuple[FactState, ...]:
-        """Return the states that this id has been in since a request was issued."""
+        """Return the states that this id has had since a request was issued."""
         return self.facts.since(key, op.position)
 
     def positions(self, op: ArchiveOperation, lag_ms: int = 0) -> range:
@@ -605,37 +610,38 @@ class BatchLog(ArchivePart):
         return self.positions_from(op.position, self.position, op.asked_ms, lag_ms)
 
     def positions_from(self, first: int, last: int, asked_ms: int, lag_ms: int) -> range:
-        # lag 50, asked at 100, position 3; batches at 20, 60, 90
-        # 60 + 50 > 100: position 2 may be shown, and position 1, which is before the batch of 60
+        # Example: lag 50, request at 100 and position 3, batches at 20, 60 and 90. Since 60 + 50 > 100, the
+        # search may miss the batches of 90 and of 60, so positions 2 and 1 may be shown as well.
         while lag_ms and first and self.times[first - 1] + lag_ms > asked_ms:
             first -= 1
         return range(first, last + 1)
 
     def find_own_batch(self, op: ArchiveOperation) -> Batch | None:
-        """Return the batch that counts for an operation: the first, until its receipt is forgotten."""
+        """Return the batch that counts for an operation: the first one, or one sent again after its receipt
+        was forgotten."""
         found: Batch | None = None
         for it in self.by_op.get(op, ()):
-            # An attempt that is stored again within a day is answered with the
-            # receipt of the first and stores nothing; after that it counts.
+            # A batch that is sent again within a day gets the answer of the first
+            # one and stores nothing. Later, storage has forgotten the first.
             is_known = found is not None and self.context.keeps_receipt(found.at_ms, it.at_ms)
             found = found if is_known else it
         return found
 
     def find_key_holder(self, op: ArchiveOperation, own: Batch | None = None) -> Batch | None:
-        """Return the batch under the request key of this operation whose receipt storage had when the request
-        was issued, or when its own batch became durable."""
+        """Return the last batch under the request key of this operation, if storage still had its receipt
+        when the request was issued, or when the batch `own` became durable."""
         found = [it for it in self.by_key.get(op.key or "", ()) if own is None or it.position < own.position]
         at_ms = op.asked_ms if own is None else own.at_ms
         return found[-1] if found and self.context.keeps_receipt(found[-1].at_ms, at_ms) else None
 
-    # Demanding.
+    # Judging.
 
     def judge_times(self, op: ArchiveOperation, asked: Exchange) -> None:
-        """Demand that a question to a model has the right times of each statement: stored and happened."""
+        """Demand that a prompt has the right times of each statement: when it was stored and happened."""
         shown = [it for name in ("new", "old", "facts") for it in asked.inputs.get(name, ())]
         for it in shown:
             key, version = read_end(str(it["ref"]))
-            states = [state for _, state in self.facts.entries.get(key, ())]  # a search may show an old one
+            states = [state for _, state in self.facts.entries.get(key, ())]  # any of them, for searches lag
             is_of_text = "new" in asked.inputs and key in op.looked_up
             states = [*self.states_since(key, op)] if is_of_text else states
             known = [it.entity if is_of_text else it.fact for it in states]
@@ -643,7 +649,7 @@ class BatchLog(ArchivePart):
             times = [(fact.updated_ms, fact.event_time_ms) for fact in facts]
             expected = [(minute_of(at), None if ms is None else minute_of(ms)) for at, ms in times]
             got, message = (it["told"], it.get("happened")), f"the times of {it['ref']} in a question"
-            # If it was missing at some time, it may be new: then its text, or its session, gives its times.
+            # If the fact was missing at some time, it may be new; then its times are those of its text.
             news = [(minute_of(op.plan.time_of("lookup")), got[1])] if len(expected) < len(states) else []
             if is_of_text and op.given_ms is not None:
                 expected += [(at, minute_of(op.given_ms)) for at, _ in expected]
@@ -651,7 +657,7 @@ class BatchLog(ArchivePart):
             self.demand(got in expected or not expected, rules.TIMES_TOLD, message, expected, got)
 
     def choose_rule(self, key: str, states: Iterable[FactState], got: Entity | Ended | int | None) -> Rule:
-        """Return the rule that a wrong row or version of this id breaks, given its possible states."""
+        """Return the rule that is broken if `got`, a row or version of this id, is in none of its states."""
         fact = got.fact if isinstance(got, Ended) else got
         shown = fact.version if isinstance(fact, Entity) else fact or 0
         versions = [state.fact.version if state.fact else 0 for state in states]
@@ -671,19 +677,19 @@ class BatchLog(ArchivePart):
         return choose_rule_of_relations(states, fact.contradicts if isinstance(fact, Entity) else None)
 
     def is_shared(self, key: str) -> bool:
-        """Return whether this id and others were changed last by a batch that no reply has reported."""
+        """Return whether an unreported batch with several ids was the last to change this id."""
         batch = self.by_id.get(key)
         return batch is not None and not batch.is_reported and len(batch.applied) > 1
 
 
 def list_readers(request: ShareArchive, scope: Scope) -> tuple[str, ...] | None:
-    """Return the agents that may read an archive after this request, in order; None if it changes none."""
+    """Return the agents that may read an archive after this request, sorted; None if it changes nothing."""
     agents = request.agents
     return None if agents is None else tuple(sorted({*agents} - {scope.agent}, key=str.encode))
 
 
 def read_options(fact: Entity) -> Remember:
-    """Return the details of a fact that a session carries, as the options of a remember."""
+    """Return the details of a fact carried by a session, as the options of a remember."""
     happened_ms = fact.updated_ms if fact.event_time_ms is None else fact.event_time_ms
     return Remember(
         0, fact.content, importance_ppm=fact.importance_ppm, event_time_ms=happened_ms, metadata=fact.metadata
@@ -691,13 +697,13 @@ def read_options(fact: Entity) -> Remember:
 
 
 def happened_before(one: Entity, other: Entity) -> bool:
-    """Return whether a new fact says that it happened before a known one happened, or was stored."""
+    """Return whether `one`, by its stated time, happened before `other` happened or was stored."""
     known_ms = other.updated_ms if other.event_time_ms is None else other.event_time_ms
     return one.event_time_ms is not None and one.event_time_ms < known_ms
 
 
 def list_chain(key: str, endings: Mapping[str, tuple[str, str]]) -> list[str]:
-    """Return the ids of a fact, of what ends it, of what ends that, and so on."""
+    """Return the ids of a fact, of the fact that ends it, of the one that ends that, and so on."""
     found = [key]
     while found[-1] in endings:
         found.append(endings[found[-1]][0])
@@ -705,7 +711,8 @@ def list_chain(key: str, endings: Mapping[str, tuple[str, str]]) -> list[str]:
 
 
 def name_record(plan: BatchContext) -> str:
-    """Return the id of the record of a plan, from the log row that it read; a damaged row counts as none."""
+    """Return the id of the record that a plan adds, from the log row that it read; a damaged one counts as
+    absent."""
     read = plan.tried("lookup")[-1:]
     rows = BatchContext(tuple(read), plan.at_ms).rows("lookup")
     numbers = [row.body.next_seq for row in rows if isinstance(row.body, RecordLog)]
@@ -713,34 +720,34 @@ def name_record(plan: BatchContext) -> str:
 
 
 def read_reflection(plan: BatchContext) -> tuple[str, bool]:
-    """Return the reflection of a model; or the beginning of the texts it was shown, and True for that."""
+    """Return the reflection by a model and False, or the beginning of the texts in its prompt and True."""
     text, shown = parse_summary(plan.text("ask") or ""), (plan.last("ask") or NOT_ASKED).inputs["texts"]
     return (text, False) if isinstance(text, str) else (cut("\n".join(shown), BEGINNING_BYTES).rstrip(), True)
 
 
 def read_end(ref: str) -> End:
-    """Return the end that a reference such as `fct_1@2` names; a model may have said anything else."""
+    """Return the id and version of a reference such as `fct_1@2`; a model may have written any text."""
     key, _, number = ref.rpartition("@")
-    # Under 19 digits it fits in 64 bits. -1 is the version of
-    # no row, so a reference that a model made up fits nothing.
+    # A number of up to 18 digits fits into 64 bits. No row has version
+    # -1, so an invented reference matches nothing.
     return key, int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else -1
 
 
 def choose_rule_of_relations(states: Iterable[FactState], got: tuple[str, ...] | None) -> Rule:
-    """Return the rule that a read breaks if it shows other contradictions than `states` have."""
+    """Return the rule that a read breaks if the contradictions that it shows are in none of `states`."""
     known = [it.contradicts for state in states if (it := state.fact) is not None]
     if not known or got is None or got in known:
         return rules.REFERENCE_AGREES
-    # Fewer than there surely are: one is lost. Any other difference: one that no verdict gave.
+    # If some are missing from every state, one is lost. Otherwise one is shown that no verdict gave.
     is_less = all(set(got) < set(it) for it in known)
     return rules.ACKNOWLEDGED_IS_DURABLE if is_less else rules.RELATION_ENDS
 
 
 def is_in(batch: Batch, commit: Commit) -> bool:
-    """Return whether a batch makes the rows of this commit; several differ in the answers they use."""
+    """Return whether this derivation of a batch gives the endings, relations and blocks of the commit."""
     rows = {it.address: it.body for it in commit.writes}
     blocks = {where.id: fact.block for where, body in rows.items() if (fact := fact_of(body)) is not None}
-    # A fact that stays ended may be written as well, for example with another source.
+    # A fact that had ended before may be written as well, for example with another source.
     written = [it for it, body in rows.items() if body is not None]
     ended = sorted(it.id for it in written if it.kind == "ended" and it.id not in batch.kept)
     related = sorted(it.id for it in written if it.kind == "relation")

@@ -1,7 +1,8 @@
-"""The archive's model: observes all events of one memory's archive, and hands each to its judge.
+"""The archive's model: observes all events of one memory's archive, and passes each to its judge.
 
-Law 1. A read shows the states of some position of the log between request and reply. The reply to a write
-says what its batch did. Law 2. A refused or failed request changed nothing.
+Law 1. A read shows the states of some position of the log between request and reply. The reply of a write
+reports the effect of its batch.
+Law 2. A refused or failed request has changed nothing.
 """
 
 from collections.abc import Container, Mapping
@@ -77,17 +78,17 @@ WRITING: Final = (
     ShareArchive,
 )  # fmt: skip
 OF_RECORDS: Final = (AddArchival, DeleteArchival, SearchArchival)
-BACKGROUND: Final = ("upkeep", "memorize", "summarise", "reflect")  # workflows that a memory begins by itself
-BY_USHER: Final = f":hook:{SUBSTITUTING_HOOK}"  # in the name of a degradation: a hook answered
+BACKGROUND: Final = ("upkeep", "memorize", "summarise", "reflect")  # workflows that a memory starts by itself
+BY_USHER: Final = f":hook:{SUBSTITUTING_HOOK}"  # end of a degradation's name if this hook gave the answer
 AUDIT_SEARCH_COUNT_MAX: Final = 8
 AUDIT_ENTITY_COUNT_MAX: Final = 150
 
 
 class ArchiveModel(OracleModel):
-    """Judges what one memory replies about its archive.
+    """Judges all replies of one memory about its archive.
 
-    `life`: the last one that has written anything. `resource_ids`: those of every text that was memorized.
-    `unfinished`: by id, the texts that had work left when upkeep read them last. `searched`: the search of
+    `life`: the last incarnation that has written a batch. `resource_ids`: ids of all memorized texts.
+    `unfinished`: by id, the texts with pending work when upkeep last read them. `searched`: the search of
     records that has just ended. `may_turn_away`: see Context.
     """
 
@@ -118,7 +119,7 @@ class ArchiveModel(OracleModel):
         self.unfinished = dict[str, Resource]()
         self.searched: ArchiveOperation | None = None
 
-    # What happens.
+    # Events.
 
     def observe_request(self, op_id: str, asked: Any, now_ms: int) -> None:
         self.context.tick += 1
@@ -126,8 +127,8 @@ class ArchiveModel(OracleModel):
         is_bare = isinstance(asked, AddArchival) and not asked.extract
         is_of_records = isinstance(asked, OF_RECORDS) and (is_bare or bad_request(asked) is not None)
         if op_id in self.log.ops or is_of_records:
-            # A record without `extract` has no facts, and a malformed one changes nothing; an op_id that
-            # is known was issued again because the agent was closed (AgentModel.observe_closing).
+            # A record without `extract` has no facts, and a malformed request changes nothing. A known op_id
+            # was issued again because the agent was closed (AgentModel.observe_closing).
             return
         self.log.flying[op_id] = op = self.begin(op_id, asked, now_ms)
         if isinstance(asked, Memorize) and op.error is None:
@@ -137,7 +138,7 @@ class ArchiveModel(OracleModel):
         context, record = self.context, asked if isinstance(asked, AddArchival) else None
         listed = context.config.abouts
         error = bad_request(asked) or refuse_unlisted(asked, listed, context.abouts)
-        # the facts of a record are stored as those of this request would be
+        # A record with `extract` stores its facts like this request.
         request = Remember(record.op_id, record.content, speaker=record.speaker) if record else asked
         op = ArchiveOperation(
             request, error, context.tick, self.log.position, now_ms, context.now_ms, scope=context.scope,
@@ -148,11 +149,11 @@ class ArchiveModel(OracleModel):
         return op
 
     def find_upkeep(self, call: Call) -> Any:
-        """Return the request that would do the same as the background work of a call; None if unknown."""
+        """Return a request that has the effect of the background work of a call; None if unknown."""
         query = call.effect.query if isinstance(call.effect, Read) else None
         if call.workflow == "rebalance" or not isinstance(query, ByIds):
             return Rebalance(call.op_id) if call.workflow == "rebalance" else None
-        # Upkeep runs the workflow of a request for one row, which is among the rows that it reads first.
+        # Upkeep runs the workflow of a request for one row, which its first read contains.
         ids = {it.kind: it.id for it in query.addresses}
         if call.workflow == "summarise":
             known = self.context.abouts
@@ -167,7 +168,7 @@ class ArchiveModel(OracleModel):
         return Memorize(call.op_id, it.text, it.modality, it.uri, kinds, it.happened_ms)
 
     def observe_call(self, call: Call, now_ms: int) -> None:
-        """Observe a question or a batch that was sent."""
+        """Observe that a question or a batch was sent."""
         op = self.log.ops.get(call.op_id)
         if op is None and (request := self.find_upkeep(call)) is not None:
             op = self.begin(call.op_id, request, now_ms, is_unasked=True)
@@ -194,8 +195,8 @@ class ArchiveModel(OracleModel):
         else:
             self.writes.judge_receipt(effect)
             batch = self.log.apply_durable(op, call.event, effect)
-            # A batch that becomes durable after the reply must be the
-            # only one that counts: then the outcome was unknown.
+            # If a batch becomes durable after the reply, the outcome was
+            # unknown, and no earlier batch of the operation may count.
             is_once = op.ended is None or self.log.find_own_batch(op) is batch
             self.context.demand(is_once, rules.ONCE_ONLY, f"{call.op_id} is durable twice", 1, batch.applied)
             self.writes.judge_summary(op, batch)
@@ -206,17 +207,17 @@ class ArchiveModel(OracleModel):
             )
 
     def observe_answer(self, call: Call, asked: Any, answer: Answer, now_ms: int) -> None:
-        self.context.see(now_ms)  # a row may have the time of this step, and no reply
+        self.context.see(now_ms)  # a row may have the time of this step, which may have no reply
         if (op := self.log.ops.get(call.op_id)) is None:
-            return  # a record alone
+            return  # a record without facts
         message = f"{call.op_id} asks at {call.step}, and must be refused"
         self.context.demand(op.error is None, rules.REFERENCE_AGREES, message, op.error, call.effect)
         it = op.answered(call.step, call.event, call.effect, answer, self.context.seen_ms)
         request = op.request
         it.position = self.log.position
         if call.step == "preprocess" and isinstance(answer, ModelReplied):
-            # Not at a position of the log: any later reading of
-            # the same payload may use the description.
+            # Descriptions have no position in the log: any later
+            # reading of the same payload may use them.
             key, given = resource_id(op.scope, request.uri, request.text), (request.modality, request.text)
             found, described = parse_description(answer.text), self.log.said.setdefault((key, given), {})
             described |= {found: None} if isinstance(found, Description) else {}
@@ -236,10 +237,10 @@ class ArchiveModel(OracleModel):
             self.observe_answer(call, op.asked, answer, now_ms)
 
     def turned_away(self, op_id: str, step: str, answer: Answer) -> None:
-        if (op := self.log.flying.get(op_id)) is not None:  # else a record alone
+        if (op := self.log.flying.get(op_id)) is not None:  # otherwise a record without facts
             op.is_turned_away = True
             asked = op.plan.questions(step)
-            # After an empty reply in place of a failure the model is asked again, and may have answered.
+            # After an empty reply in place of a failure the memory asks again, and may get an answer.
             is_replaced = isinstance(answer, ModelReplied) and asked and all(it.text for it in asked)
             op.attempts += [] if is_replaced else [Exchange(step, "", None, answer)]
 
@@ -247,12 +248,12 @@ class ArchiveModel(OracleModel):
         self.context.tick += 1
         self.context.see(ending.now_ms)
         if ending.op_id not in self.log.flying and isinstance(ending.request, OF_RECORDS):
-            return  # a record alone
+            return  # a record without facts
         op = self.log.flying.pop(ending.op_id)
         self.end(op)
         if isinstance(op.request, SearchArchival):
             self.searched = op
-            return  # which another model judges
+            return  # the model of records judges it
         outcome = ending.outcome if ending.is_sure else Unknown()
         if isinstance(outcome, Refused | Failed):
             self.judge_failure(op, outcome)
@@ -264,16 +265,16 @@ class ArchiveModel(OracleModel):
             self.context.demand(is_write, rules.ERROR_IS_NOT_EMPTY, message)
 
     def observe_crash(self) -> None:
-        """Expect no reply to requests in flight; their batches may become durable all the same."""
+        """End all requests in flight without a reply; their batches may still become durable."""
         self.context.tick += 1
         for op in self.log.flying.values():
             self.end(op)
         self.log.flying.clear()
         self.searches.rewrites.clear()
-        self.context.seen_ms = 0  # the next life has a clock of its own
+        self.context.seen_ms = 0  # the next incarnation may read an earlier time
 
     def observe_wipe(self) -> None:
-        """Forget all rows; known ids stay known, so that the audit asks for them."""
+        """Forget all rows; known ids stay known, so that the audit reads them."""
         self.log.empty()
         self.log.by_key.clear()
 
@@ -282,7 +283,7 @@ class ArchiveModel(OracleModel):
         self.searches.rewrites.clear()
 
     def end(self, op: ArchiveOperation) -> None:
-        """End an operation: the ids that it may have stored are known from now on."""
+        """End an operation: add the ids that it may have stored to the known ones."""
         op.ended, request, plan = self.context.tick, op.request, op.plan
         ids = list[str]()
         match request:
@@ -297,7 +298,7 @@ class ArchiveModel(OracleModel):
                 ids = [key, *(find_moved_id(it, request, op.scope) for it in facts)] if facts else []
             case LoadSession():
                 ids = [make_fact_id(as_mention(it), op.scope) for it in read_carried(plan).values()]
-            # With a key that was used before, this text was not read at all, so it gives no ids.
+            # If its key was used before, the memory has not processed this text, so it gives no ids.
             case Remember() if self.log.find_key_holder(op, self.log.find_own_batch(op)) is None:
                 found = read_extracted(op, plan, self.context.config)
                 ids = [
@@ -309,19 +310,19 @@ class ArchiveModel(OracleModel):
     # Judging.
 
     def judge_failure(self, op: ArchiveOperation, outcome: Refused | Failed) -> None:
-        """Demand that a failed or refused request changed nothing, and had a reason."""
+        """Demand that a failed or refused request had a reason and changed nothing."""
         error, demand, batch = outcome.error, self.context.demand, self.log.find_own_batch(op)
         is_telling = isinstance(op.request, TELLING)
         rule = rules.TEXT_NEVER_LOST if is_telling else rules.DEGRADATION_NAMED
         is_of_service = isinstance(error, errors.ModelFailed | errors.EmbedFailed)
         demand(not is_of_service, rule, f"a model or an embedder made a request fail: {error}")
         if op.record is not None or isinstance(op.request, DeleteArchival | LoadSession):
-            pass  # refusals to an agent server, or of a load, are judged by other models
+            pass  # other models judge refusals to an agent server, or of a load
         elif isinstance(error, errors.KeyReused) and op.error is None:
             holder = self.log.find_key_holder(op)
             message = "the same request under one key was taken for another one"
             demand(holder is not None and not holder.op.is_like(op), rules.ONCE_ONLY, message)
-        # How many requests are in flight Promises knows, and whether the agent is closed Closing.
+        # TooBusy is judged by Promises, and refusals of a closed agent by Closing.
         elif isinstance(outcome, Refused) and not (isinstance(error, errors.TooBusy) or is_no_agent(outcome)):
             expected = op.error or self.find_absence(op, error)
             is_unknown = isinstance(op.request, EndSession) and isinstance(error, errors.SessionNotFound)
@@ -335,16 +336,16 @@ class ArchiveModel(OracleModel):
         )
 
     def find_absence(self, op: ArchiveOperation, error: errors.Error) -> errors.Error | None:
-        """Return the error for a request that names no current fact, or a category that is neither listed nor
-        stored, or an archive that is not shared."""
+        """Return the expected error if the request names a fact that is not current, a category that is
+        neither listed nor stored, or an archive that is not shared; else None."""
         match op.request:
             case UpdateEntity(entity_id=key) if any(
                 it.entity is None for it in self.log.states_since(key, op)
             ):
                 return NotFound("entity", key)
             case Summarise(category=name) | EvolveCategory(category=name) if name not in op.listed:
-                # A category that is not listed any more can be used as long as it has members, which the
-                # world may have destroyed.
+                # A category that is not listed any more stays valid as long as it has members; these may have
+                # been destroyed by a loss.
                 is_stored = bool(self.log.members(name)) and not self.context.surroundings.atlas.losses
                 return None if is_stored else errors.BadOption("category", show_value(name), "")
             case Recall():
@@ -394,9 +395,9 @@ class ArchiveModel(OracleModel):
             self.degradations.judge(op, degradations, batch, count)
 
     def find_fit(self, query: str, content: str, record: str) -> tuple[int, int]:
-        """Return how well a record fits the query of the last search, at least and at most.
+        """Return the lowest and highest relevance of a record for the query of the last search.
 
-        It fits by its text, or by the facts that were read from it.
+        The relevance is that of its text or of a fact extracted from it, whichever is higher.
         """
         if self.searched is None:
             return fit_alone(query, content, record)
@@ -405,17 +406,17 @@ class ArchiveModel(OracleModel):
         states = [self.log.states_since(key, self.searched) for key in self.log.facts.entries]
         fits = [[measure_fit(it, texts, record) for it in each] for each in states]
         low, high = (max(map(end, fits), default=0) for end in (min, max))
-        # A fact that storage has lost fits no query any more, so no fact is surely expected.
+        # After a loss any of the facts may be missing, so only the text gives a lower bound.
         return max(own, 0 if self.context.surroundings.atlas.losses else low), max(own, high)
 
     # For the workload and the audit.
 
     def known_ids(self) -> tuple[str, ...]:
-        """Return every fact id that was ever stored, or may have been."""
+        """Return every fact id that was or may have been stored."""
         return tuple(self.log.known)
 
     def audit(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
-        """Return requests whose replies show everything that is stored."""
+        """Return requests whose replies show all stored rows."""
         known, most = {key: self.log.state(key) for key in self.log.known}, limits.RECALL_LIMIT_MAX
         kinds = LISTED if self.resource_ids or any(state.links for state in known.values()) else ()
         names = {state.entity.name: None for state in known.values() if state.entity}
@@ -434,6 +435,6 @@ def measure_fit(state: FactState, texts: tuple[str, ...], record: str) -> int:
 
 
 def spread(every: list[str], most: int) -> list[str]:
-    """Return all of a list, or at most `most` of it, evenly spread."""
-    # ten, at most four: 1 + 10 // 4 = 3, so numbers 0, 3, 6 and 9
+    """Return a list, or at most `most` of its elements, evenly spread."""
+    # Ten elements, at most four: 1 + 10 // 4 = 3, so elements 0, 3, 6 and 9.
     return every[:: 1 + len(every) // most]

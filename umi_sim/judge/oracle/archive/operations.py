@@ -1,7 +1,8 @@
 """Operations: requests with their questions and answers, and the batches that were sent for them.
 
-Law 1. A question without an answer has timed out once another one is asked: only answers that a memory takes
-are observed. Law 2. After a conflict an operation reads and asks anew, but keeps the answers about its text.
+Law 1. Only answers that a memory accepts are observed. So a question without an answer has timed out once
+the operation asks another one.
+Law 2. After a conflict an operation reads and asks again, but keeps the answers about its text.
 """
 
 import json
@@ -45,9 +46,9 @@ OF_TEXT: Final = ("seen", "extract", "preprocess", "segment")
 
 
 class Exchange(Owner):
-    """One question and its answer; None if there is none.
+    """One question and its answer, if any.
 
-    `at_ms`: the time of the answer, by the memory's clock; `position`: how many batches were durable then.
+    `at_ms`: the time of the answer by the memory's clock; `position`: how many batches were durable then.
     """
 
     step: str
@@ -63,12 +64,12 @@ class Exchange(Owner):
 
     @property
     def question(self) -> str:
-        """Return the prompt without the problem of the last reply."""
+        """Return the prompt without the input `problem`, which describes an error in the last reply."""
         return self.prompt.partition("\nINPUT problem = ")[0]
 
     @property
     def text(self) -> str | None:
-        """Return what a model replied."""
+        """Return the reply of a model; None without one."""
         return self.answer.text if isinstance(self.answer, ModelReplied) else None
 
     @property
@@ -80,21 +81,21 @@ class Exchange(Owner):
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Return the rows that a read was given."""
+        """Return the rows in the answer to a read."""
         return self.answer.rows if isinstance(self.answer, ReadDone) else ()
 
     @property
     def pairs(self) -> dict[tuple[str, str], None]:
-        """Return the references, new and old, of the statements that a model was asked about."""
+        """Return the pairs of references, new and old, that the prompt asks a model to compare."""
         return {(it["new"], it["old"]): None for it in self.inputs.get("pairs", ())}
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Return the texts whose vectors it asks for."""
+        """Return the texts whose vectors the question requests."""
         return self.effect.texts if isinstance(self.effect, Embed) else ()
 
     def vectors(self, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...]:
-        """Return the vectors of `count` texts, None for each missing one."""
+        """Return the vectors of `count` texts; None for each missing one."""
         known = self.answer.vectors if isinstance(self.answer, Embedded) else ()
         found = sound_vectors(known, count, dims)
         return (None,) * count if found is None else found
@@ -104,7 +105,7 @@ NOT_ASKED: Final = Exchange("", "", None)
 
 
 class BatchContext(Owner):
-    """The answers that an operation had when it sent a batch; `at_ms`: when it planned it, by its clock."""
+    """The answers of an operation when it sent a batch. `at_ms`: when it planned the batch."""
 
     attempts: tuple[Exchange, ...]
     at_ms: int
@@ -113,17 +114,18 @@ class BatchContext(Owner):
         return [it for it in self.attempts if it.step == step]
 
     def last(self, step: str) -> Exchange | None:
-        """Return the attempt of a step that counts, the last one."""
+        """Return the last attempt of a step, which is the one that counts."""
         return next(reversed(self.tried(step)), None)
 
     def questions(self, step: str) -> list[Exchange]:
-        """Return the attempt that counts for each question of this step.
+        """Return the last attempt for each question of this step.
 
-        If an interceptor kept the answers from the memory, that is its own answer.
+        If an interceptor withheld the answers from the memory, return the interceptor's own answer.
         """
         tried = self.tried(step)
-        # `turned_away` notes these without a question. Else, per question, the last attempt counts:
-        # tried p1 (timeout), p2 "x", p1 "y"  ->  p1 "y", p2 "x"
+        # `turned_away` records answers of interceptors without an effect. Otherwise the last attempt per
+        # question counts:
+        # p1 (timeout), p2 "x", p1 "y"  ->  p1 "y", p2 "x"
         kept_away = [it for it in tried if it.effect is None][-1:]
         return kept_away or list({it.question: it for it in tried}.values())
 
@@ -131,15 +133,15 @@ class BatchContext(Owner):
         return [it.answer for it in self.tried(step) if it.answer is not None]
 
     def rows(self, step: str) -> list[Row]:
-        """Return the rows that a step was given, in all its reads."""
+        """Return the rows in the answers to all reads of a step."""
         return [row for it in self.answers(step) if isinstance(it, ReadDone) for row in it.rows]
 
     def text(self, step: str) -> str | None:
-        """Return what a model replied to the last attempt, if that was answered."""
+        """Return the model's reply to the last attempt; None if that was not answered."""
         return (self.last(step) or NOT_ASKED).text
 
     def time_of(self, step: str) -> int:
-        """Return when this step was answered last, or when the batch was planned."""
+        """Return the time of the last answer to this step; without one, the time of the plan."""
         times = [it.at_ms for it in self.tried(step) if it.answer is not None]
         return times[-1] if times else self.at_ms
 
@@ -147,20 +149,20 @@ class BatchContext(Owner):
         return (self.last("embed") or NOT_ASKED).vectors(count, dims)
 
     def without(self, steps: tuple[str, ...]) -> "BatchContext":
-        """Return the same without the answers to these steps."""
+        """Return a copy without the answers to these steps."""
         return BatchContext(tuple(it for it in self.attempts if it.step not in steps), self.at_ms)
 
 
 class ArchiveOperation(Owner):
     """One request, with its questions and answers.
 
-    `began` and `ended` count events, `position` durable batches, when it was issued. `listed`: the categories
-    that the memory listed then, with their descriptions. `began_ms` is the memory's clock, `asked_ms` the
-    world's. `record`: the request that adds an archival record, whose text is remembered. `is_unasked`: it is
-    upkeep, which restores no text that another has replaced. `attempts`: those of its present plan; `past`:
-    those of earlier plans. `planned_ms`: when the present plan was sent first; `first_ms`: when its first
-    question was. `plans`: by the event of each batch that was sent. `elsewhere`: how many batches of other
-    agents were durable when it was issued, if it is about their archives.
+    When it was issued, `began` was the number of events, `position` that of durable batches, `began_ms` the
+    memory's clock, `asked_ms` the world time, and `listed` the categories with their descriptions; `ended`
+    is the number of events at its end. `record`: the request that adds an archival record, whose text
+    is remembered. `is_unasked`: it is upkeep, which never restores a replaced text. `attempts`: those of the
+    present plan; `past`: those of earlier plans. `planned_ms`: when the present plan was first sent;
+    `first_ms`: when the first question was sent. `plans`: by the event of each batch that was sent.
+    `elsewhere`: the positions of other agents' archives when it was issued, if it is about them.
     """
 
     request: Any
@@ -185,7 +187,7 @@ class ArchiveOperation(Owner):
 
     @property
     def key(self) -> str | None:
-        """Return its request key; keys of an agent server are a space of their own."""
+        """Return the request key; keys of an agent server have a namespace of their own."""
         key = getattr(self.asked, "request_key", None)
         return f"api: {key}" if key and self.asked.key_space == "api" else key
 
@@ -199,14 +201,14 @@ class ArchiveOperation(Owner):
 
     @property
     def given_ms(self) -> int | None:
-        """Return when the request says that its text happened."""
+        """Return the time that the request gives for its text."""
         name = "happened_ms" if isinstance(self.request, Memorize) else "event_time_ms"
         given_ms: int | None = getattr(self.request, name, None)
         return given_ms
 
     @property
     def looked_up(self) -> list[str]:
-        """Return the ids that it has looked up: those of the facts of its text."""
+        """Return the ids that the operation has looked up: those of the facts of its text."""
         asked = [it.effect.query for it in self.plan.tried("lookup") if isinstance(it.effect, Read)]
         return [it.id for query in asked if isinstance(query, ByIds) for it in query.addresses]
 
@@ -215,7 +217,7 @@ class ArchiveOperation(Owner):
     def sent(self, step: str, event: str, effect: Asked, now_ms: int) -> None:
         self.first_ms = now_ms if self.first_ms is None else self.first_ms
         if effect.service == "storage" and effect.verb == "commit":
-            # A batch that is sent again is the same one, with the times of its first sending in its rows.
+            # A batch that is sent again has the same rows, with the times of its first sending.
             self.planned_ms = now_ms if self.planned_ms is None else self.planned_ms
             self.plans[event] = BatchContext(tuple(self.attempts), self.planned_ms)
         else:
@@ -228,8 +230,8 @@ class ArchiveOperation(Owner):
             self.attempts.append(it)
         it.answer, it.at_ms = answer, now_ms
         if step == "commit" and isinstance(answer, EffectFailed) and answer.kind == "conflict":
-            # Rows have changed since they were read; the answers of
-            # models about the text are still valid.
+            # Rows have changed since they were read, but the answers
+            # of models about the text are still valid.
             self.past += self.attempts
             self.attempts = [it for it in self.attempts if it.step in OF_TEXT]
             self.planned_ms = None
@@ -237,41 +239,41 @@ class ArchiveOperation(Owner):
 
     @property
     def plan(self) -> BatchContext:
-        """Return what a batch would be planned from now."""
+        """Return the answers from which a batch would be planned now."""
         return BatchContext(
             tuple(self.attempts), self.began_ms if self.planned_ms is None else self.planned_ms
         )
 
 
 def find_day(op: ArchiveOperation, config: Config) -> int | None:
-    """Return the day from which words such as `yesterday` count in a text; None if it is not known."""
+    """Return the day to which words such as `yesterday` in a text refer; None if it is not known."""
     request = op.request
     if isinstance(request, Memorize):
         return None if request.happened_ms is None else day_of(request.happened_ms, config)
     if request.event_time_ms is not None:
         return day_of(request.event_time_ms, config)
     first, last = (day_of(ms, config) for ms in (op.began_ms, op.first_ms or op.began_ms))
-    # A request may wait for a recovery, or for its turn: only its questions show the day on which it went on.
+    # A request may wait for a recovery, or for its turn. Only its questions show on which day it continued.
     days = range(first, min(last, first + DAYS_WAITED_MAX) + 1)
     return first if last <= first else next((day for day in days if tells_day(op, day, config)), first)
 
 
 def list_texts(query: str, op: ArchiveOperation, config: Config) -> tuple[str, ...]:
-    """Return the texts of a search by words: the query as it is, and with its dates, if it has any."""
+    """Return the texts of a search by words: the query, and the query with dates if it has any."""
     return tuple(dict.fromkeys((query, *list_with_dates(query, op, config))))
 
 
 def list_with_dates(query: str, op: ArchiveOperation, config: Config) -> tuple[str, ...]:
-    """Return a query with its dates.
+    """Return a query with its dates added, if it has any.
 
-    The day is that of the first question of the operation: only a recovery makes a search wait before that.
+    They are relative to the day of the operation's first question, before which only a recovery can delay it.
     """
     day = day_of(op.began_ms if op.first_ms is None else op.first_ms, config)
     return list_dated(query, day, QUERY_BYTES_MAX)
 
 
 def tells_day(op: ArchiveOperation, day: int, config: Config) -> bool:
-    """Return whether the questions of a request are those of one that went on at this day."""
+    """Return whether the questions of a request fit one that continued on this day."""
     asked = [*op.past, *op.attempts]
     if days := [it.inputs["told"] for it in asked if it.step == "extract" and it.inputs]:
         return bool(days[0] == name_day(day))
@@ -282,14 +284,14 @@ def tells_day(op: ArchiveOperation, day: int, config: Config) -> bool:
 
 
 def read_stated(op: ArchiveOperation, config: Config) -> str:
-    """Return the text of a statement with its dates."""
+    """Return the text of a statement with its dates added."""
     day = find_day(op, config)
     assert day is not None
     return add_dates(op.request.text, day, TEXT_BYTES_MAX)
 
 
 def read_extracted(op: ArchiveOperation, plan: BatchContext, config: Config) -> Extraction | None:
-    """Return the facts that a model found in the text; None without a usable answer: then it is notes."""
+    """Return the facts that a model found in the text; None, which means notes, without a usable answer."""
     request, reply = op.request, plan.text("extract")
     if not isinstance(request, Remember) or reply is None:
         return None
@@ -304,7 +306,7 @@ def list_mentions(op: ArchiveOperation, found: Extraction | None, config: Config
     return found.entities if found is not None else notes_of_text(read_stated(op, config))
 
 
-# The facts of a memorized text, and a given fact.
+# The facts of a memorized text, and facts given by a request.
 
 LINKS_MAX: Final = 3
 HOME: Final = {
@@ -315,16 +317,16 @@ ENTITY_TYPE: Final = {
     "profile": "person", "behavior": "preference", "event": "event", "knowledge": "topic", "skill": "topic",
 }  # fmt: skip
 Unit = tuple[str, str]  # a memory type, and the text that is read for it
-Categorised = tuple[Mention, tuple[str, ...]]  # a statement, and the categories in which it belongs
+Categorised = tuple[Mention, tuple[str, ...]]  # a statement and its categories
 
 
 def read_units(plan: BatchContext, day: int | None = None) -> dict[Unit, tuple[ExtractedFact, ...] | None]:
-    """Return by unit the facts of the last answer; None if that is of no use.
+    """Return the facts of the last answer by unit; None for a useless answer.
 
-    `day`: the day from which words such as `yesterday` count, if that is known.
+    `day`: the day to which words such as `yesterday` refer, if it is known.
     """
     units: dict[Unit, tuple[ExtractedFact, ...] | None] = {}
-    for it in (it for it in plan.tried("extract") if it.inputs):  # not those of interceptors
+    for it in (it for it in plan.tried("extract") if it.inputs):  # without answers of interceptors
         unit = str(it.inputs["memory_type"]), str(it.inputs["text"])
         # A later attempt at the same unit replaces an earlier one.
         found = parse_memories(it.text) if it.text is not None else None
@@ -342,7 +344,7 @@ def date_facts(facts: tuple[ExtractedFact, ...], day: int | None) -> tuple[Extra
 def read_memorized(
     plan: BatchContext, scope: Scope, listed: Iterable[str], day: int | None
 ) -> dict[str, Categorised]:
-    """Return the facts of a text by id, in the order of the answers, each with all its categories."""
+    """Return the facts of a text by id, in the order of the answers, each with its categories."""
     extracts = [
         (norm(it.content), *categorise(it, kind, listed))
         for (kind, _), read in read_units(plan, day).items()
@@ -351,7 +353,7 @@ def read_memorized(
     found: dict[str, Categorised] = {}
     for mention in merge(it for _, it, _ in extracts):
         key, names = norm(mention.content), [norm(name) for name in mention.names]
-        # "likes tea" of Ann in two memory types is one fact, in the categories of both; of Bob it is another.
+        # Ann's "likes tea" in two memory types is one fact, with the categories of both; Bob's is another.
         own = [
             every for same, it, every in extracts if same == key and (not it.named or norm(it.name) in names)
         ]
@@ -360,7 +362,7 @@ def read_memorized(
 
 
 def count_uncovered(op: ArchiveOperation, config: Config) -> int:
-    """Count the sentences that no fact covers, of the parts that were read for all types asked for."""
+    """Count the sentences that no fact covers, in the parts that were read for all requested types."""
     parts: dict[str, list[tuple[ExtractedFact, ...] | None]] = {}
     for (_, text), read in read_units(op.plan, find_day(op, config)).items():
         parts.setdefault(text, []).append(read)
@@ -377,37 +379,37 @@ def categorise(extracted: ExtractedFact, kind: str, names: Iterable[str]) -> Cat
     name = extracted.name if is_named else auto_name(extracted.content)
     known = {norm(name): name for name in names}
     listed = [known[key] for key in map(norm, extracted.categories) if key in known]
-    # Categories are matched by their folded names and spelled
-    # as they are listed; without any, that of the type counts.
+    # Categories are matched by normalised names and spelled as they
+    # are listed. Without a match, the category of the type is used.
     categories = tuple(dict.fromkeys(listed))[:LINKS_MAX] or (home_of(kind, names),)
     return Mention(ENTITY_TYPE[kind], name, extracted.content, CONFIDENCE_PPM, is_named, kind), categories
 
 
 def home_of(kind: str, listed: Iterable[str]) -> str:
-    """Return the category of a memory type; the first listed one if that is not listed."""
+    """Return the category of a memory type; if it is not listed, the first listed one."""
     names = list(listed)
     known = [name for name in names if norm(name) == HOME[kind]]
     return (known or names)[0]
 
 
 def read_given(request: CreateEntity, listed: Iterable[str]) -> Categorised:
-    """Return a fact that is given, in the named categories or in that of its memory type."""
+    """Return the fact of a request, with its named categories or the one of its memory type."""
     kind, content, named = request.memory_type, request.content, request.categories
     homes = (home_of(kind, listed),) if named is None else tuple(dict.fromkeys(named))
     return Mention(ENTITY_TYPE[kind], auto_name(content), content, CONFIDENCE_PPM, False, kind), homes
 
 
-# The facts that a session carries, as they were read from the archive of the agent that saved it.
+# The facts carried by a session, as read from the archive of the agent that saved it.
 
 
 def read_carried(plan: BatchContext) -> dict[str, Entity]:
-    """Return the facts by id, in the order of the question, as far as they fit into one text."""
+    """Return the facts by id, in the order of the question; the last ones that fit into one text."""
     asked = plan.last("facts")
     query = asked.effect.query if asked is not None and isinstance(asked.effect, Read) else None
     found = {row.address.id: row.body for row in asked.rows} if asked is not None else {}
     keys = [it.id for it in query.addresses] if isinstance(query, ByIds) else []
     carried = {key: it for key in keys if isinstance(it := found.get(key), Entity)}
-    # The oldest is left out first: each takes its bytes and a line end.
+    # The first ones are dropped until the rest fits; each takes its bytes and a line end.
     while sum(size(it.content) + 1 for it in carried.values()) > TEXT_BYTES_MAX:
         del carried[next(iter(carried))]
     return carried

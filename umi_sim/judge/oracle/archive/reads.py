@@ -1,7 +1,7 @@
-"""Judge get_entity, count and lists: each shows what was stored at one position between request and reply.
+"""Judge get_entity, count and lists: each shows the rows of one position between request and reply.
 
-Law 1. Each known field of a row that is shown has its value at that position. Law 2. A page leaves out no row
-of that position that its filter surely includes.
+Law 1. Each known field of a shown row has its value at that position.
+Law 2. A page contains every row of that position that its filter surely includes.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
 LISTED: Final = ("entity", "ended", "resource", "category", "membership", "subcategory", "reflection")
-BROKEN_BY: Final = {  # by kind of a row that is shown wrongly
+BROKEN_BY: Final = {  # the broken rule by the kind of a wrong row
     "resource": rules.ACKNOWLEDGED_IS_DURABLE, "category": rules.DERIVED_FOLLOWS_SOURCE,
     "reflection": rules.REFLECTION_OF_SESSION, "subcategory": rules.REFERENCE_AGREES,
     "membership": rules.REFERENCE_AGREES,
@@ -38,19 +38,19 @@ class Reads(ArchivePart):
     log: BatchLog
 
     def judge(self, op: ArchiveOperation, value: Any) -> None:
-        """Demand that a read shows what was stored at some position, the last one first."""
+        """Demand that a read shows the rows of some position; the last position is tried first."""
         request, findings = op.request, list[Finding | None]()
         if isinstance(request, List):
             self.judge_cursor(request, value)
         if isinstance(value, Listed):
             known = [row.address.id for row in op.plan.rows("read") if is_damaged(row)]
-            # Only a row that storage gave as damaged may be reported so; else the page hides a sound row.
+            # Only a row that storage returned damaged may be reported as damaged.
             others = [key for key in value.damaged if key not in known]
             message = "sound rows reported as damaged"
             self.demand(not others, rules.ERROR_IS_NOT_EMPTY, message, known, others)
         found: Finding | None
-        # Mostly the last position explains the read. If none does, the message is about that one, which
-        # comes first in `findings`.
+        # Usually the last position explains the read. If none does, the message is about the last position,
+        # whose finding comes first.
         for position in reversed(self.log.positions(op)):
             if isinstance(request, Count):
                 count, rule = len(self.list_facts_at(position, request.types)), rules.ERROR_IS_NOT_EMPTY
@@ -80,7 +80,7 @@ class Reads(ArchivePart):
 
     def judge_cursor(self, request: List, value: Listed) -> None:
         """Demand that the next page begins after this one."""
-        # A cursor is "kind/last id": the next page begins after it, even if that row is deleted.
+        # A cursor is "kind/last id"; the next page begins after it even if that row was deleted.
         of_kind, ids = f"{request.kind}/", [*(row.id for row in value.rows), *value.damaged]
         begin = max(of_kind + max(ids, default=""), request.cursor or "")
         is_onward = value.cursor is None or (value.cursor.startswith(of_kind) and value.cursor >= begin)
@@ -88,7 +88,7 @@ class Reads(ArchivePart):
         self.demand(is_onward, rules.HITS_ORDERED, message, begin, value.cursor)
 
     def find_wrong_recent(self, op: ArchiveOperation, value: Any, position: int) -> Finding | None:
-        """Return what is wrong with recent facts, the newest first, as of this position."""
+        """Compare a page of recent facts, newest first, with this position; return the first error."""
         request, rows = op.request, value.rows
         limit = request.limit or self.context.config.recall_limit_default
         facts = sorted(self.list_facts_at(position, request.types), key=lambda it: (-it.updated_ms, it.id))
@@ -115,7 +115,7 @@ class Reads(ArchivePart):
     # Lists.
 
     def find_wrong_row(self, op: ArchiveOperation, value: Any, position: int) -> Finding | None:
-        """Return what is wrong with a page, as of this position."""
+        """Compare a page of a list with this position; return the first error."""
         request, rows, kind = op.request, value.rows, op.request.kind
         ids, limit = [row.id for row in rows], request.limit or self.context.config.recall_limit_default
         if ids != sorted(set(ids)) or len(ids) > limit or any(row.row_kind != kind for row in rows):
@@ -126,8 +126,8 @@ class Reads(ArchivePart):
             return rules.FILTER_NARROWS, f"rows of {kind} that the filter excludes", request.where, others
         known = {str(it["id"]): it for it in self.list_rows_at(kind, position)}
         for row in rows:
-            # A model decides how a text is divided into segments,
-            # so the fields of a segment are not compared.
+            # A model divides a text into segments, so the fields
+            # of a segment are not known and not compared.
             key = getattr(row, "parent_id", None) or row.id
             expected = known.get(key, {} if kind == "subcategory" else None)
             got = {name: getattr(row, name) for name in expected or ()} if key == row.id else expected
@@ -150,12 +150,12 @@ class Reads(ArchivePart):
         return (rules.ACKNOWLEDGED_IS_DURABLE, message, lost, all_ids) if lost else None
 
     def list_said(self, row: Resource) -> list[str]:
-        """Return the descriptions that a payload may have: those by models, or none."""
+        """Return the descriptions that a payload may have: an empty one, or one by a model."""
         known = self.log.said.get((row.parent_id or row.id, (row.modality, row.text)), ())
         return ["", *(it.text for it in known)]
 
     def list_rows_at(self, kind: str, position: int) -> Iterator[Known]:
-        """Yield the known fields of the rows of a kind; groups are judged by umi_sim/judge/invariants."""
+        """Yield the known fields of the rows of a kind; umi_sim/judge/invariants judges subcategories."""
         facts = {key: self.log.facts.at(key, position) for key in self.log.facts.entries}
         scope = self.context.scope
         homes = {name: category_id(scope, name) for name in self.context.abouts}

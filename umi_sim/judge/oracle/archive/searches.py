@@ -1,11 +1,12 @@
 """Searches: how a query was resolved, and which hits are expected.
 
-Law 1. A query is searched as it was given unless a model's rewrite passed the gate, now or a short while ago
-for the same words after the same turns. Law 2. The hits of a recall are those that are expected at some
-position of each archive that it searches; while searches lag, facts that changed shortly before may be
-missing. What is shown beside a hit was stored at some position, too. Law 3. A retrieve is repeated from its
-answers alone, without the memory's own table: after enough hits, and if nothing is needed, nothing more is
-asked; the hits are those of the answers.
+Law 1. The query is the given one, unless a model's rewrite of it has passed the gate, either now or shortly
+before for the same words after the same turns.
+Law 2. The hits of a recall are those expected at some position of each archive that it searches. While
+searches lag, facts that changed shortly before may be missing. The facts shown next to a hit are those of
+some position as well.
+Law 3. A retrieve is recomputed from the answers to it, without the memory's workflow. It must ask nothing
+more once it has enough hits, or if nothing is needed; its hits follow from the answers.
 """
 
 from collections import Counter
@@ -69,17 +70,17 @@ from umi_sim.record import rules
 
 KEPT: Final = ("resolved", "unchanged")
 CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
-FRESH_MAX: Final = 3  # facts that may be hidden or not: 2 ** 3 sets at each position
-VIEWS_MAX: Final = 8  # of a recall; with more views only each hit by itself is judged
-Sight = tuple[Archive, int, tuple[str, ...]]  # an archive at a position, and facts that searches lack yet
-View = tuple[Sight, ...]  # of each archive
+FRESH_MAX: Final = 3  # facts that a lagging search may miss: 2 ** 3 sets at each position
+VIEWS_MAX: Final = 8  # with more views of a recall, each hit is judged only by itself
+Sight = tuple[Archive, int, tuple[str, ...]]  # an archive, a position, and facts that searches do not see yet
+View = tuple[Sight, ...]  # one sight for each archive
 Asking = Recall | Descent
 FusedHit = tuple[str, int, int]  # id, score and relevance
 Scores = dict[str, int]  # by the id of a fact
 
 
 class ExpectedRewrite(Data):
-    """The resolution that an answer gave, and until when the memory keeps it; `tick` counts events."""
+    """The resolution by an answer, and until when the memory caches it. `tick`: the number of events then."""
 
     resolution: Resolution
     lapses_ms: int
@@ -92,10 +93,10 @@ AGAIN: Final = "again"
 
 
 class Path(Owner):
-    """A retrieve repeated from its answers: what it must have asked, and what it must reply.
+    """A retrieve recomputed from its answers: its expected questions and its expected reply.
 
-    `asked`: the levels that are asked for. `names`: the expected degradations. `steps`: those that ask,
-    in order. `levels`: those that were reached. `wrong`: questions that are not as expected.
+    `asked`: the requested levels. `names`: the expected degradations. `steps`: the steps that ask, in order.
+    `levels`: the levels that were reached. `wrong`: questions that differ from the expected ones.
     """
 
     op: ArchiveOperation
@@ -119,9 +120,9 @@ class Path(Owner):
         self.asked = [level for level in levels if may_hold(request.where, level, self.scope)]
 
     def ask(self, step: str, expected: Any, tried: list[Exchange] | None = None) -> Answer | None:
-        """Take a step whose question must be `expected`; return its answer, None if it has no usable one.
+        """Take a step whose question must be `expected`; return its answer, or None without a usable one.
 
-        `tried`: its attempts, if these are not all of the step.
+        `tried`: the attempts of the question, by default all attempts of the step.
         """
         self.steps.append(step)
         attempts = self.op.plan.tried(step) if tried is None else tried
@@ -138,14 +139,14 @@ class Path(Owner):
         self.names.append(f"{step}:{substitute('retrieve', step)}")
 
     def read_rewritten(self, reply: str, query: str, turns: tuple[Turn, ...]) -> Resolution | None:
-        """Return what other words for a query come to, if they pass."""
+        """Return the resolution by a rewrite in a model's reply, if it passes the gate."""
         rewrite = parse_decision(reply).rewrite
         floor_ppm = self.config.resolve_confidence_min_ppm
         found = judge_rewrite(rewrite, query, turns, floor_ppm) if rewrite is not None else None
         return found if found is not None and found.outcome == "resolved" else None
 
     def follow(self) -> None:
-        """Take all steps, in the order of the specification."""
+        """Take all steps in the order of the specification."""
         request, asked = self.op.request, self.asked
         if not asked:
             self.stop = "nothing_asked"
@@ -158,8 +159,8 @@ class Path(Owner):
         query = self.resolution.query if self.resolution is not None else request.query
         self.steps += ["resolve"] if self.op.plan.last("resolve") is not None else []
         is_new = True
-        # Words are embedded when they are new: at the first level, even if that level is not asked for, and
-        # at each level for which a model has given other words.
+        # A query is embedded when it is new: at the first level, even if that level is not requested, and at
+        # each level for which a model has given another query.
         for level in ALL:
             if is_new:
                 self.embed(level, query)
@@ -174,7 +175,7 @@ class Path(Owner):
                     break
                 is_new, query = after != query, after
         failed = [it.level for it in self.levels if it.is_failed]
-        # without any hit, the levels whose reads failed are read once more
+        # If there is no hit at all, the levels whose reads failed are read once more.
         if failed and not self.found:
             self.steps.append(AGAIN)
             answers = [it.rows for it in self.op.plan.answers(AGAIN) if isinstance(it, ReadDone)]
@@ -201,9 +202,10 @@ class Path(Owner):
         return list_texts(query, self.op, self.config)
 
     def search(self, level: str, query: str) -> list[LevelRow]:
-        """Return the hits of a level, in order, cut to the limit.
+        """Return the hits of a level, in order, up to the limit.
 
-        Two lists are united, so each has twice the limit; at least the number of hits that a model ranks.
+        They are the union of two lists, so each list has up to twice as many, and at least as many as a model
+        ranks.
         """
         request, is_ranked = self.op.request, self.op.request.rank == "model"
         limit = max(2 * request.limit_per_level, limits.RANK_CANDIDATE_COUNT_MAX if is_ranked else 0)
@@ -219,7 +221,7 @@ class Path(Owner):
     def search_words(
         self, step: str, what: tuple[object, ...], texts: tuple[str, ...]
     ) -> list[tuple[Row, ...] | None]:
-        """Return the list by words of each text; None where it failed."""
+        """Return the list of hits by words for each text; None if its read failed."""
         tried, found = self.op.plan.tried(step), list[tuple[Row, ...] | None]()
         asked = list(dict.fromkeys(find_text(it) for it in tried))
         if tried and asked != [*texts]:
@@ -230,7 +232,7 @@ class Path(Owner):
         return found
 
     def rank(self, level: str, query: str, found: list[LevelRow]) -> list[LevelRow]:
-        """Return the rows in the order that a model gives."""
+        """Return the rows in the order given by a model."""
         found, count = found[: limits.RANK_CANDIDATE_COUNT_MAX], self.op.request.limit_per_level
         shown = [
             {"id": f"c{n}", "text": cut(it.shown, SHOWN_BYTES), **it.times} for n, it in enumerate(found, 1)
@@ -246,10 +248,13 @@ class Path(Owner):
         return [by_alias[alias] for alias in order.aliases]
 
     def decide(self, level: str, query: str, *, is_news: bool) -> tuple[StopReason, str]:
-        """Return why the search ends after this level, and the next query. `is_news`: it gave a row."""
+        """Return why the search ends after this level, and the next query.
+
+        "exhausted" means that it goes on. `is_news`: whether this level had hits.
+        """
         request = self.op.request
-        # The order of these tests is the order of reasons:
-        # enough comes before the limits, which need no model.
+        # The order of these tests decides which reason is reported: first
+        # enough by score, then the limits, and last the model.
         wanted = min(request.min_results, request.total_limit)
         if request.enough.startswith("score") and is_enough(self.found, wanted, request.min_avg_ppm):
             return "enough", query
@@ -271,7 +276,7 @@ class Path(Owner):
         return "enough" if is_done else "exhausted", after.query if after is not None else query
 
     def reply(self, value: Retrieved) -> tuple[Retrieved, list[LevelRow]]:
-        """Return the expected reply, and its hits; the numbers of rows by level are taken from `value`."""
+        """Return the expected reply and its hits; the counts of rows by level are copied from `value`."""
         request, is_needless = self.op.request, self.stop in ("nothing_asked", "not_needed")
         best = self.found
         if request.rank == "vector":
@@ -294,7 +299,7 @@ class Path(Owner):
 
 
 class Searches(ArchivePart):
-    """Judges recalls, retrieves and searches. `rewrites`: the resolutions that this life got, by query."""
+    """Judges recalls, retrieves and searches. `rewrites`: the resolutions of this incarnation, by query."""
 
     degradations: Degradations
     log: BatchLog
@@ -338,14 +343,14 @@ class Searches(ArchivePart):
         if self.context.surroundings.atlas.losses or any(name in STORAGE_MADE for name in names):
             return
         views = self.list_views(op, archives)
-        # Each list of each variant may have been read at another view: with
-        # two variants and three views there are 3 ** 4 combinations. So with
-        # several texts only the case of one view is compared as a whole.
+        # Each list of each variant may have been read at another view: two
+        # variants and three views give 3 ** 4 combinations. So with several
+        # texts the hits are compared as a whole only if there is one view.
         if 0 < len(views) <= (1 if len(every) > 1 else VIEWS_MAX):
             self.judge_due(op, value, names, views, texts)
         for archive, step in product(archives, ("context", "replaced")):
             hits = [it for it in value.hits if it.agent == archive.agent]
-            # Each archive is read by itself, and the degradation does not name the one that failed.
+            # Each archive is read separately, and the degradation does not name the one that failed.
             is_lost = f"{step}:none" in names
             if hits and (not is_lost or len(archives) == 1):
                 self.judge_beside(op, hits, step, archive, is_lost=is_lost)
@@ -355,14 +360,14 @@ class Searches(ArchivePart):
     def judge_resolution(
         self, op: ArchiveOperation, got: Resolution, offered: Resolution | None = None
     ) -> None:
-        """Demand the right resolution of a query; no model is asked if another step has `offered` one."""
+        """Demand the right resolution of a query. `offered`: one by an earlier step, so no model is asked."""
         request, turns, answers = op.request, self.list_turns(op.request), op.plan.answers("resolve")
         is_wanted = request.resolve and self.context.config.resolve_queries
         unasked = offered or resolve_without_model(request.query, turns, is_wanted, request.force)
         message = "answers of a model to a query that needs no resolution"
         self.demand(unasked is None or not answers, rules.REWRITE_ONLY_IF_NEEDED, message, (), answers)
-        # With nothing to resolve it is the query as given; else the model's reply or, if no model was asked,
-        # an earlier resolution of the same words.
+        # A query without references is its own resolution. Otherwise the model's reply counts or, if no model
+        # was asked, a cached resolution of the same query.
         allowed = [unasked] if unasked is not None else self.list_resolutions(op, turns)
         is_known = unasked is None and not answers
         rule = rules.REWRITE_GATE if got.outcome == "resolved" else rules.REFERENCE_AGREES
@@ -373,7 +378,7 @@ class Searches(ArchivePart):
         return shown_turns(request.turns, self.context.config.resolve_turn_count_max)
 
     def list_resolutions(self, op: ArchiveOperation, turns: tuple[Turn, ...]) -> list[Resolution]:
-        """Return the resolution of the last answer; without an answer, those that the memory may know."""
+        """Return the resolution by the last answer; if no model was asked, those that may be cached."""
         query, last = op.request.query, op.plan.last("resolve")
         if last is None:
             return [it.resolution for it in self.list_usable(op, turns)]
@@ -386,13 +391,13 @@ class Searches(ArchivePart):
         return judge_rewrite(reply, query, turns, self.context.config.resolve_confidence_min_ppm)
 
     def hear_rewrite(self, op: ArchiveOperation, answer: Answer) -> None:
-        """Demand that a memory asks no model for a resolution that it has kept; note the new one."""
+        """Demand that a memory asks no model for a cached resolution; record the new one."""
         request, now_ms = op.request, self.context.seen_ms
         if not isinstance(request, Asking) or not self.context.config.resolve_cache:
             return
         turns = self.list_turns(request)
         known = [it for it in self.list_usable(op, turns) if it.tick < op.began and now_ms < it.lapses_ms]
-        # With more queries than the cache holds, the memory may have dropped any of them.
+        # If there were more queries than the cache holds, the memory may have dropped any of them.
         is_right = not known or len(self.rewrites) > CACHED_COUNT
         message = "an answer about a query that was resolved a short while ago"
         self.demand(is_right, rules.REWRITE_ONLY_IF_NEEDED, message, known, answer)
@@ -403,23 +408,23 @@ class Searches(ArchivePart):
                 self.rewrites.setdefault((request.query, turns), []).append(rewrite)
 
     def lapses(self) -> tuple[int, ...]:
-        """Return the times at which kept resolutions lapse."""
+        """Return the times at which cached resolutions expire."""
         found = (it.lapses_ms for rewrites in self.rewrites.values() for it in rewrites)
         return tuple(at_ms for at_ms in found if at_ms >= self.context.seen_ms)
 
     def list_usable(self, op: ArchiveOperation, turns: tuple[Turn, ...]) -> list[ExpectedRewrite]:
-        """Return the resolutions that a memory may know at the request: not lapsed or surely replaced."""
+        """Return the resolutions that a memory may have cached at the request: not expired, not replaced."""
         known = self.rewrites.get((op.request.query, turns), []) if self.context.config.resolve_cache else []
         alive = [it for it in known if op.began_ms < it.lapses_ms]
-        # answers r1, r2, then this recall, then r3: r2 was kept at the request, and r3 may be now; r1 was
-        # surely replaced
+        # With answers r1 and r2, then this recall, then r3: r2 was cached at the request, and r3 may be now;
+        # r1 had certainly been replaced.
         sure = [n for n, it in enumerate(alive) if it.tick < op.began]
         return alive[sure[-1] :] if sure else alive
 
     # Hits.
 
     def leaves(self, request: Recall, it: Entity, scope: Scope) -> bool:
-        """Return whether the filter of a request includes a fact; both ends of a range belong to it."""
+        """Return whether the filter of a request includes a fact; a time range includes both ends."""
         start_ms, end_ms = request.time_range or (None, None)
         is_in_time = (start_ms is None or start_ms <= it.time_ms) and (end_ms is None or it.time_ms <= end_ms)
         is_typed = request.types is None or it.type in request.types
@@ -437,7 +442,7 @@ class Searches(ArchivePart):
         return request.speaker is not None and is_first_person(query)
 
     def is_of_others(self, request: Recall, query: str, fact: Entity, scope: Scope) -> bool:
-        """Return whether a fact is about others than the speaker, none of whom the query names."""
+        """Return whether a query is about its speaker, and a fact about others that it does not name."""
         asked = {*split_query(query)}
         own = request.speaker is None or id_of_entity(scope, request.speaker) in fact.about
         named = (term in asked for name in (fact.name, *fact.others) for term in split_terms(name))
@@ -446,16 +451,16 @@ class Searches(ArchivePart):
     def judge_hit(
         self, op: ArchiveOperation, hit: Hit, query: str, archive: Archive, *, is_fused: bool
     ) -> None:
-        """Demand that a hit shows a fact of some position, and that the request asks for it."""
+        """Demand that a hit shows a fact of some position, and that the request includes it."""
         floor_ppm, ppm = self.floor_of(op.request), hit.relevance_ppm
         message, expected = f"the relevance of {hit.id}", f"{floor_ppm} to {limits.PPM}"
         self.demand(floor_ppm <= ppm <= limits.PPM, rules.FILTER_BEFORE_CUT, message, expected, ppm)
-        # The place of a hit in each list is not known here, so
-        # the score lies between that without a rank and the best.
+        # The rank of a hit in each list is not known here, so
+        # the score is between those of no rank and the best.
         low, high = (fused_ppm(ppm, rank_ppm) for rank_ppm in (0, limits.PPM)) if is_fused else (ppm, ppm)
         states = archive.states(hit.id)
         facts = [it.entity for it in states if it.entity is not None]
-        # All of them are about the same entities, as they have one id.
+        # All versions of a fact are about the same entities, since they have the same id.
         if any(self.is_of_others(op.request, query, it, archive.scope) for it in facts):
             low, high = low * 4 // 5, high * 4 // 5
         message = f"the score of {hit.id}"
@@ -465,12 +470,12 @@ class Searches(ArchivePart):
         shown = [it for it in facts if is_shown(hit, it)]
         rule = archive.log.choose_rule(hit.id, states, hit.version)
         message = f"the fact {hit.id} as a hit shows it"
-        # The other rules of `choose_rule` are about writes; here the search is wrong.
+        # Other rules of `choose_rule` are about writes, but here the search is wrong.
         rule = rule if rule in (rules.ALL_OR_NOTHING, rules.DELETED_STAYS_DELETED) else rules.HITS_ORDERED
         is_elsewhere = archive.log is self.log and self.context.is_elsewhere(hit.id)
         rule = rules.SCOPE_APART if not shown and is_elsewhere else rule
         if archive.agent and any(is_shown(hit, it.entity) for it in archive.log.facts.since(hit.id, 0)):
-            rule = rules.SHARED_AS_GRANTED  # it was stored while the archive was not shared
+            rule = rules.SHARED_AS_GRANTED  # the fact was stored while the archive was not shared
         self.demand(shown, rule, message, states[:3], hit)
         known, message = [it.contradicts for it in shown], f"the contradictions of {hit.id}"
         rule = choose_rule_of_relations([FactState(entity=it) for it in shown], hit.contradicts)
@@ -480,7 +485,7 @@ class Searches(ArchivePart):
         self.demand(is_meant, rules.FILTER_NARROWS, message, op.request, hit)
 
     def list_views(self, op: ArchiveOperation, archives: list[Archive]) -> list[View]:
-        """Return the views of all archives, each at a position of its own; empty if there are too many."""
+        """Return all combinations of sights of the archives; at most VIEWS_MAX + 1 of them."""
         each = [self.list_sights(op, archive) for archive in archives]
         views = list[View]([()])
         for sights in each:
@@ -488,9 +493,9 @@ class Searches(ArchivePart):
         return views
 
     def list_sights(self, op: ArchiveOperation, archive: Archive) -> list[Sight]:
-        """Return what searches may show of an archive; empty if that is too much.
+        """Return what searches may show of an archive; empty if there are too many possibilities.
 
-        While they lag, any of the facts that changed shortly before, or since, may be missing.
+        A lagging search may miss any of the facts that changed shortly before it, or since.
         """
         lag_ms, entries = self.context.surroundings.lag_since(op.asked_ms), archive.log.facts.entries
         first = archive.positions(op.asked_ms, lag_ms)[0]
@@ -505,14 +510,14 @@ class Searches(ArchivePart):
     ) -> None:  # fmt: skip
         """Demand the expected hits; vectors may have been read at another position than words.
 
-        `texts`: of each variant those by which it is searched for words.
+        `texts`: for each variant, the texts for its search by words.
         """
         request, count, limit = op.request, len(value.variants), self.limit_of(op.request)
         query = value.resolution.query
         most = (8 if self.is_of_speaker(request, query) else 2) * limit
         is_worded = "by_vector:words_only" in names
         if is_worded and count * len(views[0]) > 1:
-            return  # some variants, or some archives, have vectors and some have not
+            return  # it is not known which variants, or which archives, were searched by vector
         vectors = op.plan.vectors(0 if is_worded else count, self.context.config.embedding_dims)
         by_vector, by_words = (
             [[self.list_variant(request, at, some, it, most) for some, it in each] for at in views]
@@ -534,10 +539,10 @@ class Searches(ArchivePart):
     def lower_others(
         self, request: Recall, query: str, fused: list[FusedHit], views: tuple[View, View]
     ) -> list[FusedHit]:
-        """Return the hits with four fifths of their score if they are of others than the speaker."""
+        """Return the hits in order, after lowering the scores of facts about others to four fifths."""
         lowered = list[FusedHit]()
         for key, score_ppm, best_ppm in fused:
-            # One of two lists may have been read before the fact was stored, or after it ended.
+            # One of the two lists may have been read before the fact was stored, or after it ended.
             states = (
                 (archive.log.facts.at(key, position).entity, archive.scope)
                 for view in views
@@ -549,9 +554,9 @@ class Searches(ArchivePart):
         return sorted(lowered, key=lambda it: (-it[1], it[0]))
 
     def unite_lists(self, near: Scores, scores: Scores, near_view: View, words_view: View) -> Scores:
-        """Return the union of a list by vector and one by words, each read at its view.
+        """Return the union of a list by vector and one by words, each read at its own view.
 
-        A row that was written between the two reads counts as in the later one.
+        If a row was written between the two reads, only its score in the later list counts.
         """
         united = dict[str, int]()
         for key in near | scores:
@@ -561,8 +566,8 @@ class Searches(ArchivePart):
                 if key in archive.log.facts.entries
             )
             is_same = log.facts.at(key, at).entity == log.facts.at(key, to).entity
-            # A fact that was rewritten between the two reads (vectors at position 4, words at 5) is shown as
-            # at 5, so the score of its older version does not count.
+            # If a fact was rewritten between the two reads (vectors at position 4, words at 5), the hit shows
+            # its version at 5, so the score of the older version does not count.
             is_one = is_same or key not in near or key not in scores
             by_vector, by_words = (ppms.get(key, 0) for ppms in (near, scores))
             united[key] = united_ppm(by_vector * (is_one or at > to), by_words * (is_one or at < to))
@@ -571,7 +576,7 @@ class Searches(ArchivePart):
     def list_variant(
         self, request: Recall, view: View, texts: tuple[str, ...], vector: Vector, most: int
     ) -> Scores:
-        """Return what a variant finds in all archives by these texts, or by its vector if there are none."""
+        """Return the scores of a variant in all archives: by these texts, or by its vector without texts."""
         found = Scores()
         for sight in view:
             lists = [self.list_facts(request, sight, text, vector, most) for text in texts or ("",)]
@@ -579,7 +584,7 @@ class Searches(ArchivePart):
         return found
 
     def list_facts(self, request: Recall, sight: Sight, text: str, vector: Vector, most: int) -> Scores:
-        """Return one list of a variant: the `most` best facts, of equal ones those with the lower ids."""
+        """Return one list of a variant: the `most` best facts, in case of equal scores those of lower id."""
         archive, position, hidden = sight
         entries = archive.log.facts.entries
         known = [archive.log.facts.at(key, position) for key in entries if key not in hidden]
@@ -597,33 +602,33 @@ class Searches(ArchivePart):
     def judge_beside(
         self, op: ArchiveOperation, hits: list[Hit], step: str, archive: Archive, *, is_lost: bool
     ) -> None:
-        """Demand that each hit shows the fact after it, or those that it has ended, as of some position."""
+        """Demand that hits show the fact that follows each, or those that each has ended, at one position."""
         is_next, ids, request = step == "context", [it.id for it in hits], op.request
         got = [(it.next_id, it.next_content) if is_next else it.replaced for it in hits]
         find, empty = (self.find_next, (None, "")) if is_next else (self.find_replaced, ())
         find = (lambda *_: [empty for _ in hits]) if is_lost else find
         positions = archive.positions()
         expected = [find(request, ids, archive, at) for at in positions]
-        # If it is right without the filter, the filter was not applied, and its rule is broken.
+        # If the result is right for a request without the filter, the rule of the filter is broken.
         bare = structs.replace(request, where=(), types=None, time_range=None)
         is_filtered = got in expected or got not in [find(bare, ids, archive, at) for at in positions]
         rule = rules.HITS_ORDERED if is_filtered else rules.FILTER_NARROWS
         self.demand(got in expected, rule, f"{step} of the hits", expected[-1], got)
 
     def find_next(self, request: Recall, ids: list[str], archive: Archive, position: int) -> list[object]:
-        """Return for each fact the first one that follows it, if that is no hit itself."""
+        """Return for each fact the first fact that follows it and is no hit itself."""
         facts, scope = archive.log.facts, archive.scope
         found = {key: facts.at(key, position).entity for key in facts.entries}
         others = [
             it for key, it in found.items() if it and key not in ids and self.leaves(request, it, scope)
         ]
-        # Newest first, so that the dict keeps the oldest of those that follow the same fact.
+        # Newest first, so that of several facts with the same `follows` the oldest stays in the dict.
         firsts = sorted(others, key=lambda it: (it.created_ms, it.id), reverse=True)
         after = {it.follows: (it.id, it.content) for it in firsts}
         return [after.get(key, (None, "")) for key in ids]
 
     def find_replaced(self, request: Recall, ids: list[str], archive: Archive, position: int) -> list[object]:
-        """Return for each fact those that it has ended, in order."""
+        """Return for each fact the facts that it has ended, in order."""
         facts, scope = archive.log.facts, archive.scope
         found = [facts.at(key, position).ended for key in facts.entries]
         ended = [it for it in found if it is not None and self.leaves(request, it.fact, scope)]
@@ -643,7 +648,7 @@ class Searches(ArchivePart):
             )
 
     def judge_level_hits(self, op: ArchiveOperation, hits: tuple[LevelHit, ...]) -> None:
-        """Demand limits, scores and order of the hits of a retrieve, and that its facts are stored ones."""
+        """Demand limits, scores and order of the hits of a retrieve, and that its facts are stored."""
         request, ids = op.request, [(it.level, it.id) for it in hits]
         by_level = Counter(it.level for it in hits)
         is_within = len(dict.fromkeys(ids)) == len(ids) <= request.total_limit
@@ -653,7 +658,7 @@ class Searches(ArchivePart):
         is_sound = is_within and all(it.score_ppm >= least_ppm for it in hits)
         self.demand(is_sound, rules.HITS_WITHIN_LIMITS, message, request, hits)
         order = [(-it.score_ppm, ALL.index(it.level), it.id) for it in hits]
-        # A model's order is its own; what remains is that a level comes before the next one.
+        # A model may choose any order within a level, so only the order of levels is checked.
         order = order if request.rank == "vector" else [(0, place, "") for _, place, _ in order]
         message = "hits are out of order"
         self.demand(order == sorted(order), rules.HITS_WITHIN_LIMITS, message, request.rank, hits)
@@ -668,7 +673,7 @@ class Searches(ArchivePart):
     def judge_retrieve(self, op: ArchiveOperation, value: Retrieved, names: list[str]) -> None:
         self.judge_level_hits(op, value.hits)
         if op.is_turned_away or any(name in STORAGE_MADE for name in names):
-            return  # a page of rows is read again, and it is not known which
+            return  # a page of rows was read again, and it is not known which one
         path = Path(
             op, self.context.config, self.context.scope, self.list_turns(op.request), value.resolution
         )
@@ -694,7 +699,7 @@ class Searches(ArchivePart):
         )
         is_within = len(ids) == len(value.hits) <= len(expected.hits)
         self.demand(is_within, rules.HITS_WITHIN_LIMITS, message, expected.hits, value.hits)
-        # Narrow rules come first, so that a wrong hit is not reported as a wrong reply.
+        # Specific rules were checked first, so that a wrong hit is not reported as a wrong reply.
         self.compare(value, expected)
         missing = [step for step in path.steps if step not in asked]
         self.demand(not missing, rules.STOP_MEANS_STOP, "steps that a retrieve has not asked", missing, asked)
@@ -716,13 +721,13 @@ def is_shown(hit: Hit, fact: Entity | None) -> bool:
 
 
 def find_text(it: Exchange) -> str | None:
-    """Return the text that a search by words asks for."""
+    """Return the text of a search by words; None for another question."""
     query = it.effect.query if isinstance(it.effect, Read) else None
     return query.text if isinstance(query, ByWords) else None
 
 
 def describe_question(it: Exchange, expected: Any) -> object:
-    """Return a question in the form in which `expected` describes the right one."""
+    """Return a question in the form of `expected`, which describes the right one."""
     match it.effect:
         case AskModel():
             return {name: it.inputs.get(name) for name in expected}

@@ -1,11 +1,11 @@
-"""Shared archives: which of them a recall may search, and at which positions it may have seen them.
+"""Shared archives: which of them a recall may search, and which positions of them it may show.
 
-Law 1. The readers of an archive are part of its log, so they have one value at each position. Law 2. A recall
-shows states of another archive between two positions at which its owner let this agent read it; without any
-such position the recall is refused with the error for an unknown agent.
+Law 1. The readers of an archive are part of its log, so they have one value at each position.
+Law 2. A recall shows states of another archive between the first and the last position, since its request, at
+which this agent was a reader. Without such a position the recall is refused as for an unknown agent.
 
     owner      1 share: b    2 remember x    3 share: none    4 remember y    5 share: b
-    request of b between 2 and 4: positions 2 to 2, so x may be a hit; refused if it looked at 3 or 4
+    request of b between 2 and 4: only position 2, so x may be a hit; refused if it read the grant at 3 or 4
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -31,9 +31,9 @@ GRANT: Final = "grant"  # the kind of the row with the readers of an archive
 
 
 class Archive(Owner):
-    """An archive that a recall may have searched, and the first and last position that it may have seen.
+    """An archive that a recall may have searched, and the first and last position that it may have read.
 
-    `agent`: as hits name it; empty for one's own.
+    `agent`: its owner as named in hits; empty for the own archive.
     """
 
     agent: str
@@ -43,22 +43,22 @@ class Archive(Owner):
     last: int
 
     def states(self, key: str) -> tuple[FactState, ...]:
-        """Return the states of a fact that may be shown."""
+        """Return the states of a fact that a hit may show."""
         return self.log.facts.since(key, self.first, self.last)
 
     def positions(self, asked_ms: int = 0, lag_ms: int = 0) -> range:
-        """Return the positions that may be shown; of a search also those that were so shortly before."""
+        """Return the positions that may be shown; for a lagging search also those shortly before."""
         return self.log.positions_from(self.first, self.last, asked_ms, lag_ms)
 
 
 class Sharing(ArchivePart):
-    """Judges requests that share an archive, and what a recall asks and shows of shared archives."""
+    """Judges requests that share an archive, and recalls that search shared archives."""
 
     log: BatchLog
-    logs: Callable[[], Mapping[str, BatchLog]] = dict  # archives of the user, by agent
+    logs: Callable[[], Mapping[str, BatchLog]] = dict  # returns the archives of the user, by agent
 
     def begin(self, op: ArchiveOperation) -> None:
-        """Note how many batches are durable in each archive that a recall names."""
+        """Record the present position of each archive that a recall names."""
         named = self.list_named(op.request) if isinstance(op.request, Recall) and op.error is None else ()
         logs = self.logs() if named else {}
         op.elsewhere = {agent: logs[agent].position for agent in named if agent in logs}
@@ -67,7 +67,7 @@ class Sharing(ArchivePart):
         return tuple(dict.fromkeys(it for it in request.shared if it != self.context.scope.agent))
 
     def find_granted(self, op: ArchiveOperation, agent: str) -> list[int]:
-        """Return the positions since the request at which this agent lets the own one read its archive."""
+        """Return the positions since the request at which `agent` grants this agent access to its archive."""
         if agent not in op.elsewhere:
             return []
         log, reader = self.logs()[agent], self.context.scope.agent
@@ -75,12 +75,12 @@ class Sharing(ArchivePart):
         return [at for at in positions if reader in log.readers.at(GRANT, at)]
 
     def list_archives(self, op: ArchiveOperation) -> list[Archive]:
-        """Return the archives of which the filter can match a fact, the own one first."""
+        """Return the archives that contain facts which the filter may match, the own archive first."""
         own, request, logs = self.context.scope, op.request, self.logs
         found = [Archive("", own, self.log, op.position, self.log.position)]
         for agent in self.list_named(request):
             granted = self.find_granted(op, agent)
-            # A world that has destroyed rows may have destroyed this one, or the batch that changed it.
+            # After a loss of storage, the grant or the batch that changed it may have been destroyed.
             if not granted and agent in op.elsewhere and self.context.surroundings.atlas.losses:
                 granted = [op.elsewhere[agent], logs()[agent].position]
             if granted:
@@ -88,12 +88,12 @@ class Sharing(ArchivePart):
         return [it for it in found if may_hold(request.where, "entities", it.scope)]
 
     def list_granting(self) -> tuple[str, ...]:
-        """Return the agents that let the own one read their archive."""
+        """Return the agents that grant this agent access to their archive."""
         own, logs = self.context.scope.agent, self.logs()
         return tuple(it for it, log in logs.items() if own in log.readers.now(GRANT))
 
     def audit(self) -> Iterator[Mapping[str, object]]:
-        """Yield the arguments of recalls of all that is shared, and of an archive that is not."""
+        """Yield the arguments of recalls that search all shared archives, and one that is not shared."""
         logs, granting, most = self.logs(), self.list_granting(), limits.RECALL_LIMIT_MAX
         facts = [(log, key) for agent in granting for log in [logs[agent]] for key in log.facts.entries]
         names = dict.fromkeys(it.name for log, key in facts if (it := log.state(key).entity) is not None)
@@ -105,7 +105,7 @@ class Sharing(ArchivePart):
     # Questions.
 
     def judge_question(self, op: ArchiveOperation, effect: object) -> None:
-        """Demand that a recall reads nothing but its own archive and those that it names."""
+        """Demand that a recall reads only its own archive and those that it names."""
         if not isinstance(op.request, Recall) or not isinstance(effect, Read):
             return
         own, query = self.context.scope, effect.query
@@ -116,7 +116,7 @@ class Sharing(ArchivePart):
         self.demand(not others, rules.SCOPE_APART, message, named, others)
 
     def judge_recall(self, op: ArchiveOperation) -> None:
-        """Demand that each owner let a recall read its archive, and that it read grants before and after."""
+        """Demand that every archive was granted, and that the recall read the grants before and after it."""
         named = self.list_named(op.request)
         if not named:
             return
@@ -136,7 +136,7 @@ class Sharing(ArchivePart):
     # Replies.
 
     def judge_shared(self, op: ArchiveOperation, value: ArchiveShared, batch: Batch | None) -> None:
-        """Demand that a reply names the agents that may read from now on."""
+        """Demand that a reply names the agents that may read the archive from now on."""
         known = self.log.readers.since(GRANT, op.position)
         expected = known if batch is None else (self.log.readers.at(GRANT, batch.position),)
         wanted = list_readers(op.request, self.context.scope)
@@ -149,7 +149,7 @@ class Sharing(ArchivePart):
         )
 
     def find_refusal(self, op: ArchiveOperation, error: Error | None) -> Error | None:
-        """Return the error that a recall may be refused with, if its archive was not shared at some time."""
+        """Return the error with which a recall may be refused, if an archive was not shared at some time."""
         if not isinstance(error, NotShared) or error.agent not in self.list_named(op.request):
             return None
         log = self.logs().get(error.agent)

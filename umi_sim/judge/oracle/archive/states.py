@@ -1,7 +1,7 @@
-"""States: what storage holds under an id at each position, and what a write makes of the state of a fact.
+"""States: the rows under an id at each position, and how a write changes the state of a fact.
 
-Law 1. Pure: states and requests in, states out. Law 2. What a write makes of a fact follows from the request,
-the answers to it and the state before it, so a write leaves one state.
+Law 1. All functions of states are pure.
+Law 2. The state after a write follows from the request, its answers and the state before, so it is unique.
 
 position   0        1                       2           3
 batch               remember "likes tea"    forget      remember "likes tea"
@@ -29,14 +29,14 @@ from umi_core.values import DESCRIBED_BY, Period, Scope
 Value = TypeVar("Value")
 Vector = tuple[int, ...] | None
 Given = tuple[str, str]  # the modality and the text of a resource
-End = tuple[str, int]  # of a relation: an id and a version
+End = tuple[str, int]  # one end of a relation: id and version
 MEDIA: Final = tuple(DESCRIBED_BY)
-DESCRIBE: Final = "describe"  # pending while a resource has no description
-EMBED: Final = "embed"  # pending while a resource, or a part of it, has no vector
+DESCRIBE: Final = "describe"  # pending as long as a resource has no description
+EMBED: Final = "embed"  # pending as long as a resource, or a part of it, has no vector
 
 
 class Timeline(Generic[Value], Owner):
-    """What is stored under each key at each position. `nothing`: the value if nothing was ever stored."""
+    """The value under each key at each position. `nothing`: the value if nothing was ever stored."""
 
     nothing: Value
     entries: dict[str, list[tuple[int, Value]]] = {}
@@ -47,12 +47,12 @@ class Timeline(Generic[Value], Owner):
 
     def at(self, key: str, position: int) -> Value:
         entries = self.entries.get(key, [])
-        # entries at 1 and 3:   position 0 -> nothing, 1 and 2 -> the first, 3 and later -> the second
+        # With entries at 1 and 3: position 0 -> nothing, 1 and 2 -> the first, 3 and later -> the second.
         count = bisect_right(entries, position, key=itemgetter(0))
         return entries[count - 1][1] if count else self.nothing
 
     def since(self, key: str, position: int, last: int | None = None) -> tuple[Value, ...]:
-        """Return what was stored there from `position` up to `last`, oldest first, each value once."""
+        """Return the values from `position` up to `last`, oldest first, each one once."""
         entries = self.entries.get(key)
         if not entries or entries[-1][0] <= position:
             return (self.now(key),)
@@ -68,14 +68,14 @@ class Timeline(Generic[Value], Owner):
 
 
 class MemorizedText(Data):
-    """A text as it was memorized last, and its session."""
+    """A resource: its modality and text as memorized last, and its session."""
 
     given: Given
     session: str | None = None
 
 
 class CategoryState(Data):
-    """The summary of a category, the facts that it was made of, and whether there are new ones."""
+    """The summary of a category, the facts that it was made of, and whether new facts have been added."""
 
     summary: str = ""
     sources: tuple[End, ...] = ()
@@ -91,10 +91,10 @@ class ReflectionState(Data):
 
 
 class FactState(Data):
-    """What is stored under the id of a fact.
+    """The rows under the id of a fact.
 
-    `entity`: the fact, if it is current; `ended`: the row of one that has ended. `links`: the names of the
-    categories that it is a member of.
+    `entity`: the fact, if it is current; `ended`: its row if it has ended. `links`: the names of its
+    categories.
     """
 
     entity: Entity | None = None
@@ -112,7 +112,7 @@ class FactState(Data):
         return 0 if self.fact is None else self.fact.version
 
     def with_fact(self, fact: Entity) -> "FactState":
-        """Return the state with this fact in place of its own."""
+        """Return the state with another version of its fact."""
         if self.ended is None:
             return structs.replace(self, entity=fact)
         return structs.replace(self, ended=structs.replace(self.ended, fact=fact))
@@ -135,7 +135,8 @@ def make_fact_id(mention: Mention, scope: Scope) -> str:
 def store_fact(
     state: FactState, key: str, mention: Mention, request: Remember, at_ms: int, scope: Scope
 ) -> FactState:
-    """Return the stored fact, one that is current again, or a new one; with the options of the request."""
+    """Return the state of a fact after a statement: the stored fact, one that was ended and is current again,
+    or a new one, with the options of the request."""
     if state.entity is not None:
         return structs.replace(state, entity=set_given_fields(state.entity, request))
     if state.ended is not None:
@@ -155,16 +156,16 @@ def store_fact(
 
 
 def set_given_fields(entity: Entity, request: Remember) -> Entity:
-    """Set the values that a request gives; other fields stay."""
+    """Set the fields that a request gives; the others stay unchanged."""
     names = ("importance_ppm", "event_time_ms", "source")
     given = {name: value for name in names if (value := getattr(request, name)) is not None}
     return structs.replace(entity, **given, metadata=tuple(sorted(request.metadata)) or entity.metadata)
 
 
 def add_source(source: str, before: FactState, later: FactState, at_ms: int) -> FactState:
-    """Return the state with this source; each but the first reinforces the fact.
+    """Return the state with this source added; every source after the first reinforces the fact.
 
-    Without a source (`""`), or beyond a hundred of them, the fact is direct: it stays when its texts are
+    Without a source (`""`), or with more than a hundred, the fact becomes direct: it stays when its texts are
     deleted.
     """
     entity = later.entity
@@ -185,7 +186,7 @@ def add_source(source: str, before: FactState, later: FactState, at_ms: int) -> 
 
 
 def add_sources(entity: Entity, sources: tuple[str, ...], at_ms: int) -> Entity:
-    """Return the fact with these sources, while there is room; each new one reinforces it."""
+    """Return the fact with these sources added, as far as there is room; each new one reinforces it."""
     room = limits.SOURCE_COUNT_MAX - len(entity.sources)
     news = [key for key in sources if key not in entity.sources][:room]
     if not news:
@@ -199,7 +200,7 @@ def add_sources(entity: Entity, sources: tuple[str, ...], at_ms: int) -> Entity:
 def add_categories(
     later: FactState, before: FactState, mention: Mention, categories: Iterable[str]
 ) -> FactState:
-    """Return a fact as a member of its categories; a known one keeps its memory type and block."""
+    """Return a fact with these categories added; a current fact keeps its memory type and block."""
     entity = later.entity
     assert entity is not None
     block = before.entity.block if before.entity else entity.block
@@ -212,7 +213,7 @@ def add_categories(
 
 
 def drop_source(state: FactState, source: str) -> FactState:
-    """Return the state without this source; nothing if the fact has no other and is not direct."""
+    """Return the state without this source; NOTHING if the fact has no other source and is not direct."""
     fact = state.fact
     assert fact is not None
     sources = tuple(key for key in fact.sources if key != source)
@@ -225,11 +226,11 @@ def drop_source(state: FactState, source: str) -> FactState:
     )
 
 
-# An update, which moves a fact to the id of its new content.
+# Updates, which move a fact to the id of its new content.
 
 
 def find_moved_id(old: Entity, request: UpdateEntity, scope: Scope) -> str:
-    """Return the id under which the fact will be."""
+    """Return the id of a fact after an update."""
     return old.id if request.content is None else fact_id(scope, old.about, request.content)
 
 
@@ -240,7 +241,7 @@ def choose_links(request: UpdateEntity, *states: FactState) -> tuple[str, ...]:
 
 
 def update_fact(state: FactState, request: UpdateEntity) -> FactState:
-    """Return the same fact, in the categories that the request names."""
+    """Return the state after an update that keeps the id: the request may set categories and `is_direct`."""
     assert state.entity is not None
     is_direct = state.entity.is_direct or request.content is not None
     entity = structs.replace(state.entity, is_direct=is_direct)
@@ -250,11 +251,11 @@ def update_fact(state: FactState, request: UpdateEntity) -> FactState:
 def move_fact(
     state: FactState, key: str, before: FactState, request: UpdateEntity, at_ms: int, scope: Scope
 ) -> FactState:
-    """Return the fact that takes the place of another one, `before`, which ends."""
+    """Return the state of the fact that replaces another one, `before`, which ends."""
     old, content = before.entity, request.content
     assert old is not None
     assert content is not None
-    # A note is named by its own beginning, so with other content it has another name.
+    # The name of a note is the beginning of its content, so it changes with the content.
     name, is_named = old.name if old.about else auto_name(content), bool(old.about)
     mention = Mention(old.type, name, content, old.confidence_ppm, is_named, others=old.others)
     later = store_fact(state, key, mention, Remember(0, content), at_ms, scope)
@@ -268,7 +269,7 @@ def move_fact(
         entity = structs.replace(
             entity, sources=old.sources, reinforced_count=count, last_reinforced_ms=last_ms
         )
-    # A current fact keeps its own details; a new one takes over those of the old one.
+    # A current fact keeps its own details; a new fact takes over those of the old one.
     if state.entity is None:
         names = ("event_time_ms", "source", "metadata")
         given = {name: value for name in names if (value := getattr(old, name)) not in (None, ())}
@@ -279,6 +280,6 @@ def move_fact(
 
 
 def drop_relations(fact: Entity, lost_count: int, removed: Iterable[str]) -> Entity:
-    """Return a fact without its `lost_count` relations to the `removed` facts."""
+    """Return a fact without its `lost_count` deleted relations, all of them to `removed` facts."""
     refs = tuple(it for it in fact.contradicts if it.partition("@")[0] not in removed)
     return structs.replace(fact, relation_count=max(0, fact.relation_count - lost_count), contradicts=refs)

@@ -1,9 +1,9 @@
-"""Writes: the reply to a request must say what its batch did at its position in the log.
+"""Writes: the reply to a request must report the effect of its batch at its position in the log.
 
-Law 1. A request that is done is durable; one that was refused or failed is not. Law 2. Under one request key
-one batch is durable as long as storage keeps its receipt: a later request reports that batch. Law 3. The
-reply is compared with the batch field by field; a field that does not follow from anything known is not
-judged.
+Law 1. A request that is done is durable; one that was refused or failed is not.
+Law 2. As long as storage keeps the receipt of a request key, only one batch under the key becomes durable; a
+later request with the key reports that batch.
+Law 3. The reply is compared with the batch field by field, except fields that the model cannot derive.
 """
 
 from collections.abc import Iterable, Sequence
@@ -54,19 +54,19 @@ from umi_sim.record.rules import Rule
 CHANGES: Final = ("created", "forgot", "ended")
 TYPES: Final = ("profile", "event")
 FULL_COUNT: Final = 100
-WINDOW_LINES: Final = 40  # of a part, where no model says what belongs together
-FULL_BYTES: Final = 100_000  # of a session that a model is shown
+WINDOW_LINES: Final = 40  # lines per part if no model has divided the text
+FULL_BYTES: Final = 100_000  # the most bytes of a session in a prompt
 
 
 class Writes(ArchivePart):
-    """Judges what writes reply. `read`: by text, the position of the batch after whose reply it was read, and
-    for what."""
+    """Judges the replies of writes. `read`: for each text that a reply reports as read, the position of the
+    batch, and what was done: memory types, DESCRIBE, EMBED."""
 
     log: BatchLog
     read: dict[str, tuple[int, tuple[str, ...]]] = {}
 
     def find_batch(self, op: ArchiveOperation, value: Any) -> Batch | None:
-        """Return the batch that a reply reports: its own, or that of a request with the same key."""
+        """Return the batch that a reply reports: its own, or one of an earlier request with the same key."""
         own = self.log.find_own_batch(op)
         holder = self.log.find_key_holder(op, own)
         if getattr(value, "repeated", False):
@@ -76,7 +76,7 @@ class Writes(ArchivePart):
             return holder
         message = f"the key {op.key} was done twice; the other batch"
         self.demand(own is None or holder is None, rules.ONCE_ONLY, message, None, holder and holder.applied)
-        # A memorize that found its text stored and read writes nothing, and so has no batch.
+        # A memorize whose text is already stored and read writes nothing, so it has no batch.
         is_idle = getattr(value, "change", "") == "unchanged" and not getattr(value, "entities", ())
         is_needed = isinstance(op.request, Remember | CreateEntity | UpdateEntity | LoadSession)
         is_needed |= isinstance(op.request, Memorize) and not is_idle
@@ -87,7 +87,7 @@ class Writes(ArchivePart):
         return own
 
     def judge(self, op: ArchiveOperation, value: Any, batch: Batch | None) -> None:
-        """Demand that a reply is what its batch did."""
+        """Demand that a reply agrees with its batch."""
         match op.request:
             case Remember(evolve=may_evolve) | LoadSession(evolve=may_evolve) if batch is not None:
                 rule = rules.ONCE_ONLY if value.repeated else None
@@ -105,8 +105,8 @@ class Writes(ArchivePart):
             case Summarise(category=name):
                 states = self.log.categories.since(name, op.position)
                 states = states if batch is None else (batch.categories.get(name, states[-1]),)
-                # The model was asked and said nothing of use: the
-                # old summary stands, and the category stays dirty.
+                # After a useless reply of the model the old
+                # summary is kept, and the category stays dirty.
                 is_old = op.plan.last("ask") and not isinstance(parse_summary(op.plan.text("ask") or ""), str)
                 expected = [Summarised(it.summary, it.sources, it.is_dirty or bool(is_old)) for it in states]
                 self.compare(value, *expected)
@@ -114,7 +114,7 @@ class Writes(ArchivePart):
                 self.judge_reflected(op, value, batch)
 
     def judge_receipt(self, commit: Commit) -> None:
-        """Demand that a receipt has no reasons of a model: it may be stored after their facts are deleted."""
+        """Demand that a receipt has no reasons by a model, since it may outlive the facts they are about."""
         values = [it.body.value for it in commit.writes if isinstance(it.body, Receipt)]
         facts = [value.facts if isinstance(value, RecordAdded) else value for value in values]
         reasons = [
@@ -125,7 +125,7 @@ class Writes(ArchivePart):
     # Facts.
 
     def judge_stored(self, batch: Batch, stored: Sequence[Stored], rule: Rule | None = None) -> None:
-        """Demand the same ids in the same order, each with its change; `rule`: that of any failure."""
+        """Demand the same ids in the same order, each with its change. `rule`: the one for any difference."""
         got, given, broken = [it.id for it in stored], [it.id for it in batch.stored], rules.REFERENCE_AGREES
         if not got or (isinstance(batch.op.request, Remember) and batch.extraction is None):
             broken = rules.TEXT_NEVER_LOST
@@ -151,15 +151,15 @@ class Writes(ArchivePart):
         return rules.ONCE_ONLY if is_more else rules.ACKNOWLEDGED_IS_DURABLE
 
     def derive_remembered(self, batch: Batch, value: Remembered) -> list[Remembered]:
-        """Return what a remember may reply; entries that enter or leave core are taken from the reply."""
+        """Return the possible replies of a remember; changes of core are taken from the actual reply."""
         for it in value.routing:
             kind = batch.entity(it.entity_id).type if it.entity_id in batch.routing else "self"
             # BLOCK_KINDS[0] is the system block, which only users
-            # write; persona takes facts of type self alone.
+            # write. The persona block takes only facts of type self.
             is_open = it.block in BLOCK_KINDS[1:] and (it.block != "persona" or kind == "self")
             message = f"the block that {it.entity_id} of type {kind} is routed to"
             self.demand(is_open, rules.SYSTEM_IS_AUTHORED, message, "another block", it.block)
-        # A fact that ends another may take its place in core; the invariants judge which one does.
+        # A fact that ends another may replace it in core; the invariants judge which one does.
         may_enter = [it for it in value.routing if it.promote or batch.ended]
         expected = structs.replace(
             value, entities=batch.stored, dropped=batch.extraction.dropped if batch.extraction else (),
@@ -167,8 +167,8 @@ class Writes(ArchivePart):
             **tell_effects(batch),
         )  # fmt: skip
         outcomes = {it.entity_id: it.outcome for it in value.routing}
-        # The outcome is core's decision and is judged there
-        # (umi_sim/judge/state/plans.py), so it is taken as it came.
+        # The outcome depends on core and is judged elsewhere
+        # (umi_sim/judge/state/plans.py), so it is copied.
         routings = [[one.routing[key] for key in batch.current] for one in (batch, *batch.twins)]
         routed = [
             [structs.replace(it, outcome=outcomes.get(it.entity_id, "")) for it in one] for one in routings
@@ -176,13 +176,13 @@ class Writes(ArchivePart):
         return add_repeated(batch, [structs.replace(expected, routing=tuple(one)) for one in routed], value)
 
     def judge_forgotten(self, op: ArchiveOperation, value: Any, batch: Batch | None) -> None:
-        """Demand that a fact or a source is deleted with all that belongs to it alone, and nothing else."""
+        """Demand that a fact or a source is deleted with all that depends on it alone, and nothing else."""
         request, existed = op.request, getattr(value, "existed", True)
         applied = batch.applied if batch is not None else {}
         if isinstance(request, Forget):
             was_there = batch is not None and applied[request.entity_id][1] == "forgot"
-            # Without a batch of its own, "it did not exist" is right
-            # if it was missing at any time between request and reply.
+            # Without a batch of its own, a forget may report that the fact did not
+            # exist if the fact was missing at any time between request and reply.
             may_lack = any(it.fact is None for it in self.log.states_since(request.entity_id, op))
             rule = rules.DELETED_STAYS_DELETED
         else:
@@ -222,8 +222,8 @@ class Writes(ArchivePart):
         if batch is not None:
             self.judge_stored(batch, value.entities)
             expected = structs.replace(expected, **tell_effects(batch))
-        # A stored text is read only for what is still pending, so
-        # the request does not say how it is divided.
+        # A text that was stored before is read only for what is still
+        # pending, so its parts do not follow from this request.
         if value.change == "created" and not op.is_turned_away:
             described = parse_description(op.plan.text("preprocess") or "") if is_media else None
             is_unsaid = is_media and not isinstance(described, Description)
@@ -237,8 +237,8 @@ class Writes(ArchivePart):
                 expected = structs.replace(expected, segment_count=len(texts))
             lacking = wanted if is_unsaid else [kind for (kind, _), read in units.items() if read is None]
             pending = (DESCRIBE,) * is_unsaid + tuple(kind for kind in MEMORY_TYPES if kind in lacking)
-            # Whether its vector is missing the invariants judge,
-            # which see the batch (umi_sim/judge/invariants).
+            # The invariants (umi_sim/judge/invariants) see the batch
+            # and judge whether EMBED is pending.
             expected = structs.replace(expected, pending=pending + (EMBED,) * (EMBED in value.pending))
         self.compare(value, *add_repeated(batch, [expected], value))
         if batch is not None:
@@ -248,16 +248,16 @@ class Writes(ArchivePart):
     def judge_repeat(
         self, op: ArchiveOperation, value: Memorized, key: str, batch: Batch | None, *, is_idle: bool
     ) -> None:
-        """Demand that no text is read twice, and that a text called unchanged is stored."""
+        """Demand that no text is read twice, and that a text reported as unchanged is stored."""
         request, own = op.request, batch.position if batch is not None else None
         given, before = (request.modality, request.text), self.log.resources.at(key, op.position)
         ats = [at for at, _ in self.log.resources.entries.get(key, ()) if at != own]
         at, types = self.read.get(key, (0, ()))
-        # Between request and reply another text may have been stored in its place, and been read.
+        # Between request and reply another text may have been stored under this key and read.
         last = self.log.resources.at(key, at)
         is_same = before is not None and last is not None and before.given == last.given == given
         # `ats[-1:] == [at]`: no other batch has stored the text
-        # since the reply that reported what was read of it.
+        # since the reply that reported it as read.
         if is_same and request.session_id in (None, before and before.session) and ats[-1:] == [at]:
             if all(it in types for it in (EMBED, *(request.memory_types or TYPES))):
                 is_same_again = is_idle and value.change == "unchanged"
@@ -274,12 +274,12 @@ class Writes(ArchivePart):
             self.demand(is_right, rules.DERIVED_FOLLOWS_SOURCE, message, request.session_id, homes)
 
     def list_said(self, op: ArchiveOperation) -> Iterable[Any]:
-        """Return the descriptions that models gave of the payload of a memorize."""
+        """Return the descriptions that models gave for the payload of a memorize."""
         key = resource_id(self.context.scope, op.request.uri, op.request.text)
         return self.log.said.get((key, (op.request.modality, op.request.text)), ())
 
     def find_spans(self, op: ArchiveOperation, lines: list[str]) -> tuple[Span, ...]:
-        """Return the lines of each part: all lines are one, unless a model was asked."""
+        """Return the lines of each part; empty (all lines are one part) unless a model had to divide them."""
         line_count_min = self.context.config.segment_line_count_min
         is_long = op.request.modality == "conversation" and len(lines) >= line_count_min
         if not is_long or size("\n".join(lines)) > SEGMENTED_BYTES_MAX:
@@ -291,7 +291,7 @@ class Writes(ArchivePart):
     # Questions.
 
     def judge_question(self, op: ArchiveOperation, asked: Exchange) -> None:
-        """Demand that vectors are of the texts of rows, and that a reflection is of texts of its session."""
+        """Demand that vectors are requested for texts of rows, and a reflection for texts of its session."""
         known = self.list_texts_due(op, asked.step)
         others = [text for text in asked.texts if known is not None and text not in known]
         self.demand(not others, rules.VECTORS_AS_ANSWERED, f"texts of {asked.step}", known, others)
@@ -309,7 +309,7 @@ class Writes(ArchivePart):
             self.demand(not others, rules.REFLECTION_OF_SESSION, message, texts, others)
 
     def list_texts_due(self, op: ArchiveOperation, step: str) -> list[str] | None:
-        """Return the texts whose vectors a step may ask for; None if that is not known."""
+        """Return the texts whose vectors a step may request; None if they are not known."""
         request, plan = op.request, op.plan
         if step == "embed_captions":
             expected = [f"{name}: {about}" for name, about in op.listed.items()]
@@ -332,11 +332,11 @@ class Writes(ArchivePart):
         return None
 
     def judge_summary(self, op: ArchiveOperation, batch: Batch) -> None:
-        """Demand that a new summary is made of all members, by a request or by upkeep."""
+        """Demand that a new summary is made from all members of its category."""
         if not isinstance(op.request, Summarise) or self.context.surroundings.atlas.losses:
             return
         name, members = op.request.category, self.log.members(op.request.category)
-        if name not in batch.categories:  # a receipt alone: another operation has made the summary
+        if name not in batch.categories:  # the batch has only a receipt: another operation made the summary
             return
         expected = tuple(sorted((key, self.log.state(key).version) for key in members))
         if len(expected) <= SUMMARY_MEMBER_COUNT_MAX:
@@ -344,14 +344,14 @@ class Writes(ArchivePart):
             self.demand(got == expected, rules.DERIVED_FOLLOWS_SOURCE, message, expected, got)
 
     def judge_compared(self, op: ArchiveOperation, batch: Batch) -> None:
-        """Demand that new facts were compared with those that were stored about the same entities before.
+        """Demand that new facts were compared with facts stored earlier about the same entities.
 
-        No later operation could know of a batch that becomes durable after its reply.
+        A batch that becomes durable after its reply is left out, since later operations may not know of it.
 
         o1  candidates ............. batch: Ann lives in Rome
         o2  candidates ............................ batch: Ann lives in Oslo    o2 has missed the fact of o1
         """
-        # A load that was planned again may bring facts that it has not claimed (EN4.14).
+        # A load that was planned again may store facts that it has not claimed (EN4.14).
         is_load = isinstance(op.request, LoadSession) and not op.past
         if not (is_load or isinstance(op.request, Remember | Memorize)):
             return
@@ -376,7 +376,7 @@ class Writes(ArchivePart):
         states = self.log.reflections.since(session, op.position)
         if batch is not None and session in batch.reflections:
             states = (batch.reflections[session],)
-        # Without a reflection the id is empty; else it is the one of this session.
+        # Without a reflection the id is empty; otherwise it is derived from the session.
         blank, known = ReflectionState("", ()), value.reflection_id and own
         shown = [
             structs.replace(value, reflection_id=known, text=it.text, is_degraded=it.is_degraded)
@@ -389,7 +389,7 @@ class Writes(ArchivePart):
         others, rule = [key for key in named if key not in may_be], rules.REFLECTION_OF_SESSION
         self.demand(not others, rule, f"{message} has sources that are not of it", [*may_be], others)
         sizes = [max(map(size, texts), default=0) for texts in may_be.values()]
-        # A longer session shows its last texts; which ones are left out is not judged.
+        # For a longer session the prompt has its last texts; which ones is not judged.
         is_full = sum(sizes) > FULL_BYTES or len(sizes) > FULL_COUNT
         sure = [key for key, texts in may_be.items() if texts and all(key in it for it in every)]
         left_out = [key for key in sure if key not in named and not self.log.is_payload(key)]
@@ -401,18 +401,18 @@ class Writes(ArchivePart):
         )
 
     def is_made(self, op: ArchiveOperation) -> bool:
-        """Return True if there was a reflection of all texts of the session when this was requested."""
+        """Return True if a reflection of all texts of the session was stored when this was requested."""
         session, entries = op.request.session_id, self.log.reflections.entries
         made = [it for it in entries.get(op.request.session_id, ()) if it[0] <= op.position]
         made_at, it = made[-1] if made else (0, None)
         if it is None or it.is_degraded or not it.sources:
             return False
         texts = [(at, key, text) for key, every in self.log.resources.entries.items() for at, text in every]
-        # A text may be stored after the reflection has read its sources and before the reflection is stored:
-        # "a" of 4 is read, "b" is stored at 5, and at 6 the reflection, of "a" alone.
+        # A text may be stored between the moment when a reflection reads its texts and the moment when it is
+        # stored: "a" of position 4 is read, "b" is stored at 5, and at 6 the reflection of "a" alone.
         read_at = max((at for at, key, _ in texts if key in it.sources and at <= made_at), default=0)
-        # A source that was forgotten counts (`text` is None
-        # then), and so does a new text of the session.
+        # A change of a source counts, also its deletion (then
+        # `text` is None), and so does a new text of the session.
         later = [
             (key, text)
             for at, key, text in texts
@@ -422,12 +422,12 @@ class Writes(ArchivePart):
 
 
 def list_parts(lines: list[str], spans: tuple[Span, ...] = ()) -> list[str]:
-    """Return the texts of these parts, or of all lines, divided further where they are too long."""
+    """Return the texts of these parts, or of all lines as one part; too long ones are divided further."""
     return [it.text for it in segments_of(lines, spans or ((0, len(lines) - 1),))]
 
 
 def tell_effects(batch: Batch) -> dict[str, Any]:
-    """Return the fields of a reply that tell what a text does to known facts."""
+    """Return the fields of a reply that report the effects of a text on known facts."""
     return {
         "relations": tuple(batch.relations), "relation_dropped_count": batch.dropped_count,
         "ended": batch.ended,
@@ -435,7 +435,7 @@ def tell_effects(batch: Batch) -> dict[str, Any]:
 
 
 def add_repeated(batch: Batch | None, expected: list[Any], value: Any) -> list[Any]:
-    """Return these replies, and the same without reasons if one may come from a receipt."""
+    """Return these replies, and the same without reasons if the reply may come from a receipt."""
     if batch is None or not (getattr(value, "repeated", False) or len(batch.op.plans) > 1):
         return expected
     return expected + [drop_reasons(it) for it in expected]
