@@ -1,4 +1,4 @@
-"""Judge what concerns an agent as a whole: closing, older incarnations, tampering, commit keys."""
+"""Judge an agent as a whole: commit keys, closing, older incarnations, tampering."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -36,17 +36,17 @@ from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
 
-# Commit keys: two operations send batches under one commit key only if their requests have one request key.
+# Commit keys: two operations may use one commit key only if their requests have the same request key.
 #
-# Storage keeps a receipt for each commit key, and takes a second batch under it for the first one sent again.
-# So an operation whose batch has the key of another one is acknowledged, and none of it is stored.
+# Storage keeps a receipt for each commit key, and treats a second batch under it as the first one sent again.
+# So if an operation used the commit key of another one, it would be acknowledged without being stored.
 
 
 class CommitKeys(Owner):
     """Commit keys of all memories of a run.
 
-    `request_keys`: of each operation that has one, by agent and op_id. `committers`: by commit key, the
-    operation that first sent a batch under it.
+    `request_keys`: by agent and op_id, for operations with one. `committers`: by commit key, the operation
+    that first sent a batch under it.
     """
 
     request_keys: dict[tuple[str, str], str] = {}
@@ -61,7 +61,7 @@ class CommitKeys(Owner):
         if not isinstance(call.effect, Commit) or not call.effect.key:
             return
         key, request_key = call.effect.key, self.request_keys.get((call.agent, call.op_id))
-        # Of two requests with one request key the second may send the batch of the first again.
+        # If two requests have one request key, the second may send the batch of the first again.
         committer = call.op_id if request_key is None else f"{call.agent}: request key {request_key}"
         first = self.committers.setdefault(key, committer)
         message = f"the commit key of {committer}, which {first} has used"
@@ -72,21 +72,21 @@ class CommitKeys(Owner):
         self.committers.clear()
 
 
-# Closing: whether an agent is open, and that it replies accordingly.
+# Closing: whether an agent is open, and replies that agree with that.
 #
 # Law 1. A request that closes or opens an agent runs alone: it ends after all earlier requests and before all
-# later ones; a malformed request is refused at once.
-# Law 2. A closed agent refuses everything as not found; a request to an open agent is never refused so.
-# Law 3. If the outcome of a request is unknown, storage knows whether it was carried out, once a later life,
-# or the same one anew, has claimed the row of the agent: then the next reply follows from that.
-# Law 4. A closed agent has lost everything, and is opened with nothing: all other models begin anew.
+# later ones. A malformed request is refused immediately.
+# Law 2. A closed agent refuses every request with NotFound; an open agent refuses none with that error.
+# Law 3. If the outcome of such a request is unknown, its batch is in doubt until an incarnation claims the
+# row of the agent again. From then on replies agree with what is durable.
+# Law 4. A closed agent has lost everything and is opened empty, so all other models start again.
 
 
 class Closing(OracleModel):
     """Judges requests that close or open the agent.
 
-    `flying`: requests without a reply, in order. `doubted`: requests that close or open the agent, with an
-    unknown outcome. `deletes`: all requests that close the agent. `keys`: the request keys of the API.
+    `flying`: requests without a reply, in order. `doubted`: those that close or open the agent and whose
+    outcome is unknown. `deletes`: all requests that close the agent. `keys`: the request keys of the API.
     """
 
     judges = (DeleteAgent, OpenAgent)
@@ -117,7 +117,7 @@ class Closing(OracleModel):
         self.doubted.clear()
 
     def was_closed(self) -> bool:
-        """Return True if the agent is closed, or was at some time."""
+        """Return True if the agent was ever closed."""
         return any(map(self.surroundings.is_durable, self.deletes))
 
     # Replies.
@@ -131,9 +131,10 @@ class Closing(OracleModel):
         error = getattr(outcome, "error", None)
         if isinstance(error, errors.TooBusy) or bad_request(request) is not None:
             return
-        # Before this reply is judged, as it may be the first that shows how a doubted request ended (law 3):
+        # Settled before this reply is judged, since it may be the first to show the outcome of a doubted
+        # request (law 3):
         #   delete_agent   no answer        crash, restart
-        #   get_block                                       NotFound: the delete is durable, so that is right
+        #   get_block                                       NotFound: right, since the delete is durable
         self.settle()
         is_alone = isinstance(request, AgentRequest)
         message = f"earlier requests that {ending.op_id} had to wait for"
@@ -164,7 +165,7 @@ class Closing(OracleModel):
         if isinstance(outcome, Unknown):
             self.doubted[op_id] = request
         elif isinstance(outcome, Done):
-            # its key stays known: the same request may come again, and gets the same reply
+            # The key is kept, since the same request may be sent again and gets the same reply.
             value = ending.value(AgentSwitched)
             if value is not None and self.is_news(op_id, request.request_key, value):
                 self.judge_done(op_id, value, is_delete=is_delete)
@@ -183,12 +184,12 @@ class Closing(OracleModel):
             self.keys.drop(op_id, request.request_key)
 
     def is_news(self, op_id: str, key: str | None, value: AgentSwitched) -> bool:
-        """Return True if the reply reports what this very request did."""
+        """Return True if the reply reports a change by this request rather than by an earlier one."""
         if key is None:
             demand(not value.repeated, rules.KEY_ONCE, f"{op_id} is repeated, without a key", "", value)
             return True
-        # The first reply under a key has `repeated=False`
-        # and later ones have True: all else must be the same.
+        # The first reply under a key has `repeated=False`, later
+        # ones have True; all other fields must be equal.
         plain, now_ms = structs.replace(value, repeated=False), self.surroundings.world_ms()
         self.keys.judge_done(op_id, key, plain, repeated=value.repeated, now_ms=now_ms)
         return not value.repeated
@@ -208,29 +209,29 @@ class Closing(OracleModel):
         self.switch(is_closed=is_delete)
 
 
-# Old lives: what a memory may still do when a later life has its place and has claimed the next epoch.
+# Old incarnations: what a memory may still do when a successor has replaced it and claimed the next epoch.
 #
-# Law 1. It writes nothing more: a batch that is acknowledged to it was durable before it was woken, or is of
-# another life.
-# Law 2. It is fenced when the answer to one of its commits names another epoch, or when it looks up how a
-# request ended that closes or opens its agent, and not before: from then on all but its working tier
-# ends as `Deposed`, or as Unknown where a commit may be durable.
+# Law 1. An old incarnation writes nothing: an acknowledged batch was durable before it resumed, or belongs to
+# another incarnation.
+# Law 2. It is fenced once the answer to one of its commits names another epoch, or once it reads the epoch to
+# find out how its own request to close or open the agent ended. From then on every request except those of
+# the working tier ends as `Deposed`, or as Unknown if a commit may be durable.
 # Law 3. A request that it reports as failed is not stored.
-# Law 4. Its working tier goes on as before. Its reads are not judged: they may show the rows from before the
-# takeover, or rows that the later life has written.
+# Law 4. Its working tier continues as before. Its reads are not judged: they may show rows from before the
+# takeover, or rows written by the successor.
 
 
 EPOCH: Final = "epoch"
-OPENS: Final = (SessionCreated, SessionLoaded, SessionSaved)  # what changes a working tier as a whole
+OPENS: Final = (SessionCreated, SessionLoaded, SessionSaved)  # replies that change the whole working tier
 
 
 class ReplacedIncarnation(Owner):
-    """A life that another one has replaced.
+    """An incarnation that another one has replaced.
 
-    `keys`: the commit keys of all batches that were durable when it was woken. `working`: what its working
-    tier must reply, until it opens another session. `is_fenced`: an answer to it named another epoch.
-    `is_purged`: rows may be deleted page by page while it reads them. `is_switching`: a request of its own
-    may have raised the epoch without an answer.
+    `keys`: the commit keys of all batches that were durable when it resumed. `working`: the model of its
+    working tier, until it opens another session. `is_fenced`: an answer to it named another epoch.
+    `is_purged`: rows may be deleted page by page while it reads them. `is_switching`: an unanswered request
+    of its own may have raised the epoch.
     """
 
     agent: str
@@ -249,7 +250,7 @@ class ReplacedIncarnation(Owner):
         self.is_switching = any(isinstance(it, AgentRequest) for it in self.requests.values())
 
     def woke(self) -> None:
-        """Take the durable keys: this life goes on, and a later one has claimed the next epoch."""
+        """Record the durable keys: this incarnation resumes, and its successor has claimed the next epoch."""
         self.keys = self.surroundings.durable_keys()
 
     def read_clock(self, reading_ms: int) -> int:
@@ -266,8 +267,8 @@ class ReplacedIncarnation(Owner):
         if isinstance(call.effect, Commit):
             self.judge_answer(call.op_id, call.effect, answer)
         elif call.workflow == "recover" and isinstance(answer, ReadDone):
-            # A life that got no answer to its own delete_agent or open_agent recovers while it is running;
-            # the epoch that it reads then is that of its successor.
+            # Without an answer to its own delete_agent or open_agent it recovers while it is running, and
+            # then reads the epoch of its successor.
             self.is_fenced |= any(row.address.kind == EPOCH for row in answer.rows)
         if request is not None:
             self.failures.observe_answer(call, request, answer, self.seen_ms)
@@ -280,8 +281,8 @@ class ReplacedIncarnation(Owner):
         elif isinstance(answer, Committed):
             receipt = answer.receipt
             is_others = isinstance(receipt, Receipt) and receipt.by[0] != self.epoch
-            # Committed is right for a batch that was durable before the takeover, or one that storage has
-            # acknowledged and lost; any other batch of this epoch must have met a conflict.
+            # Committed is right for a batch that was durable before the takeover, or that storage has
+            # acknowledged and lost. Any other batch of this epoch must have met a conflict.
             is_known = commit.key in self.keys or self.surroundings.atlas.may_have_lost(op_id)
             message = f"a life of epoch {self.epoch} wrote {commit.key} when a later one had begun"
             demand(is_known or is_others, rules.OLD_LIFE_FENCED, message)
@@ -292,7 +293,7 @@ class ReplacedIncarnation(Owner):
         is_of_working = isinstance(request, WorkingRequest)
         if not is_of_working:
             self.judge_outcome(op_id, request, outcome)
-            # A failure needs no other cause if it is fenced, or if its rows were deleted while it read them.
+            # Being fenced, or rows deleted while it read them, is cause enough for a failure.
             is_unusable = isinstance(outcome, Failed) and getattr(outcome.error, "kind", "") == "unusable"
             if self.is_fenced or (self.is_purged and is_unusable):
                 del self.failures.calls[op_id]
@@ -304,15 +305,15 @@ class ReplacedIncarnation(Owner):
             self.working.observe_reply(ending)
 
     def judge_outcome(self, op_id: str, request: Request, outcome: Outcome) -> None:
-        """Demand that a request ends as `Deposed` if the life is fenced, and only then."""
+        """Demand that a request ends as `Deposed` if the incarnation is fenced, and only then."""
         error: Error | None = getattr(outcome, "error", None)
         rule = rules.OLD_LIFE_FENCED
         message = f"{op_id} {type(request).__name__} of a life of epoch {self.epoch}"
         is_reported_lost = isinstance(outcome, Failed) and self.surroundings.is_durable(op_id)
         demand(not is_reported_lost, rule, f"{message}, which is durable", "Done or Unknown", outcome)
         if self.is_fenced:
-            # Its own delete_agent may have raised the epoch to 8
-            # without an answer: then the error still names epoch 7.
+            # Its own unanswered delete_agent may have raised the epoch
+            # to 8, while its error still names epoch 7.
             is_own = self.is_switching and isinstance(error, Deposed) and 0 < error.epoch <= self.epoch
             is_fenced = isinstance(outcome, Failed) and (is_own or error == Deposed(self.epoch))
             is_wrong = error is not None and error == bad_request(request)
@@ -327,12 +328,12 @@ class ReplacedIncarnation(Owner):
 #
 # Law 1. A malformed request is refused as always, and every failure names a typed error.
 # Law 2. Replies show rows of this scope: an id that only another scope ever had is a leak.
-# Law 3. Limits hold: at most as many hits as were asked for, in their order, each once; core within its
-# bytes. Law 4. A life is fenced if an answer names another epoch, earlier or later, and no other life is. Law
-# 5. In a healed world no request of a life that is not fenced fails, whatever well formed rows it reads. An
-# epoch that went back is claimed twice, and commit keys are used twice: an answer of storage may then be
-# about a batch of an earlier life, and the outcome of the commit stays unknown. The world itself sees that no
-# step raises, and that each request ends. Nothing else is demanded.
+# Law 3. Limits hold: at most the requested number of hits, in order, each once; core within its bytes.
+# Law 4. An incarnation is fenced if and only if an answer names another epoch, earlier or later.
+# Law 5. In a healed world no request of an incarnation that is not fenced fails, whatever valid rows it
+# reads. After an epoch went back it is claimed twice and commit keys are used twice; an answer of storage may
+# then be about a batch of an earlier incarnation, and the outcome of the commit stays unknown.
+# Nothing else is demanded here. The world itself checks that no step raises and that each request ends.
 
 
 def is_of_epoch(changed: Iterable[tuple[Address, object]]) -> bool:
@@ -340,10 +341,10 @@ def is_of_epoch(changed: Iterable[tuple[Address, object]]) -> bool:
 
 
 class Tampered(Owner):
-    """Judges all agents after tampering. `requests`: those in flight; `old`: names of replaced lives.
+    """Judges all agents after tampering. `requests`: those in flight; `old`: names of replaced incarnations.
 
-    `fenced`: the lives to which an answer named another epoch. True: that was during recovery, after which
-    the life may claim the next epoch, or before the tampering. `ids`: by id, the scopes that had it.
+    `fenced`: the incarnations to which an answer named another epoch. True: during recovery, after which it
+    may claim the next epoch, or before the tampering. `ids`: by id, the scopes that had it.
     """
 
     config: Config
@@ -362,16 +363,16 @@ class Tampered(Owner):
             case ReadDone(rows=rows) if is_recovering and is_of_epoch((row.address, 0) for row in rows):
                 self.fenced.setdefault(caller, True)  # it claims the next epoch, or is fenced
             case Committed(versions=versions) if is_recovering and is_of_epoch(versions):
-                # Only a claim that was preceded by a recovery counts:
-                #   fenced[a] = False   a commit met another epoch: fenced, and stays so
-                #   fenced[a] = True    it recovered, and this commit claims the next epoch: judged as before
+                # A claim counts only after a recovery:
+                #   fenced[a] = False   a commit met another epoch: a stays fenced
+                #   fenced[a] = True    a recovered, and this commit claims the next epoch: not fenced
                 if self.fenced.get(caller):
                     del self.fenced[caller]
 
     def observe_reply(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         request = self.requests.pop(op_id)
         for address in self.surroundings.entities():
-            # Ids are hashes over their scope, so each has one scope unless tampering gives it another.
+            # Ids are hashes that include the scope, so without tampering each id has one scope.
             self.ids.setdefault(address.id, {})[address.scope] = None
         check_refusal(request, outcome, OP_COUNT_MAX)
         value = outcome.value if isinstance(outcome, Done) else None
@@ -416,7 +417,7 @@ class Tampered(Owner):
         demand(not owners or scope in owners, rules.SCOPE_APART, message, scope, owners)
 
     def observe_takeover(self, agent: str, old: str) -> None:
-        """Let the replaced life go on under its new name."""
+        """Register the new name under which the replaced incarnation runs on."""
         self.old[old] = None
         if agent in self.fenced:
             self.fenced[old] = self.fenced.pop(agent)

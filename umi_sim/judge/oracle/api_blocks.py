@@ -27,13 +27,13 @@ from umi_sim.judge.plain.blocks import byte_count
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
-# Request keys of the API: under one key the stored rows change once, and every reply reports that change.
+# Request keys of the API: under one key stored rows change once, and every reply reports that change.
 
 
 class KeyedRequest(Owner):
-    """A request with a key. `value`: that of its first reply; `done_ms`: the world's time of that reply.
+    """A request with a key. `value`: that of its first reply; `done_ms`: the world time of that reply.
 
-    `is_guess`: only a reply to a later request has reported it, so another one may have made the change.
+    `is_guess`: a reply with `repeated` to another request was assigned to this one, perhaps wrongly.
     """
 
     op_id: str
@@ -44,7 +44,7 @@ class KeyedRequest(Owner):
 
 
 class Keys(Owner):
-    """The requests under each key, oldest first, but for those that surely changed nothing."""
+    """The requests under each key, oldest first, without those that certainly changed nothing."""
 
     asked: dict[str, list[KeyedRequest]] = {}
 
@@ -64,11 +64,11 @@ class Keys(Owner):
         demand(others, rules.KEY_ONCE, message)
 
     def judge_refused(self, op_id: str, key: str, error: Error, now_ms: int) -> None:
-        """Demand that a request is not refused if its key has a reply already, whatever is stored now."""
+        """Demand that a request is not refused if its key has been acknowledged, whatever is stored now."""
         mine = self.of(op_id, key)
         done = [it for it in self.asked[key] if it.value is not None and it.request == mine.request]
-        # A receipt is kept for a day. After that storage may
-        # have forgotten the key, and the request counts anew.
+        # A receipt is kept for a day. After that storage may have
+        # forgotten the key, and the request is carried out again.
         young = [it.value for it in done if now_ms - (it.done_ms or 0) < RECEIPT_MS_MAX]
         is_right = not young or isinstance(error, TooBusy)
         message = f"the reply to {op_id}, whose key {key} is done"
@@ -78,36 +78,36 @@ class Keys(Owner):
         return next(it for it in self.asked[key] if it.op_id == op_id)
 
     def judge_done(self, op_id: str, key: str, value: object, *, repeated: bool, now_ms: int) -> str | None:
-        """Return the operation that made the change in this reply, or None if that was judged already."""
+        """Return the operation that made the change in this reply; None if the change was judged before."""
         mine = self.of(op_id, key)
         first = next((it for it in self.asked[key] if it.value is not None), None)
         is_equal = first is not None and drop_reasons(first.value) == drop_reasons(value)
         is_young = first is not None and now_ms - (first.done_ms or 0) < RECEIPT_MS_MAX
-        # A receipt may be kept for longer than a day: then the reply repeats the first one.
+        # If the receipt is kept for longer than a day, the reply repeats the first one.
         if first is not None and (is_young or (repeated and is_equal)):
-            # A second reply that is not `repeated` is right only
-            # if the first request was guessed: it was this one.
+            # A second reply without `repeated` is right only if the
+            # change was assigned to another request by a guess.
             is_same = first.request == mine.request and is_equal and (repeated or first.is_guess)
             first.is_guess &= repeated
             message = f"the reply to {op_id}, whose key {key} is done"
             demand(is_same, rules.KEY_ONCE, message, first.value, value)
             return None
-        # o1 and o2 ask the same under one key, o1 has no reply:
+        # o1 and o2 are equal requests under one key, and o1 has no reply:
         #   the reply to o2 has repeated=False   o2 made the change itself
-        #   the reply to o2 has repeated=True    another one made it: o1; if there is an o3, it is a guess
+        #   the reply to o2 has repeated=True    o1 made it, or perhaps an o3: then o1 is a guess
         same = [it for it in self.asked[key] if it.request == mine.request and (it is mine) != repeated]
         message = f"{op_id} has repeated={repeated}, and no request under the key {key} explains it"
         demand(same, rules.KEY_ONCE, message, "", value)
-        if first is not None:  # its receipt is forgotten
+        if first is not None:  # storage has forgotten its receipt
             self.asked[key] = [it for it in self.asked[key] if it.value is None]
         same[0].value, same[0].done_ms, same[0].is_guess = value, now_ms, repeated
         return same[0].op_id
 
 
 def drop_reasons(value: Any) -> Any:
-    """Return a reply as a receipt has it: without the reasons that a model gave.
+    """Return a reply without reasons by a model, as it is in a receipt.
 
-    The first reply under a key may have them, and the next one comes from the receipt.
+    The first reply under a key may have reasons; the next one comes from the receipt.
     """
     if isinstance(value, RecordAdded):
         return structs.replace(value, facts=drop_reasons(value.facts))
@@ -120,10 +120,10 @@ def drop_reasons(value: Any) -> Any:
     })  # fmt: skip
 
 
-# Edits of a block, read from docs/spec/kelpie.md alone: block in, block out.
+# Edits of a block, as docs/spec/kelpie.md defines them: pure functions from block to block.
 
 
-REASONED: Final = ("relations", "routing")  # fields of a reply with reasons that a model gave
+REASONED: Final = ("relations", "routing")  # fields of a reply with reasons by a model
 Edit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock
 EDITS: Final = (CreateBlock, UpdateBlock, AppendToBlock, ReplaceInBlock, DeleteBlock)
 Slot = tuple[str, str]  # kind and label
@@ -132,7 +132,7 @@ LIMIT_BYTES: Final = 20_000
 
 
 class VisibleBlock(Data):
-    """A block as readers see it; there is no block if it has no text."""
+    """A block as readers see it; without a text there is no block."""
 
     text: str | None = None
     description: str = ""
@@ -144,7 +144,7 @@ NONE: Final = VisibleBlock()
 
 
 class EditOutcome(Data):
-    """The block after an edit that was accepted, and the name of the change in the reply."""
+    """The block after an accepted edit, and the name of the change in the reply."""
 
     after: VisibleBlock
     change: str
@@ -152,7 +152,7 @@ class EditOutcome(Data):
 
 
 def is_of_user(slot: Slot) -> bool:
-    """Return True for the system block, and for labels that spell `system` in any way."""
+    """Return True for the system block, and for labels that look like `system`."""
     return slot[0] == "system" or skeleton(slot[1]) == "system"
 
 
@@ -164,8 +164,8 @@ def new_slot(label: str, kind: str | None) -> Slot:
 
 def apply_edit(edit: Edit, slot: Slot, before: VisibleBlock, version: int) -> EditOutcome | None:
     """Return the outcome of an edit; None if it must be refused."""
-    # A create needs that there is no block, any other edit
-    # needs one; an append creates the block that is missing.
+    # A create needs a missing block, and any other edit an existing
+    # one, except that an append creates a missing block.
     if (before.text is None) != isinstance(edit, CreateBlock) and not isinstance(edit, AppendToBlock):
         return None
     expected = getattr(edit, "expected_version", None)
@@ -178,8 +178,8 @@ def apply_edit(edit: Edit, slot: Slot, before: VisibleBlock, version: int) -> Ed
 def is_forbidden(edit: Edit, slot: Slot, before: VisibleBlock) -> bool:
     """Return True if the author may not make this edit.
 
-    A model never edits the system block or a read-only block, and no author edits the text of a read-only
-    one.
+    A model may not edit the system block or a read-only block, and no author may edit the text of a read-only
+    block.
     """
     if edit.author == "model":
         return is_of_user(slot) or before.read_only
@@ -192,8 +192,8 @@ def fits(before: VisibleBlock, after: VisibleBlock) -> bool:
     if after.text is None or after.text == before.text:
         return True
     size_bytes = byte_count(after.text)
-    # A limit may be lowered below the text that is there;
-    # such a text may still shrink (1,000 -> 900 of 500).
+    # A limit may be lowered below the size of the present text, which
+    # may still shrink: 1,000 -> 900 bytes with a limit of 500.
     return size_bytes <= after.limit_bytes or (
         before.text is not None and size_bytes < byte_count(before.text)
     )
@@ -238,7 +238,7 @@ def replace_text(edit: ReplaceInBlock, before: VisibleBlock) -> EditOutcome | No
     old = line_ends(edit.old)
     parts = (before.text or "").split(old) if old else [""]
     count = len(parts) - 1
-    # TextNotFound and TextAmbiguous: the memory does not guess which of two places is meant.
+    # TextNotFound, or TextAmbiguous: the memory does not choose between two places.
     if count == 0 or (count > 1 and not edit.every):
         return None
     after = line_ends(edit.new).join(parts)
@@ -246,14 +246,15 @@ def replace_text(edit: ReplaceInBlock, before: VisibleBlock) -> EditOutcome | No
     return EditOutcome(structs.replace(before, text=after), change, count)
 
 
-# Blocks as chains of versions: each is what one write made of the version before.
+# Blocks as chains of versions: one write makes each version from the version before.
 #
-# Law 1. A reply reports its version: no two writes have the same, and none is older than one reported before.
-# Law 2. A write without a reply may be any version that is not known yet; a read that shows it settles that.
-# Law 3. A read shows no version older than the last one that was acknowledged when it was issued.
+# Law 1. A reply reports its version. No two writes have the same version, and a write has a later version
+# than any that was acknowledged before its request.
+# Law 2. A write without a reply may be any unknown version; a read that shows the version settles that.
+# Law 3. A read shows no version older than the last one that was acknowledged before its request.
 
 
-STATES_MAX: Final = 256  # with more possibilities than this, anything counts as possible
+STATES_MAX: Final = 256  # with more possible states than this, every state counts as possible
 
 
 def name_of(slot: Slot) -> str:
@@ -263,7 +264,7 @@ def name_of(slot: Slot) -> str:
 def slot_shown(block: ApiBlock) -> Slot:
     """Return kind and label of a block.
 
-    A label that another block had before is shown behind the kind (K2.12).
+    If another block had the label before, it is shown as kind/label (K2.12).
     """
     label = block.label.removeprefix(f"{block.kind}/")
     return block.kind, "" if label == block.kind else label
@@ -274,12 +275,12 @@ def place(slot: Slot) -> tuple[int, bytes]:
 
 
 class Chain(Owner):
-    """One block. `states`: by known version, what it may be; `floor`: the newest acknowledged version.
+    """One block. `states`: by known version, its possible states; `floor`: the newest acknowledged version.
 
-    `open`: writes that may be carried out, or have been without a reply. `writers`: by version, the operation
-    whose reply has it. `is_foreign`: requests of the memory write its text too, so its versions are not
-    known. `erased_version`: changes up to it have no text any more. `may_be_new`: it may have been deleted
-    and created again, and its importance is then the default (M3.3).
+    `open`: writes in flight or without a reply. `writers`: by version, the operation whose reply has it.
+    `is_foreign`: requests of the memory also write its text, so its versions are not known. `erased_version`:
+    changes up to it have lost their text. `may_be_new`: it may have been deleted and created again, which
+    resets its importance to the default (M3.3).
     """
 
     slot: Slot
@@ -292,16 +293,16 @@ class Chain(Owner):
     may_be_new: bool = False
 
     def list_possible(self, version: int) -> list[VisibleBlock] | None:
-        """List what this version may be; None: anything. Empty: such a version is not possible."""
+        """List the possible states of this version; None: any state. Empty: the version is impossible."""
         if version in self.states:
             return self.states[version]
         known = max((it for it in self.states if it < version), default=0)
-        # Each open write makes one version at most: from
-        # version 3 with two open writes there is no version 6.
+        # Each open write makes at most one version: after
+        # version 3 with two open writes 6 is impossible.
         if version < 0 or version - known > len(self.open):
             return []
         now: list[VisibleBlock] = self.states[known]
-        # one open write may count twice: impossible states only make the rules milder
+        # An open write may be applied twice here. The impossible states only make the judge less strict.
         for number in range(known, version):
             now = [*dict.fromkeys(self.apply_open(now, number))]
             if len(now) > STATES_MAX:
@@ -309,7 +310,7 @@ class Chain(Owner):
         return now
 
     def apply_open(self, states: list[VisibleBlock], version: int) -> Iterator[VisibleBlock]:
-        """Yield what one more open write may make of these states of a version."""
+        """Yield the possible states after one more open write on these states of a version."""
         for edit in self.open.values():
             for before in states:
                 edited = apply_edit(edit, self.slot, before, version)
@@ -317,8 +318,8 @@ class Chain(Owner):
                     yield edited.after
 
     def later(self, floor: int) -> Iterator[tuple[int, list[VisibleBlock] | None]]:
-        """Yield all versions from `floor` on that may be the newest one, with what each may be."""
-        # version 3 is acknowledged, two writes are open: 3, 4 or 5 may be the newest
+        """Yield all versions from `floor` on that may be the newest one, with their possible states."""
+        # If version 3 is acknowledged and two writes are open, 3, 4 or 5 may be the newest.
         last = max(self.floor, max(self.states)) + len(self.open)
         for version in range(floor, last + 1):
             found = self.list_possible(version)
@@ -333,12 +334,12 @@ class Chain(Owner):
         )
 
     def text(self) -> str | None:
-        """Return the text of its newest acknowledged version, as far as known."""
+        """Return the text of the newest acknowledged version, if it is known."""
         states = self.list_possible(self.floor)
         return states[0].text if states else None
 
     def shows(self, text: str | None) -> bool:
-        """Return True if its text may be this one now."""
+        """Return True if the block may have this text now."""
         later = [found for _, found in self.later(self.floor)]
         return self.is_foreign or any(it is None or any(one.text == text for one in it) for it in later)
 
@@ -350,16 +351,16 @@ def is_closed(edit: Edit, slot: Slot, before: VisibleBlock) -> bool:
 
 
 class CertainBlocks(Data):
-    """By block, the newest acknowledged version, and the newest erased one, when a request was issued."""
+    """By block, the newest acknowledged and the newest erased version when a request was issued."""
 
     floors: dict[Slot, int]
     erased: dict[Slot, int]
 
 
 class BlocksModel(Owner):
-    """All blocks of an agent. `foreign`: those whose texts requests of the memory write, too.
+    """All blocks of an agent. `foreign`: blocks whose texts requests of the memory write as well.
 
-    `edits`: those whose outcome is not known.
+    `edits`: edits whose outcome is not known.
     """
 
     scope: Scope
@@ -377,7 +378,7 @@ class BlocksModel(Owner):
             self.chains[slot].is_foreign = True
 
     def of_id(self, key: str) -> Chain | None:
-        """Find the block of an id, also one that only the memory's own requests write; None if unknown."""
+        """Return the block with an id, which may be a foreign one; None if it is unknown."""
         slot = next((slot for slot in self.slots() if block_id(self.scope, *slot) == key), None)
         return None if slot is None else self.chain(slot)
 
@@ -385,7 +386,7 @@ class BlocksModel(Owner):
         return [*{**self.chains, **self.foreign}]
 
     def find_named(self, name: str) -> list[Chain]:
-        """List the blocks that this id or label may mean."""
+        """List the blocks that this id or label may refer to."""
         known = self.of_id(name)
         wanted = norm(tidy(name))
         same = [self.chain(slot) for slot in self.slots() if norm(tidy(name_of(slot))) == wanted]
@@ -404,7 +405,7 @@ class BlocksModel(Owner):
         elif isinstance(edit, AppendToBlock) and not self.find_named(edit.block):
             self.chain(new_slot(tidy(edit.block), None))
         self.edits[op_id] = edit
-        # An edit by label that was issued before this create may be carried out after it, on the new block.
+        # An edit by label that was issued before this create may run after it, on the new block.
         for other_id, other in self.edits.items():
             for chain in self.targets(other):
                 chain.open[other_id] = other
@@ -414,7 +415,7 @@ class BlocksModel(Owner):
         if isinstance(edit, CreateBlock):
             return [self.chain(new_slot(tidy(edit.label), edit.kind))]
         found = self.find_named(edit.block)
-        if isinstance(edit, AppendToBlock):  # it creates the block anew if that is deleted before
+        if isinstance(edit, AppendToBlock):  # it creates the block if that is deleted before
             found = [*found, self.chain(new_slot(tidy(edit.block), None))]
         return [*{it.slot: it for it in found}.values()]
 
@@ -459,9 +460,9 @@ class BlocksModel(Owner):
         before = chain.list_possible(version - 1)
         chain.open.pop(op_id, None)
         after = self.list_results(edit, value, chain, before)
-        # A read may have shown this version before the reply to its write; then only those states are left.
+        # If a read has shown this version before the reply, only the states that it showed are possible.
         known = chain.states.get(version)
-        # If no state explains the reply because the author must not write there, a narrower rule is broken.
+        # If no state explains the reply because the author must not write there, a more specific rule breaks.
         if after == [] and before and all(is_closed(edit, chain.slot, it) for it in before):
             message = f"{op_id} wrote block {name}, which its author may not write so"
             demand(False, rules.WRITE_GUARDS, message, "a refusal", (edit, before))
@@ -477,7 +478,7 @@ class BlocksModel(Owner):
     def list_results(
         self, edit: Edit, value: BlockWritten, chain: Chain, before: list[VisibleBlock] | None
     ) -> list[VisibleBlock] | None:
-        """List what the write may have made of the version before it; None: anything."""
+        """List the possible states after the write on the version before it; None: any state."""
         if before is None:
             return None
         found = (apply_edit(edit, chain.slot, it, value.version - 1) for it in before)
@@ -495,18 +496,18 @@ class BlocksModel(Owner):
             kept = [it for it, made in edited if made is not None and made.change == "unchanged"]
             message = f"states of {name} in which {op_id} changes nothing, as it replied"
             demand(kept, rules.APPENDS_SURVIVE, message, edit, states)
-            # the version is one of those in which this edit changes nothing
+            # Only states in which this edit changes nothing are possible.
             chain.states[value.version] = kept
 
     def is_fair(self, op_id: str, edit: Edit) -> bool:
-        """Return True if some version between request and reply makes this edit impossible."""
+        """Return True if the edit is impossible in some version between request and reply."""
         for chain in self.targets(edit):
             for version, states in chain.later(self.floor(op_id, chain)):
                 if chain.is_foreign or states is None:
                     return True
                 if any(apply_edit(edit, chain.slot, it, version) is None for it in states):
                     return True
-        if not self.targets(edit):  # there is no block of this name at all, so NotFound is right
+        if not self.targets(edit):  # there is no block of this name, so NotFound is right
             return True
         # Another block may have the label of a new one, so LabelTaken is right.
         label = getattr(edit, "label", edit.block if isinstance(edit, AppendToBlock) else "")
@@ -530,7 +531,7 @@ class BlocksModel(Owner):
         if states is not None:
             message = f"version {block.version} of block {block.label}"
             demand(got in states, rules.GET_WHAT_WAS_PUT, message, states, got)
-        # This read decides which of the possible writes made the version; later reads must agree with it.
+        # This read decides which of the possible states the version has; later reads must agree with it.
         chain.states[block.version] = [got]
 
     def judge_list(self, op_id: str, blocks: tuple[ApiBlock, ...]) -> None:
@@ -544,20 +545,20 @@ class BlocksModel(Owner):
         demand(places == expected, rules.GET_WHAT_WAS_PUT, "the order of blocks", expected, places)
         shown = [block.id for block in blocks]
         for slot, chain in self.chains.items():
-            # Missing is right if the block may have been deleted at any moment since the request.
+            # A block may be missing if it may have been deleted at any moment since the request.
             is_right = block_id(self.scope, *slot) in shown
             is_right = is_right or chain.may_be(self.floor(op_id, chain), there=False)
             message = f"block {name_of(slot)} is not listed"
             demand(is_right, rules.GET_WHAT_WAS_PUT, message, "", shown)
 
     def judge_missing(self, op_id: str, name: str) -> None:
-        """Demand that a block that is not found may be deleted, or was never created."""
+        """Demand that a block that is not found may have been deleted, or was never created."""
         for chain in self.find_named(name):
             may_be_deleted = chain.may_be(self.floor(op_id, chain), there=False)
             demand(may_be_deleted, rules.GET_WHAT_WAS_PUT, f"block {name} is not found, though it is there")
 
     def judge_history(self, op_id: str, request: BlockHistory, value: ChangesShown) -> None:
-        """Demand a history of consecutive versions, each with its text; without texts of a deleted block."""
+        """Demand a history of consecutive versions with their texts, which are erased by a delete."""
         versions, first = [it.version for it in value.changes], (request.after or 0) + 1
         dense = list(range(first, first + len(versions)))
         message = f"the versions in the history of {request.block_id}"
@@ -566,12 +567,12 @@ class BlocksModel(Owner):
         if chain is None or chain.is_foreign:
             return
         end, floor = first + len(versions), self.floor(op_id, chain)
-        # A page that names a next one may end early; the last
-        # page must reach the version that was acknowledged.
+        # A page with a next one may end early; the last page
+        # must reach the acknowledged version.
         is_cut = value.next is not None and versions[-1:] == [value.next]
         demand(is_cut or end > floor, rules.HISTORY_REPLAYS, message, f"up to {floor}", versions)
-        # As of the request: a delete that was acknowledged
-        # while this read was under way may be missing from it.
+        # As of the request: the read may not show a delete that
+        # was acknowledged while the read was under way.
         erased = self.begun[op_id].erased.get(chain.slot, 0)
         for it in value.changes:
             message = f"the text of version {it.version} of a deleted block"

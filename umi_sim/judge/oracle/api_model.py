@@ -1,4 +1,4 @@
-"""Judge what the memory answers to an agent server: blocks, logs by number, request keys."""
+"""Judge the replies to an agent server: blocks, logs by number, request keys."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -36,12 +36,12 @@ from umi_sim.record.broken import demand
 
 # Logs: rows by number. An acknowledged row keeps its number for ever, and no other row has it.
 #
-# Law 1. Numbers are consecutive and grow in the order of replies; the rows of one request follow each other.
-# Law 2. A request without a reply may have any numbers that are free; a read that shows its rows settles
-# that. Law 3. A page has all rows between its ends, as they were when it was asked for or later.
+# Law 1. Numbers are consecutive and grow in the order of replies; the rows of one request are adjacent.
+# Law 2. The rows of a request without a reply may have any free numbers; a read that shows them settles that.
+# Law 3. A page has all rows between its ends, as of some moment since its request.
 
 
-Place = Any  # by what rows are sorted: minus the number, or minus how well the row fits, and the number
+Place = Any  # sort key of rows: minus the number, or (minus the relevance, number)
 PAGE: Final = 50
 FOREVER: Final = 2**62  # later than any tick
 
@@ -49,7 +49,7 @@ FOREVER: Final = 2**62  # later than any tick
 class RowContents(Data):
     """The contents of a row, without its number.
 
-    `pairs`: metadata of a record, details of a message.
+    `pairs`: the metadata of a record, or the details of a message.
     """
 
     content: str
@@ -72,9 +72,9 @@ def contents_of_row(row: Any) -> RowContents:
 
 
 def is_sought(request: SearchMessages, seq: int, content: str, at_ms: int | None) -> bool:
-    """Return True if a search asks for this message.
+    """Return True if a search includes this message.
 
-    A message of unknown time is only found without a time range.
+    A message of unknown time is included only without a time range.
     """
     has_words = all(word in words(content) for word in words(request.query or ""))
     low, high = request.from_ms, request.until_ms
@@ -88,16 +88,16 @@ def nowhere(contents: RowContents) -> bool:
 
 
 class LogPosition(Data):
-    """The tick at which a request was issued, and the greatest number that was acknowledged then."""
+    """The tick at which a request was issued, and the greatest number acknowledged by then."""
 
     tick: int
     last: int
 
 
 class NumberedRow(Owner):
-    """A row at its number. `sure`, `deleted_at`: the tick since which it is surely there, or deleted.
+    """A row at its number. `sure`, `deleted_at`: the tick since which it certainly exists, or is deleted.
 
-    `at_ms`: when it was added, once a reply has shown that.
+    `at_ms`: when it was added, if a reply has shown that.
     """
 
     contents: RowContents
@@ -110,10 +110,10 @@ class NumberedRow(Owner):
 class LogModel(Owner):
     """The rows of one log by number, and requests that may have changed them.
 
-    `open`: appends that may be carried out, or have been without a reply. `deletes`: such deletes, with the
-    number of their row. `unseen`: numbers of rows that were deleted before any reply showed them, with the
-    tick of that. `last`: the greatest number that was acknowledged. `floor`: rows up to it were deleted when
-    the agent was closed; `slack`: and perhaps so many more, which no reply has shown.
+    `open`: appends in flight or without a reply. `deletes`: such deletes, with the number of their row.
+    `unseen`: numbers of rows that were deleted before any reply showed them, with the tick of the delete.
+    `last`: the greatest acknowledged number. `floor`: rows up to it were deleted when the agent was closed;
+    `slack`: how many more rows, which no reply has shown, may have been deleted then.
     """
 
     name: str
@@ -131,10 +131,10 @@ class LogModel(Owner):
     slack: int = 0
 
     def empty(self) -> "LogModel":
-        """Return the log of an agent that was closed: it has no rows, and its numbers go on."""
+        """Return the log of an agent that was closed: it has no rows, and its numbers continue."""
         floor = max(self.last, self.floor, *self.rows)
-        # Appends without an answer may have taken numbers before the agent was closed, which nothing shows
-        # now: 5 acknowledged and two rows open, so the first number of the next agent is 6, 7 or 8.
+        # Appends without an answer may have taken numbers before the agent was closed, which no read shows
+        # now. With 5 acknowledged and two open rows the first number of the next agent is 6, 7 or 8.
         slack = self.slack + sum(map(len, self.open.values()))
         tick, fit = self.tick + 1, self.find_fit
         return LogModel(self.name, self.prefix, last=floor, tick=tick, floor=floor, slack=slack, find_fit=fit)
@@ -160,7 +160,7 @@ class LogModel(Owner):
 
     def judge_append(self, op_id: str, value: Appended) -> None:
         self.tick += 1
-        # A read may have shown its rows before this reply, and then has placed them (`settle`).
+        # If a read has shown the rows before this reply, `settle` has placed them already.
         contents = self.open.get(op_id) or [it.contents for it in self.rows.values() if it.op_id == op_id]
         expected, got = (self.name, len(contents)), (value.log, value.count)
         message = f"the log and the number of rows in the reply to {op_id}"
@@ -172,7 +172,7 @@ class LogModel(Owner):
             self.rows[seq].sure = min(self.rows[seq].sure, self.tick)
             self.rows[seq].at_ms = value.at_ms
         self.last = max(self.last, value.first_seq + value.count - 1)
-        # number 5 is acknowledged while 3 and 4 are unknown: two rows of open requests may have these
+        # If number 5 is acknowledged while 3 and 4 are unknown, two rows of open requests may have these.
         missing = [seq for seq in range(self.floor + 1, self.last + 1) if seq not in self.rows]
         room = sum(map(len, self.open.values())) + self.slack
         message = f"numbers of the {self.name} log that no known row has"
@@ -192,8 +192,8 @@ class LogModel(Owner):
         self.deletes.pop(op_id, None)
         seq, begun = self.seq_of(key), self.begun[op_id]
         row = self.rows.get(seq)
-        # A client may delete a row that no reply has shown:
-        # it guesses the id of an append without a reply.
+        # A client may delete a row that no reply has shown, by
+        # guessing the id of an append without a reply.
         may_be = row is not None or (bool(self.open) and seq > self.floor)
         demand(may_be, rules.ID_NAMES_ONE_ROW, f"{op_id} deleted {key}, which was never added")
         deleted = self.unseen.get(seq, FOREVER) if row is None else row.deleted_at
@@ -204,16 +204,16 @@ class LogModel(Owner):
         else:
             row.deleted_at = min(deleted, self.tick)
 
-    # What may be there.
+    # Rows that may exist.
 
     def is_sure(self, seq: int, tick: int) -> bool:
-        """Return True if the row was there at this tick and surely still is."""
+        """Return True if the row existed at this tick and certainly still exists."""
         row = self.rows.get(seq)
         is_doubted = row is None or row.deleted_at < FOREVER or seq in self.deletes.values()
         return row is not None and row.sure <= tick and not is_doubted
 
     def judge_row(self, op_id: str, row: Any) -> None:
-        """Demand that a row is what was added under its number, and was not deleted when it was asked for."""
+        """Demand that a row is the one added under its number, and was not deleted before the request."""
         contents, placed = contents_of_row(row), self.rows.get(row.seq)
         message = f"{row.id} is shown, and was deleted when the agent was closed"
         demand(row.seq > self.floor, rules.CLOSED_IS_CLOSED, message, "", row)
@@ -232,20 +232,20 @@ class LogModel(Owner):
         demand(row.id == expected, rules.ID_NAMES_ONE_ROW, f"the id of row {row.seq}", expected, row.id)
 
     def settle(self, seq: int, contents: RowContents) -> None:
-        """Take a row that a read shows as one of a request with an unknown outcome."""
+        """Assign a row shown by a read to the request with an unknown outcome that has added it."""
         fitting = [*self.list_fitting(seq, contents)]
         is_stray = not fitting and self.is_elsewhere(contents)
         message = f"row {seq} of the {self.name} log is one of another agent"
         demand(not is_stray, rules.AGENTS_APART, message, "", contents)
         message = f"row {seq} of the {self.name} log is none that was added"
         demand(fitting, rules.GET_WHAT_WAS_PUT, message, "", contents)
-        # With two candidates it stays open which one it is; a later reply about either decides.
+        # With several candidates this stays undecided until a later reply about one of them.
         if len(fitting) == 1:
             op_id, first = fitting[0]
             self.place(op_id, first, self.open[op_id])
 
     def list_fitting(self, seq: int, contents: RowContents) -> Iterator[tuple[str, int]]:
-        """Yield the requests of which this may be a row, each with its first number."""
+        """Yield the requests that may have added this row, each with its first number."""
         for op_id, rows in self.open.items():
             for at, each in enumerate(rows):
                 first = seq - at
@@ -257,7 +257,7 @@ class LogModel(Owner):
 
     def judge_messages(self, op_id: str, request: ListMessages, value: MessagesShown) -> None:
         begun, got = self.begun[op_id], [row.seq for row in value.messages]
-        # A page counts messages but not the numbers before them, so each possible beginning is tried.
+        # A page has the count of messages but not the number before the first, so each possible one is tried.
         bases = range(self.floor, self.floor + self.slack + 1)
         fair = [it for it in bases if it + value.total >= begun.last]
         base = next((it for it in fair if list(self.page(request, value.total, it)) == got), self.floor)
@@ -276,7 +276,7 @@ class LogModel(Owner):
         demand(ends == wanted, rules.PAGER_COMPLETE, message, wanted, ends)
 
     def judge_found(self, op_id: str, request: SearchMessages, value: MessagesFound) -> None:
-        """Demand all messages that were asked for, newest first, down to the end of the page."""
+        """Demand all requested messages, newest first, down to the end of the page."""
         seqs, limit = [row.seq for row in value.messages], request.limit or PAGE
         for row in value.messages:
             self.judge_row(op_id, row)
@@ -293,8 +293,8 @@ class LogModel(Owner):
         expected: list[Place] = [
             -seq for seq, it in rows if is_sought(request, seq, it.contents.content, it.at_ms)
         ]
-        # The time of a row is known only once a reply has shown
-        # it; until then any range may include it.
+        # The time of a row is not known before a reply has shown it;
+        # until then any range may include the row.
         timeless = structs.replace(request, from_ms=None, until_ms=None)
         known = [(seq, it, request if it.at_ms is not None else timeless) for seq, it in self.rows.items()]
         may_be = [-seq for seq, it, asked in known if is_sought(asked, seq, it.contents.content, it.at_ms)]
@@ -303,8 +303,8 @@ class LogModel(Owner):
     def judge_skip(
         self, op_id: str, skip: int, expected: list[Place], may_be: list[Place], got: list[Place]
     ) -> None:
-        """Demand that no expected row is missing behind the first `skip` ones; rows are sorted by place."""
-        # skip 2, expected 9 8 7 6 5, got 7 6: 9 and 8 are skipped, none is lost (a place is minus a number)
+        """Demand that no expected row is missing after the first `skip` ones; rows are sorted by place."""
+        # skip 2, expected 9 8 7 6 5, got 7 6: 9 and 8 are skipped, none is missing (a place: minus a number)
         # skip 2, expected 9 8 7 6 5, got 6 5: 9, 8 and 7 are skipped, though 7 should have been shown
         passed = [place for place in expected if not got or place < got[0]]
         lost = [place for place in expected if got and place > got[0] and place not in got]
@@ -318,7 +318,7 @@ class LogModel(Owner):
     def page(self, request: ListMessages, total: int, base: int) -> range:
         """Return the numbers of a page of `total` messages, the first of which is `base` + 1."""
         limit, end, first = request.limit or PAGE, base + total + 1, base + 1
-        # 10 messages, limit 3: before=8 -> 5 6 7, the newest below it; after=2 -> 3 4 5, the oldest above
+        # 10 messages, limit 3: before=8 -> 5 6 7, the newest before it; after=2 -> 3 4 5, the oldest after it
         top = end if request.before is None else min(request.before, end)
         if request.after is None:
             return range(max(first, top - limit), max(first, top))
@@ -362,12 +362,12 @@ class LogModel(Owner):
         shown = {seq: -got for got, seq in hits}
         fits = {seq: self.fit(request.query, seq, it.contents.content) for seq, it in self.rows.items()}
         fits |= {seq: (got, got) for seq, got in shown.items()}
-        # How well the facts of a record fit is known as a
-        # range; a row is surely expected only if that is one value.
+        # The relevance of a record's facts is known as a range; a row
+        # is expected only if both ends of the range are equal.
         sure = [seq for seq in self.list_sure(op_id, request.tags) if fits[seq][0] == fits[seq][1]]
         expected = [(-fits[seq][0], seq) for seq in sure]
-        # A full page may leave out rows that fit worse than its last hit; a page with room left may leave out
-        # no row that fits at all, and (0, 0) is the place of a row that does not.
+        # A full page may leave out rows that are less relevant than its last hit. A page with room left must
+        # have every relevant row; (0, 0) is the place of a row without any relevance.
         worst = hits[-1] if len(hits) == (request.limit or PAGE) else (0, 0)
         expected = [hit for hit in expected if hit < worst]
         tick = self.begun[op_id].tick
@@ -379,7 +379,7 @@ class LogModel(Owner):
         demand(is_cut, rules.PAGER_COMPLETE, message, f"{limit} at most, all of which fit", hits)
 
     def fit(self, query: str, seq: int, content: str) -> tuple[int, int]:
-        """Return how well a record fits, at least and at most: by its text, or by the facts read from it."""
+        """Return the lowest and highest relevance of a record, by its text or by facts extracted from it."""
         return self.find_fit(query, content, f"{self.prefix}_{seq:012}")
 
     def judge_shown(self, op_id: str, tags: tuple[str, ...], value: RecordsShown) -> None:
@@ -389,13 +389,13 @@ class LogModel(Owner):
             demand(has_all, rules.PAGER_COMPLETE, f"the tags of {row.id}", tags, row.tags)
 
     def list_sure(self, op_id: str, tags: tuple[str, ...]) -> list[int]:
-        """List the records that were surely there since the request, and have these tags."""
+        """List the records with these tags that certainly existed during the whole request."""
         tick = self.begun[op_id].tick
         sure = [seq for seq in sorted(self.rows) if self.is_sure(seq, tick)]
         return [seq for seq in sure if set(tags) <= set(self.rows[seq].contents.tags)]
 
 
-# The model of the API of an agent server: observes requests and replies of one memory, and hands them on.
+# The model of the API of an agent server: passes the requests and replies of one memory to its parts.
 
 
 WRITES: Final = (*EDITS, api.AddMessages, api.AddArchival, api.DeleteArchival)
@@ -409,9 +409,9 @@ OF_ROOM: Final = (errors.CoreFull, errors.TooManyBlocks, errors.BlockTooLarge)
 
 
 class ApiModel(OracleModel):
-    """Judges what one memory replies to an agent server. `asked`: writes in flight, and since when.
+    """Judges the replies of one memory to an agent server. `asked`: writes in flight, with their time.
 
-    `others`: the models of other agents. `find_fit`: how well a record fits a query by its facts.
+    `others`: the models of other agents. `find_fit`: bounds of a record's relevance for a query.
     """
 
     judges = (*WRITES, *READS)
@@ -427,7 +427,7 @@ class ApiModel(OracleModel):
         self.begin_anew()
 
     def is_elsewhere(self, contents: RowContents) -> bool:
-        """Return True if another agent has added just these contents."""
+        """Return True if another agent has added exactly these contents."""
         return any(other.messages.has(contents) or other.records.has(contents) for other in self.others())
 
     def begin_anew(self) -> None:
@@ -445,12 +445,12 @@ class ApiModel(OracleModel):
         self.begin_anew()
 
     def observe_closing(self) -> None:
-        """Take empty logs, whose numbers go on, as do request keys."""
+        """Empty the logs, whose numbers continue; request keys stay valid."""
         self.messages, self.records = self.messages.empty(), self.records.empty()
         self.begin_anew()
 
     def observe_crash(self) -> None:
-        """Note writes in flight whose keys storage may have forgotten."""
+        """Record second effects of writes in flight whose keys storage may have forgotten."""
         for op_id, (asked_ms, request) in self.asked.items():
             self.double_old_write(op_id, asked_ms, request)
         self.asked.clear()
@@ -504,11 +504,11 @@ class ApiModel(OracleModel):
             self.drop(ending.op_id, request)
 
     def double_old_write(self, op_id: str, asked_ms: int, request: Any) -> None:
-        """Note that an earlier attempt may count too, if storage may have forgotten its key."""
+        """Record that an earlier attempt may have a second effect, if storage may have forgotten its key."""
         if self.surroundings.world_ms() - asked_ms < RECEIPT_MS_MAX:
             return
-        # An attempt at hour 1 may be durable without an answer; at hour 25 its receipt is deleted, so the
-        # retry is stored again. Then one request has two effects, and the twin stands for the first of them.
+        # An attempt at hour 1 may be durable without an answer. At hour 25 its receipt is deleted, so a retry
+        # is stored again. Then one request has two effects, and the twin represents the first of them.
         twin = f"{op_id}~"
         if isinstance(request, EDITS) and op_id in self.blocks.begun:
             self.blocks.begun[twin] = self.blocks.begun[op_id]
@@ -556,8 +556,8 @@ class ApiModel(OracleModel):
         if doer != op_id:
             for part in (self.blocks, self.messages, self.records):
                 part.drop(op_id)
-        # If this reply only repeats the result of an earlier request, that one (`doer`) is judged here,
-        # unless it was done before the agent was closed.
+        # If this reply repeats the result of an earlier request, that one (`doer`) is judged here, unless it
+        # ended before the agent was closed.
         if doer and any(doer in part.begun for part in (self.blocks, self.messages, self.records)):
             self.judge_first(doer, request, plain)
 
@@ -597,13 +597,13 @@ class ApiModel(OracleModel):
         return tuple(f"arc_{seq:012}" for seq in self.records.rows)
 
     def blocks_there(self) -> tuple[tuple[str, str, str], ...]:
-        """List id, label and text of each block that may be there; the text is empty if unknown."""
+        """List id, label and text of each block that may exist; the text is empty if unknown."""
         there = [it for it in self.blocks.chains.values() if it.floor and it.may_be(it.floor, there=True)]
         known = {it.slot: it.text() or "" for it in there} | dict.fromkeys(self.blocks.foreign, "")
         return tuple((block_id(self.scope, *slot), name_of(slot), text) for slot, text in known.items())
 
     def audit(self) -> tuple[AuditRead, ...]:
-        """List the requests whose replies show all that there is; empty if nothing was asked."""
+        """List requests whose replies show all blocks and rows; empty if the API was never used."""
         if not self.blocks.begun and not self.messages.begun and not self.records.begun:
             return ()
         heads: list[AuditRead] = [
@@ -612,7 +612,7 @@ class ApiModel(OracleModel):
             ("list_archival", {"limit": 100}),
         ]
         histories: list[AuditRead] = [("block_history", {"block_id": key}) for key in self.block_ids()]
-        # Pages of 100, the most that a request may ask for: after=1, 101, 201, and so on.
+        # Pages of 100, the maximum of a request: after=1, 101, 201, and so on.
         seqs = range(1, max(self.messages.rows, default=0) + 1, 100)
         pages: list[AuditRead] = [("list_messages", {"after": seq, "limit": 100}) for seq in seqs]
         ends = self.record_ids()[99::100]

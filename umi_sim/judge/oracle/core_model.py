@@ -1,4 +1,4 @@
-"""Judge authored blocks: each is a register, and writes are refused with a reason."""
+"""Judge authored blocks: each is a register, and refusals of writes have a reason."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -31,11 +31,12 @@ from umi_sim.judge.plain.blocks import READERS, ShownBlock, byte_count
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
-# Refusals of writes to blocks: no such block, and too many blocks, by what users have written.
+# Refusals of writes to blocks: BlockNotFound and TooManyBlocks, as they follow from the users' writes.
 #
-# Law 1. A block with a text during the whole request is found; a block that never existed is not. Entries
-# make        a block too, so an unlabelled block without a text is not judged. Law 2. A new block is refused
-# if as many others as allowed exist during the whole request, and only if as        many may have existed.
+# Law 1. A block that had a text during the whole request is found; a block that never existed is not found.
+# Entries make a block as well, so an unlabelled block without a text is not judged.
+# Law 2. A new block must be refused if the maximum number of others existed during the whole request, and may
+# be refused only if so many may have existed.
 
 
 Slot = tuple[str, str]  # kind and label
@@ -43,9 +44,9 @@ BlockWrite = SetBlock | SetImportance | RemoveBlock
 
 
 class Meanwhile(Data):
-    """What a block may have been while a write was in flight.
+    """The possible states of a block while a write was in flight.
 
-    `least`, `most`: how many other blocks had a text.
+    `least`, `most`: bounds of the number of other blocks with a text.
     """
 
     may_be_there: bool
@@ -63,7 +64,7 @@ class Meanwhile(Data):
 
 
 def sum_up_blocks(texts: Mapping[Slot, list[object]], slot: Slot) -> Meanwhile:
-    """Return what may be now, by the texts that each block may have; None: it has no text."""
+    """Return the present possibilities from the possible texts of each block; the text None: no block."""
     own = texts.get(slot, [None])
     others = [values for other, values in texts.items() if other != slot]
     least = sum(None not in values for values in others)
@@ -72,12 +73,12 @@ def sum_up_blocks(texts: Mapping[Slot, list[object]], slot: Slot) -> Meanwhile:
 
 
 def is_forbidden(request: BlockWrite) -> bool:
-    """Return True if a model writes a block that is the user's alone."""
+    """Return True if a model writes a block that only users may write."""
     return request.author != "user" and is_of_user((request.kind, request.label))
 
 
 def check_forbidden(request: BlockWrite, outcome: Outcome) -> None:
-    """Raise Broken if a model wrote a block of the user, or a user's write was refused like one."""
+    """Raise Broken if a model wrote a block of the user, or an allowed write was refused as read-only."""
     error, wanted = getattr(outcome, "error", None), is_forbidden(request)
     is_refused = not isinstance(outcome, Done)
     message = f"a write of a model to {request.kind}/{request.label}"
@@ -98,8 +99,8 @@ def must_be_found(
         demand(while_asked.may_be_deleted, rules.REFERENCE_AGREES, message)
         message = "the block that the error names"
         demand(error.block == name, rules.REFERENCE_AGREES, message, name, error.block)
-    # An unlabelled block may be found without a text, since entries make one: they have no label, and never
-    # stand in the system block.
+    # An unlabelled block may be found without a text, since entries make one. Entries have no label and are
+    # never in the system block.
     elif isinstance(outcome, Done) and (label or kind == "system"):
         message = f"the reply to a write of block {name}, which does not exist"
         demand(while_asked.may_be_there, rules.REFERENCE_AGREES, message, BlockNotFound(name), outcome)
@@ -109,7 +110,7 @@ def must_be_counted(outcome: Outcome, while_asked: Meanwhile) -> None:
     """Demand law 2."""
     least, most, error = while_asked.least, while_asked.most, getattr(outcome, "error", None)
     if isinstance(error, TooManyBlocks):
-        # A block that surely exists is replaced and adds to no number.
+        # A block that certainly exists is replaced, which does not change the number of blocks.
         is_full = while_asked.may_be_deleted and most >= BLOCK_COUNT_MAX
         message = f"a block is refused beside {least} to {most} others"
         demand(is_full, rules.NO_SPURIOUS_REFUSAL, message, BLOCK_COUNT_MAX, error)
@@ -123,12 +124,11 @@ def must_be_counted(outcome: Outcome, while_asked: Meanwhile) -> None:
         demand(has_room, rules.CORE_LIMITS, message, TooManyBlocks.__name__, outcome)
 
 
-# Authored blocks as registers: a read shows what was acknowledged, or may have been written, and nothing
-# else.
+# Authored blocks as registers: a read shows an acknowledged value or one that may have been written.
 #
-# Law 1. An acknowledged write is shown until a later one; a refused or failed write never is.
-# Law 2. A write without a reply may be shown until a write that began after it was given up is acknowledged:
-#        until then it may have been planned again, over what was acknowledged meanwhile.
+# Law 1. An acknowledged write is shown until a later one; a refused or failed write is never shown.
+# Law 2. A write without a reply may be shown until the memory acknowledges a write that began after the first
+# one was given up. Until then it may have been planned again, after other acknowledged writes.
 # Law 3. Importance is a register of its own.
 
 
@@ -138,7 +138,7 @@ KEEP = object()
 
 
 class Register(Owner):
-    """Values that a slot may show, each with the time of its reply; `open`: those of open writes."""
+    """The values that a slot may show, each with the time of its reply. `open`: values of open writes."""
 
     settled: list[tuple[object, int]]
     open: dict[str, tuple[object, int]] = {}
@@ -148,9 +148,9 @@ class Register(Owner):
 
     def acknowledge(self, op_id: str, now: int) -> None:
         value, begun = self.open.pop(op_id)
-        # b begins at 2, a is acknowledged at 3, b at 4: b may be durable before a, so either may be shown
+        # If b begins at 2, a is acknowledged at 3 and b at 4, b may be durable before a: either may be shown.
         self.settled = [(known, at) for known, at in self.settled if at > begun] + [(value, now)]
-        # "~o7" is the write o7 after it was given up, with the time of that; law 2 ends it here
+        # "~o7" is the write o7 with the time when it was given up. By law 2 it ends here.
         kept = [key for key, (_, at) in self.open.items() if at > begun or not key.startswith("~")]
         self.open = {key: self.open[key] for key in kept}
 
@@ -158,7 +158,7 @@ class Register(Owner):
         return " or ".join(repr(value)[:80] for value in self.values())
 
     def values(self, but: str = "") -> list[object]:
-        """List all values it may show, without those of the write `but`."""
+        """List all values that may be shown, without that of the write `but`."""
         opened = (value for op_id, (value, _) in self.open.items() if op_id != but)
         return [*(value for value, _ in self.settled), *opened]
 
@@ -166,14 +166,14 @@ class Register(Owner):
 class CoreModel(OracleModel):
     """Judges the authored blocks of one memory.
 
-    `texts` and `importance` are registers by block. `fits_beside`: for each write of a text in flight, the
-    most bytes that other texts may have had meanwhile. `asked`: for each write in flight, what its block may
-    have been meanwhile. `clock` counts events. `api`: the blocks as the model of an agent server knows them.
+    `texts`, `importance`: registers by block. `fits_beside`: for each write of a text in flight, the most
+    bytes that other texts may have had since. `asked`: for each write in flight, the possible states of its
+    block since. `clock`: the number of events. `api`: the blocks in the model of an agent server.
     """
 
     judges = (
         SetBlock, SetImportance, RemoveBlock, GetBlock, Blocks, CoreBytes, Render, BuildSystemPrompt,
-        InCore, LastRoutingDecisions, Rebalance,  # of these only refusals are judged (promises.py)
+        InCore, LastRoutingDecisions, Rebalance,  # only their refusals are judged (promises.py)
     )  # fmt: skip
 
     def __init__(self, config: Config) -> None:
@@ -206,7 +206,7 @@ class CoreModel(OracleModel):
             ranks.open[op_id] = (DEFAULT_PPM, self.clock)
         else:
             ranks.open[op_id] = (request.importance_ppm, self.clock)
-        # For every write in flight, this one too, the most counts that others may have had meanwhile.
+        # Update the maxima of every write in flight, this one included.
         for key, (own, most) in self.fits_beside.items():
             self.fits_beside[key] = own, max(most, self.bytes_beside(own))
         self.asked[op_id] = (slot, self.sum_up(op_id, slot))
@@ -214,7 +214,7 @@ class CoreModel(OracleModel):
             self.asked[key] = own, known.or_else(self.sum_up(key, own))
 
     def sum_up(self, op_id: str, slot: Slot) -> Meanwhile:
-        """Return what a block may be now, without the effect of this write."""
+        """Return the possible states of a block now, without the effect of the write `op_id`."""
         return sum_up_blocks({it: register.values(op_id) for it, register in self.texts.items()}, slot)
 
     def bytes_beside(self, slot: Slot) -> int:
@@ -241,7 +241,7 @@ class CoreModel(OracleModel):
             return
         _, most = self.fits_beside.pop(op_id, (slot, 0))
         _, while_asked = self.asked.pop(op_id)
-        # requests of an agent server write texts too, which this model does not count
+        # Requests of an agent server also write texts, which this model does not count.
         if isinstance(outcome, Refused | Done) and not self.api():
             self.must_be_fair(request, outcome, slot, most)
             if isinstance(request, SetBlock):
@@ -259,7 +259,7 @@ class CoreModel(OracleModel):
                 del register.open[op_id]
 
     def observe_crash(self) -> None:
-        """Keep open writes as given up: their outcome stays unknown."""
+        """Mark open writes as given up: their outcome stays unknown."""
         self.fits_beside.clear()
         self.asked.clear()
         for register in (*self.texts.values(), *self.importance.values()):
@@ -273,12 +273,12 @@ class CoreModel(OracleModel):
         self.observe_wipe()
 
     def must_be_fair(self, request: BlockWrite, outcome: Refused | Done, slot: Slot, most: int) -> None:
-        """Demand that a text is accepted if it fits beside all authored text and the share of self."""
+        """Demand that a text is accepted if it fits with all other authored texts and the share of self."""
         is_full = isinstance(outcome, Refused) and isinstance(outcome.error, CoreFull)
         if not isinstance(request, SetBlock) or not (is_full or isinstance(outcome, Done)):
             return
-        # Entries of the self block never leave for a text, and may take a quarter of core (SELF_SHARE_PPM
-        # is 250,000). A text of that block itself must fit beside them in one block, too.
+        # Entries of the self block are never evicted for a text, and may take a quarter of core
+        # (SELF_SHARE_PPM is 250,000). A text of that block must fit into one block together with them.
         need, share = byte_size(slot, request.text), self.config.core_bytes_max // 4
         has_room = need + (share if slot == SELF_SLOT else 0) <= BLOCK_BYTES_MAX
         if has_room and most + need + share <= self.config.core_bytes_max:
@@ -309,7 +309,7 @@ class CoreModel(OracleModel):
             self.judge_block(slot, shown.get(slot), exact)
 
     def judge_prompt(self, request: BuildSystemPrompt, value: Prompt) -> None:
-        """Demand the system text, a blank line, and the rendering of core in this form."""
+        """Demand the system text, a blank line, and the rendering of core in the requested form."""
         head = f"{request.system}\n\n" if request.system else ""
         message = "the beginning of a prompt"
         demand(value.text.startswith(head), rules.RENDER_PARSE, message, request.system, value.text)
@@ -322,11 +322,11 @@ class CoreModel(OracleModel):
             self.judge_blocks(shown, exact=False)
 
     def judge_tagged(self, blocks: Sequence[ShownBlock]) -> None:
-        """Demand each block under its label, or under kind and label if two have the same."""
+        """Demand each block under its label, or under kind and label if two labels are equal."""
         labels = [block.label for block in blocks]
         is_once = len(set(labels)) == len(labels)
         demand(is_once, rules.RENDER_PARSE, "labels of blocks in a prompt", "each once", labels)
-        # "facts/travel" and "human/travel" are both `travel` here: a text must be that of one of the two.
+        # "facts/travel" and "human/travel" both count as `travel`: the text must be that of one of the two.
         named = {norm(block.label.rpartition("/")[2]): block.text for block in blocks}
         chains: dict[str, list[Chain]] = {}
         for slot, chain in self.api().items():
@@ -354,7 +354,7 @@ class CoreModel(OracleModel):
 
 
 def slot_of(request: BlockWrite) -> Slot | None:
-    """Return kind and label; None if one of them is no text."""
+    """Return kind and label of a write; None if one of them is no text."""
     kind: object = request.kind
     label: object = request.label
     return (kind, tidy(label)) if isinstance(kind, str) and isinstance(label, str) else None

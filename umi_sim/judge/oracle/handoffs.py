@@ -1,7 +1,8 @@
-"""Judge what a load brings its agent: the facts and messages that its save declared, and nothing else.
+"""Judge the facts and messages that a load brings to its agent: those that its save declared, and no others.
 
-Law 1. The facts that a load must read follow from what was remembered in the session, and from what its save
-declared. Law 2. What the archive of the loading agent makes of them is judged by the log (archive/log.py).
+Law 1. The facts that a load must read follow from the facts remembered in the session and from the
+declaration of its save.
+Law 2. The log (archive/log.py) judges how the archive of the loading agent stores them.
 """
 
 import re
@@ -23,11 +24,11 @@ from umi_sim.judge.oracle.model import Surroundings
 ROLES: Final = ("user", "assistant", "system", "tool")
 LINE: Final = re.compile(r"\[\d+\] (?:.*? )?\[(?P<who>[^\[\]]*)\]: (?P<text>.*)")
 LINE_ENDS: Final = re.compile("[\r\n]+")
-Message = tuple[str, str]  # a role and a text in one line
+Message = tuple[str, str]  # role, text without line ends
 
 
 class Declared(Owner):
-    """The declaration of one save. `agent`: the one that saved; `facts`: those of the session, by id."""
+    """The declaration of one save. `agent`: the saving agent; `facts`: ids of the facts of the session."""
 
     agent: str
     carries: tuple[str, ...]
@@ -35,18 +36,18 @@ class Declared(Owner):
 
 
 class Handoffs(Owner):
-    """The facts and messages that loads of an agent may bring. `logs`: archives of its user, by agent."""
+    """Judges the facts and messages that loads of an agent bring. `logs`: archives of its user, by agent."""
 
     scope: Scope
     surroundings: Surroundings
     logs: Callable[[], Mapping[str, BatchLog]] = dict
 
     def positions(self) -> dict[str, int]:
-        """Return how many batches are durable in each archive of this user."""
+        """Return the position of each archive of this user."""
         return {agent: log.position for agent, log in self.logs().items()}
 
     def explains(self, declared: Declared, op_id: str, done: SessionLoaded) -> bool:
-        """Return whether a load of this save read its facts, and replied what became of them."""
+        """Return whether a load of this save read its facts, and reported them in its reply."""
         op = self.logs()[self.scope.agent].ops[op_id]
         owner, stored = Scope(self.scope.user, declared.agent), done.facts.entities if done.facts else ()
         carries_facts = "facts" in declared.carries and declared.agent != self.scope.agent
@@ -63,13 +64,13 @@ class Handoffs(Owner):
     ) -> bool:
         """Return whether `turns` are the last messages of the conversations memorized in the session.
 
-        `positions`: by agent, how many batches of its archive were durable when the load was issued.
+        `positions`: by agent, the position of its archive when the load was issued.
         """
         log = self.logs().get(declared.agent)
         if "messages" not in declared.carries or log is None:
             return not turns
         position = positions.get(declared.agent, 0)
-        # While the load reads, a text may be stored, replaced or deleted: each of its states may be shown.
+        # A text may be stored, replaced or deleted while the load reads, so each of its states may be shown.
         states = [log.resources.since(key, position) for key in log.resources.entries]
         shown = [[list_messages(it, session_id) for it in each] for each in states]
         known = [message for each in shown for one in each for message in one]
@@ -79,8 +80,8 @@ class Handoffs(Owner):
         if self.surroundings.atlas.losses or len(turns) < min(least, TURN_COUNT_MAX):
             return bool(self.surroundings.atlas.losses)
         shown_turns = [each[0] for each in shown if any(each)]
-        # Of several conversations only their times tell which was last, so any of their messages may be
-        # shown.
+        # Only their times would show which of several conversations was last, so any of their messages is
+        # accepted.
         if len(shown_turns) != 1 or least != len(known):
             return True
         last = shown_turns[0][-TURN_COUNT_MAX:]
@@ -88,7 +89,7 @@ class Handoffs(Owner):
 
 
 def list_messages(text: MemorizedText | None, session_id: str) -> tuple[Message, ...]:
-    """Return the messages of a text that is a conversation of this session."""
+    """Return the messages of a text if it is a conversation of this session."""
     if text is None or text.session != session_id or text.given[0] != "conversation":
         return ()
     lines = NORMALISERS["conversation"](text.given[1]).split("\n")
@@ -104,7 +105,7 @@ def is_any(turn: Turn, messages: list[Message]) -> bool:
 
 
 def is_shown(turn: Turn, message: Message) -> bool:
-    """Return whether a turn is this message, or its beginning, if it has the most characters of a turn."""
+    """Return whether a turn is this message, or the beginning of one that exceeds the limit of a turn."""
     role, text = message
     line = LINE_ENDS.sub(" ", turn.text)
     is_cut = len(turn.text) == TURN_CHARS_MAX and text.startswith(line)

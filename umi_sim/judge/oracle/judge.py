@@ -1,7 +1,7 @@
-"""The oracle: judges a whole run from outside, by what was asked, answered and replied.
+"""The oracle: judges a whole run from outside, by requests, answers of the world, and replies.
 
-It is composed of models (model.py), a set of them for each agent, and hands each event to the models that
-override its method. umi_sim.judge.invariants judges a memory from inside.
+It has a set of models (model.py) for each agent, and passes each event to the models that override its
+method. umi_sim.judge.invariants judges a memory from inside.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ from umi_sim.record.run_config import (
 )
 from umi_sim.services.calls import Call, Services
 
-# Closing is first: a reply that closes the agent empties all other models before they judge it.
+# Closing comes first: a reply that closes the agent empties the other models before they judge it.
 MODELS: Final[tuple[type[OracleModel], ...]] = (
     Closing,
     Promises,
@@ -47,15 +47,15 @@ MODELS: Final[tuple[type[OracleModel], ...]] = (
     MigrationModel,
     WorkingModel,
 )
-"""In the order in which they observe an event."""
+"""The models, in the order in which they observe an event."""
 
 Listeners = Mapping[type, tuple[int, ...]]
-# At import, so that a new kind of request without a judge cannot run unjudged.
+# Checked at import, so that no run can contain a new kind of request that no model judges.
 check_models(MODELS, ALL)
 
 
 def list_listeners(event: str) -> Listeners:
-    """Return, by kind of request, the places in MODELS of those that override this event."""
+    """Return, by kind of request, the indexes in MODELS of the models that override this event."""
     method = getattr(OracleModel, event)
     return {
         cls: tuple(
@@ -76,14 +76,14 @@ AWAY: Final = list_listeners("turned_away")
 
 
 def list_substitutes(reply: Reply) -> Iterator[tuple[str, Answer]]:
-    """Yield the answers that interceptors of the simulator gave, each with its step, as the reply names them.
+    """Yield the answers by interceptors of the simulator that a reply names, each with its step.
 
     These interceptors are in umi_sim/machines/revisions.py. The world has not sent these answers, so without
-    them the models would not know why an operation goes on or fails.
+    them the models could not explain why an operation continues or fails.
     """
     for note in reply.hooks:
         if note.name == REFUSING_HOOK:
-            is_answered = note.what == "substituted"  # else it refused or raised, which is the same
+            is_answered = note.what == "substituted"  # otherwise it refused or raised, with equal effect
             yield note.step, ModelReplied(0, "") if is_answered else EffectFailed(0, "refused")
         elif note.name == SUBSTITUTING_HOOK:
             yield note.step, ModelReplied(0, "")
@@ -92,7 +92,7 @@ def list_substitutes(reply: Reply) -> Iterator[tuple[str, Answer]]:
 
 
 def check_reply(op_id: str, request: Request, outcome: Outcome) -> None:
-    """Demand that each field of a reply has an allowed value, and that the request has such a reply."""
+    """Demand that a reply has the class for its request, and that each field has an allowed value."""
     wrong, message = describe_misfit(request, outcome), f"the reply to {op_id} {type(request).__name__}"
     demand(not wrong, rules.WHOLE_VALUES, message, "", wrong)
 
@@ -100,8 +100,8 @@ def check_reply(op_id: str, request: Request, outcome: Outcome) -> None:
 class AgentModel(Owner):
     """All models of one agent.
 
-    `models`: in the order of MODELS. `seen_ms`: the latest time that this life has seen. `requests`: those in
-    flight.
+    `models`: in the order of MODELS. `seen_ms`: the latest time that this incarnation has seen. `requests`:
+    those in flight.
     """
 
     config: AgentConfig
@@ -128,12 +128,12 @@ class AgentModel(Owner):
         )  # fmt: skip
 
     def observe_closing(self) -> None:
-        """Empty all models, and issue the requests in flight once more."""
+        """Empty all models, and issue the requests in flight to them again."""
         for model in self.models:
             model.observe_closing()
         in_flight: dict[str, Any] = dict(self.requests)
         for op_id, request in in_flight.items():
-            # These models forgot the requests in flight, which are carried out on the empty agent.
+            # These models have forgotten the requests in flight, which now run on the empty agent.
             for model in (self.core, self.archive, self.api):
                 if type(request) in (*model.judges, *model.watches):
                     model.observe_request(op_id, request, self.seen_ms)
@@ -183,12 +183,12 @@ class Oracle:
         )
 
     def scope_of(self, agent: str) -> Scope:
-        """Return the scope of an agent, or of an old life of one."""
-        # A life that was replaced goes on as "a1~1", in the scope of "a1".
+        """Return the scope of an agent, or of an old incarnation of it."""
+        # A replaced incarnation runs on as "a1~1", in the scope of "a1".
         return self.agents[agent.partition("~")[0]].config.scope
 
     def is_elsewhere(self, name: str, key: str) -> bool:
-        """Return True if another agent than this one knows an id."""
+        """Return True if another agent than `name` knows an id."""
         return any(key in it.archive.log.known for other, it in self.agents.items() if other != name)
 
     def find_logs(self, user: str) -> Mapping[str, BatchLog]:
@@ -200,7 +200,7 @@ class Oracle:
         return (it.api for other, it in self.agents.items() if other != name)
 
     def meet(self, world_ms: Callable[[], int], services: Services) -> None:
-        """Take the world's time, and what services report: durable batches, losses, the delay of searches."""
+        """Connect the oracle to a world: its time, durable batches, losses and lags of searches."""
         self.surroundings.world_ms, self.surroundings.atlas = world_ms, services.atlas
         self.surroundings.durable_count = lambda: services.storage.durable_count
         self.surroundings.lag_since = services.lag_since
@@ -209,10 +209,10 @@ class Oracle:
         self.surroundings.epoch_of = services.storage.epoch_of
         self.surroundings.entities = services.storage.entities
 
-    # What happens.
+    # Events.
 
     def read_clock(self, agent: str, reading_ms: int) -> int:
-        """Return the latest time that a life has seen; `reading_ms` if it is no life of this run."""
+        """Return the latest time that an incarnation has seen; `reading_ms` for an unknown agent."""
         if old := self.replaced.get(agent):
             return old.read_clock(reading_ms)
         model = self.agents.get(agent)
@@ -223,7 +223,7 @@ class Oracle:
         return model.seen_ms
 
     def begin_incarnation(self, agent: str, categories: Pairs) -> None:
-        """Take the categories of a life that begins."""
+        """Observe the categories of a new incarnation."""
         if model := self.agents.get(agent):
             model.archive.context.list_categories(categories)
 
@@ -263,7 +263,7 @@ class Oracle:
             return
         model = self.agents[call.agent]
         request = model.requests.get(call.op_id)
-        # The archive observes a rebalance whether it was requested or began by itself.
+        # The archive observes every rebalance this way, whether it was requested or not.
         if call.workflow == "rebalance" or (request is None and call.workflow in BACKGROUND):
             model.archive.observe_background(call, answer, model.seen_ms)
         for at in ANSWERED[type(request)] if request is not None else ():
@@ -298,7 +298,7 @@ class Oracle:
                 model.models[at].observe_reply(ending)
             if outcome.__class__ is Refused:
                 check_error(op_id, request, outcome, self.memory)
-        finally:  # the rule that is broken may be off: then the run goes on
+        finally:  # if the broken rule is off, the run continues
             del model.requests[op_id]
 
     def request_of(self, agent: str, op_id: str) -> Request:
@@ -314,25 +314,25 @@ class Oracle:
             self.agents[agent].observe_crash()
 
     def rows_tampered(self) -> None:
-        """Judge only what is certain after stored rows were changed."""
+        """From now on judge only what is certain after stored rows were tampered with."""
         if self.tampered is None:
             tables = [life.requests for life in self.agents.values()]
             tables += [life.requests for life in self.replaced.values()]
             requests = {op_id: request for table in tables for op_id, request in table.items()}
             old = dict.fromkeys(self.replaced)
-            # True, not False: the stored epoch may have gone back, and then a life may rightly claim it.
+            # True, not False: the stored epoch may have gone back, so an incarnation may claim it again.
             fenced = {name: True for name, life in self.replaced.items() if life.is_fenced}
             self.tampered = Tampered(self.memory, self.surroundings, requests, old, fenced)
 
     def observe_takeover(self, agent: str, old: str) -> None:
-        """Keep the models of the life that goes on as `old`, and begin new ones for `agent`."""
+        """Keep models for the incarnation that runs on as `old`, and begin new ones for `agent`."""
         if self.tampered is not None:
             self.tampered.observe_takeover(agent, old)
             return
         model, surroundings = self.agents[agent], self.surroundings
         failures = Failures(self.memory)
         working = WorkingModel(model.config.scope, self.memory, self.sessions)
-        # Requests in flight go on in the old life, with the answers so far; the new life begins with none.
+        # Requests in flight continue in the old incarnation with their answers; the new one has none.
         failures.calls = dict(model.failures.calls)
         working.twins = [twin.copy() for twin in model.working.twins]
         working.counted = dict(model.working.counted)
@@ -344,12 +344,12 @@ class Oracle:
         self.observe_crash(agent)
 
     def observe_successor(self, old: str) -> None:
-        """Observe that the successor of an old life has recovered."""
+        """Observe that the successor of an old incarnation has recovered."""
         if self.tampered is None:
             self.replaced[old].woke()
 
     def observe_wipe(self) -> None:
-        """Forget everything: storage is empty and every life has ended."""
+        """Forget everything: storage is empty and every incarnation has ended."""
         self.replaced.clear()
         self.sessions.observe_wipe()
         self.commit_keys.observe_wipe()
@@ -389,18 +389,18 @@ class Oracle:
         return tuple(other.agent for other in others if other.user == scope.user and other != scope)
 
     def sharing_agents(self, agent: str) -> Sequence[str]:
-        """List the agents that let this one read their archive."""
+        """List the agents that grant this one access to their archive."""
         return self.agents[agent].archive.sharing.list_granting()
 
     def audit(self, agent: str) -> tuple[tuple[str, Mapping[str, object]], ...]:
-        """List requests, by name, whose replies show all that this agent has stored."""
+        """List requests, by name, whose replies show all stored rows of this agent."""
         model = self.agents[agent]
         return (*model.archive.audit(), *model.api.audit(), *model.migration.audit())
 
     def lapses(self, agent: str) -> Sequence[int]:
-        """List the times at which rewrites of queries are forgotten by the memory of this agent."""
+        """List the times at which the cached rewrites of queries of this agent expire."""
         return self.agents[agent].archive.searches.lapses()
 
     def expiries(self, agent: str) -> Sequence[int]:
-        """List deadlines of live entries, on the agent's own clock."""
+        """List the deadlines of live entries, by the agent's own clock."""
         return tuple(expires_ms for _, expires_ms in self.agents[agent].working.twins[0].entries.values())

@@ -30,9 +30,9 @@ from umi_sim.judge.oracle.model import Ending, OracleModel
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
-# Request keys of rows that move: under one key rows change once, and every reply repeats the first one.
+# Request keys of rows that move: under one key rows change once, and every later reply equals the first one.
 #
-# Phases do not matter: a key that was used before a switch counts after it.
+# This holds across phases: a key that was used before a switch still counts after it.
 
 
 RowWrite = PutRow | DropRow | AddRow
@@ -40,7 +40,7 @@ WRITES: Final = (PutRow, DropRow, AddRow)
 
 
 def drop_op_id(request: RowWrite) -> RowWrite:
-    """Return the request without its op_id, to compare it with others under its key."""
+    """Return the request without its op_id, for comparing it with others under its key."""
     return structs.replace(request, op_id=0)
 
 
@@ -56,12 +56,12 @@ class Use(Owner):
 
 
 class MovedKeys(Owner):
-    """Request keys; each kind of rows has its own."""
+    """Request keys; each kind of rows has a namespace of its own."""
 
     uses: dict[tuple[str, str], Use] = {}
 
     def use(self, request: RowWrite) -> Use:
-        """Return the requests under a key; a new, unrelated use for a request without one."""
+        """Return the requests under the key of this request; a new use if it has no key."""
         if request.request_key is None:
             return Use()
         return self.uses.setdefault((request.kind, request.request_key), Use())
@@ -87,24 +87,23 @@ class MovedKeys(Owner):
 
     def judge_reused(self, op_id: str, request: RowWrite) -> None:
         use, own = self.use(request), drop_op_id(request)
-        # A refusal is also right for the request that came first, as
-        # long as none is acknowledged: the other may have been done.
+        # As long as none is acknowledged, a refusal is also right for the
+        # request that was sent first: the other may have been carried out.
         has_reason = any(it != own for it in use.asked) and (use.done is None or use.done[0] != own)
         message = f"{op_id} is refused, though no other request has used its key"
         demand(has_reason, rules.KEY_ONCE_ACROSS_PHASES, message, own, use.asked)
 
 
-# The model of rows that move between two stores: it knows neither phases nor stores, only what
-# clients know.
+# The model of rows that move between two stores. It uses neither phases nor stores, only what clients see.
 #
-# Law 1. A read shows the last acknowledged content, or that of a write with an unknown outcome; what it shows
-# counts from then on. One model judges all phases, so clients notice none of them.
-# Law 2. Requests of one kind are done in the order in which they were issued.
+# Law 1. A read shows the last acknowledged content, or that of a write with an unknown outcome; from then on
+# the shown content counts. Since one model judges all phases, clients must not notice the phases.
+# Law 2. Requests of one kind of rows are carried out in the order in which they were issued.
 
 
 LOG: Final = "messages"
 ENDS: Final = {RollBack: ("legacy", "cleanup", "handing_over", "done"), AdvanceMigration: ("done",)}
-"""By request, the phases from which it cannot go on."""
+"""By request, the phases in which it may be refused for good."""
 # legacy -> dual_write -> dual_read -> umi_primary -> cleanup -> done
 FORWARD_COUNT: Final = 5  # switches from legacy to done
 AuditRead = tuple[str, dict[str, object]]
@@ -114,7 +113,7 @@ Place = tuple[str, str]  # kind and id
 class KnownRow(Owner):
     """A row as clients know it. `may_be`: contents of writes with an unknown outcome.
 
-    `repeated`: contents of requests that repeated another under its key, and changed nothing.
+    `repeated`: contents of requests that repeated another one with its key, and changed nothing.
     """
 
     content: str | None = None
@@ -125,7 +124,7 @@ class KnownRow(Owner):
 class KnownLog(Owner):
     """A log as clients know it: contents by id. `loose`: contents that may have been added.
 
-    `repeated`: contents of requests that repeated another under its key.
+    `repeated`: contents of requests that repeated another one with its key.
     """
 
     contents: dict[str, str] = {}
@@ -138,7 +137,7 @@ def content_of(request: RowWrite) -> str | None:
 
 
 class MigrationModel(OracleModel):
-    """Judges what a migrator replies. `open`: writes in flight."""
+    """Judges the replies of a migrator. `open`: writes in flight."""
 
     judges = (
         *WRITES, ReadRow, ListRows, AdvanceMigration, RollBack, Reconcile, Mirror, Purge, CompareStores,
@@ -159,14 +158,14 @@ class MigrationModel(OracleModel):
             self.keys.begin(request)
 
     def observe_crash(self) -> None:
-        """Note that writes without a reply may have been carried out."""
+        """Record that writes without a reply may have been carried out."""
         for each in self.open.values():
             self.note_doubt(each)
         self.open.clear()
 
     def note_doubt(self, request: RowWrite) -> None:
         if self.keys.use(request).done is not None:
-            return  # this attempt repeats what was done already, and changes nothing
+            return  # the key is done already, so this attempt changes nothing
         if not isinstance(request, AddRow):
             self.row((request.kind, request.id)).may_be.append(content_of(request))
         elif not self.keys.is_doubted(request):
@@ -195,7 +194,7 @@ class MigrationModel(OracleModel):
         elif isinstance(outcome, Refused) and isinstance(outcome.error, KeyReused):
             self.keys.judge_reused(op_id, request)
         elif isinstance(outcome, Done):
-            # a repeated request has the reply of the first one, and changes nothing
+            # A repeated request gets the reply of the first one and changes nothing.
             is_first = self.keys.judge_done(op_id, request, outcome.value)
             if isinstance(request, AddRow):
                 self.judge_add(op_id, request, str(outcome.value), is_first=is_first)
@@ -203,7 +202,7 @@ class MigrationModel(OracleModel):
                 self.take_write(request, is_first=is_first)
 
     def take_write(self, request: PutRow | DropRow, *, is_first: bool) -> None:
-        """Take an acknowledged write; if an earlier attempt was in doubt, that one may have done it."""
+        """Apply an acknowledged write; if an earlier attempt is in doubt, that one may have written."""
         place, content = (request.kind, request.id), content_of(request)
         if not is_first:
             self.row(place).repeated.append(content)
@@ -251,7 +250,7 @@ class MigrationModel(OracleModel):
             self.judge_message(ending, own_id, content)
 
     def judge_message(self, ending: Ending, own_id: str, content: object) -> None:
-        """Judge a message that a read shows; that settles a write with an unknown outcome."""
+        """Judge a message that a read shows; it may settle a write with an unknown outcome."""
         known, loose = self.log.contents.get(own_id), self.log.loose
         is_known = content == known or (known is None and content in loose)
         message = f"{ending.op_id}: the content of message {own_id}"
@@ -269,7 +268,7 @@ class MigrationModel(OracleModel):
         row, name = self.row(place), f"{ending.op_id}: {place[0]} {place[1]}"
         known = (row.content, *row.may_be)
         is_back = row.content is None and content not in known
-        # The rule that a wrong read breaks follows from what it shows:
+        # The rule that a wrong read breaks depends on the content that it shows:
         #   a row that was dropped                 no-resurrection
         #   an older content                       reads-never-go-back
         #   the content of a repeated request      key-once-across-phases
@@ -278,12 +277,12 @@ class MigrationModel(OracleModel):
         demand(content in known, rule, f"the content of {name}", known, content)
         settled = None if content is None else str(content)
         if settled != row.content:
-            # That settles one write in doubt; a second one with the same content stays possible.
+            # This settles one write in doubt; a second one with the same content stays possible.
             row.may_be.remove(settled)
             row.content = settled
 
-    # For the audit: blocks are moved to the end, as is an odd number of other rows; an even number is rolled
-    # back.
+    # For the audit: blocks are moved to the end, and so are kinds with an odd number of rows; other kinds are
+    # rolled back.
 
     def audit(self) -> tuple[AuditRead, ...]:
         kinds = dict.fromkeys(kind for kind, _ in self.rows)
@@ -297,7 +296,7 @@ class MigrationModel(OracleModel):
         reads: list[AuditRead] = [("read_row", {"kind": kind, "id": own_id}) for own_id in ids]
         reads.append(("list_rows", of_kind))
         ids += [*self.log.contents, *self.log.loose] if kind == LOG else []
-        # A purge or a mirror moves one row, so one more than there are ids certainly ends empty.
+        # A purge or a mirror moves one row, so one more of them than there are ids certainly finds none.
         every_id = range(len(ids) + 1)
         yield from reads
         if kind == "blocks" or len(ids) % 2:
@@ -311,12 +310,12 @@ class MigrationModel(OracleModel):
                 yield "roll_back", of_kind
         yield from reads
 
-    # The memory itself, after a move that is done.
+    # The memory itself, after a finished move.
 
     def check_arrival(self, whose: str, kind: str, shown: Sequence[tuple[str, str]]) -> None:
-        """Demand that a memory shows, in the order of their ids, the rows that its clients know.
+        """Demand that a memory shows the rows that its clients know, in the order of their ids.
 
-        `shown`: labels and texts of blocks; numbers, as a log has them, and texts of other rows.
+        `shown`: labels and texts of blocks; numbers in the log and texts of other rows.
         """
         message = f"the {kind} that have moved, as the memory of {whose} shows them"
         if kind == LOG:
@@ -325,7 +324,7 @@ class MigrationModel(OracleModel):
             strange = others - Counter(self.log.loose)
             demand(not lost and not strange, rules.MIGRATION_ARRIVES, message, lost, strange)
             return
-        # After a write in doubt either of two contents may be shown, so all ways to match rows are followed.
+        # After a write in doubt either of two contents may be shown, so all ways to match rows are tried.
         ends = {0}
         known = sorted((own_id, row) for (each, own_id), row in self.rows.items() if each == kind)
         for own_id, row in known:
@@ -335,7 +334,7 @@ class MigrationModel(OracleModel):
     def steps_of(
         self, kind: str, own_id: str, row: KnownRow, rest: Sequence[tuple[str, str]]
     ) -> Iterator[int]:
-        """Yield how many rows of `rest` this row may be: 1 if it may be the first, 0 if it may be absent."""
+        """Yield 1 if this row may be the first one of `rest`, and 0 if it may be absent."""
         may_be = (row.content, *row.may_be)
         if None in may_be:
             yield 0
@@ -344,7 +343,7 @@ class MigrationModel(OracleModel):
 
 
 def must_lead_on(ending: Ending, outcome: Refused) -> None:
-    """Demand that a healed world refuses a switch only at the end of the migration."""
+    """Demand that a healed world refuses a switch only in a phase without a next one."""
     error = outcome.error
     kind: Any = type(ending.request)
     ends = ENDS.get(kind)

@@ -1,12 +1,12 @@
-"""Models: parts of the oracle that know what one memory must answer to some kinds of request.
+"""Models: parts of the oracle, each of which derives the right replies of one memory to some requests.
 
-A model is a second, simpler account of the truth. The working tier, for example, is a dict with a deadline
-for each key: whatever the memory replies to a `Get` must be what that dict holds. A model observes everything
-that happens to its memory: each request when it is issued, each answer that the world gives it, and how each
-request ended. When it ends, the model demands that the outcome is one of those that are possible now.
+A model is a second, simpler implementation. The working tier, for example, is a dict with a deadline for each
+key: the reply to a `Get` must be the value in that dict. A model observes each request when it is issued,
+each answer of the world to it, and its reply. At the reply the model demands that the outcome is one of those
+that are possible.
 
-Law 1. Each kind of request is judged by exactly one model. Other models may watch how it ends.
-Law 2. A model knows what users and services see, and nothing of the faults behind it.
+Law 1. Each kind of request is judged by exactly one model. Other models may observe its replies.
+Law 2. A model uses only what users and services can observe, and does not see injected faults.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +31,7 @@ RequestTypes = tuple[type[Request], ...]
 
 
 NO_TIME: Final = -1
-"""The time of a world that is not known; a world begins at 0."""
+"""The world time if the world is not known; the time of a world begins at 0."""
 
 
 def return_no_time() -> int:
@@ -39,18 +39,18 @@ def return_no_time() -> int:
 
 
 def never(*_: object) -> int:
-    """Return 0, as of a world that is not known: nothing is durable, searches are up to date."""
+    """Return 0, the answer for an unknown world: nothing is durable, and searches do not lag."""
     return 0
 
 
 class Surroundings(Owner):
-    """Questions that every model of a run may ask of the world.
+    """Functions by which every model of a run may query the world.
 
-    `world_ms`: the world's time, by which storage keeps its receipts. `durable_count`: durable batches, of
-    all agents. `lag_since`: the greatest delay of searches since then, in milliseconds. `durable_keys`: the
-    keys of durable batches. `is_durable`: whether an operation has such a batch, by its op_id. `epoch_of`:
-    the last epoch that was claimed in a scope. `entities`: the addresses that entities have or had. `atlas`:
-    what the world has destroyed.
+    `world_ms`: the world time, by which storage keeps its receipts. `durable_count`: the number of durable
+    batches of all agents. `lag_since`: the longest lag of searches since a time, in ms. `durable_keys`: the
+    keys of durable batches. `is_durable`: whether the operation with an op_id has a durable batch.
+    `epoch_of`: the last epoch that was claimed in a scope. `entities`: the addresses of present and deleted
+    entities. `atlas`: the losses of the world.
     """
 
     world_ms: Callable[[], int] = return_no_time
@@ -66,10 +66,9 @@ class Surroundings(Owner):
 class Ending(Owner):
     """The end of a request.
 
-    `now_ms` is the latest time that this life has seen, `reading_ms` what its clock shows: less, if the clock
-    went back. `is_sure`: storage has kept what it acknowledged to this request; else a request that is done
-    may not be durable. `is_turned_away`: an interceptor refused a question of it, or answered in place of the
-    world.
+    `now_ms`: the latest time that this incarnation has seen; `reading_ms`: its clock, which is less after a
+    jump back. `is_sure`: storage has not lost what it acknowledged to this request; otherwise it may not be
+    durable although it is done. `is_turned_away`: an interceptor refused or answered one of its questions.
     """
 
     op_id: str
@@ -81,7 +80,7 @@ class Ending(Owner):
     is_turned_away: bool = False
 
     def value(self, shape: type[Value]) -> Value | None:
-        """Return the value it is done with, None if it is not done. Raises Broken for another class."""
+        """Return the value of the reply, or None if it is not done. Raises Broken for another class."""
         if not isinstance(self.outcome, Done):
             return None
         value, message = self.outcome.value, f"the value that {type(self.request).__name__} is done with"
@@ -90,34 +89,34 @@ class Ending(Owner):
 
 
 class OracleModel:
-    """Judges what one memory replies. A subclass names its requests, and overrides the events that it needs.
+    """Judges the replies of one memory. A subclass names its requests and overrides the events that it needs.
 
-    `judges`: kinds of request that no other model judges. `watches`: other kinds of which it observes events.
+    `judges`: the kinds of request that this model judges. `watches`: other kinds whose events it observes.
     """
 
     judges: ClassVar[RequestTypes] = ()
     watches: ClassVar[RequestTypes] = ()
 
     def observe_request(self, op_id: str, request: Any, now_ms: int) -> None:
-        """Observe that a request of one of its kinds was handed to the memory."""
+        """Observe that a request of one of its kinds was given to the memory."""
 
     def observe_answer(self, call: Call, request: Any, answer: Answer, now_ms: int) -> None:
         """Observe the world's answer to an effect of a request of one of its kinds."""
 
     def turned_away(self, op_id: str, step: str, answer: Answer) -> None:
-        """Observe that an interceptor answered in place of the world, as the reply names it."""
+        """Observe from a reply that an interceptor answered this step in place of the world."""
 
     def observe_reply(self, ending: Ending) -> None:
         """Observe the end of a request of one of its kinds. Raises Broken if that end is not allowed."""
 
     def observe_crash(self) -> None:
-        """Observe the end of the memory's life: nothing that is in flight will reply."""
+        """Observe that the memory has crashed: requests in flight get no reply."""
 
     def observe_wipe(self) -> None:
-        """Observe that storage has lost everything, after all lives have ended."""
+        """Observe that storage has lost everything, after all incarnations have ended."""
 
     def observe_closing(self) -> None:
-        """Observe that the agent was closed: all its rows are deleted, and requests in flight start anew."""
+        """Observe that the agent was closed: its rows are deleted, and requests in flight start again."""
 
 
 def check_models(models: Sequence[type[OracleModel]], requests: Sequence[type[Request]]) -> None:

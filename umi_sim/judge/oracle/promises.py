@@ -1,4 +1,4 @@
-"""Judge every reply: failures and refusals have a reason, and times and values in it are right."""
+"""Judge every reply: failures and refusals have a reason, and times and values are right."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -67,34 +67,34 @@ from umi_sim.record.broken import demand
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call
 
-# Failures: an operation that fails names the cause, and the answers to it show that cause.
+# Failures: an operation that fails names a cause that occurs among the answers to it.
 #
-# Law 1. A failure of storage is named by kind: an answer to this very operation was that failure, or had rows
-# that were not asked for or are damaged (without a body, or with a field out of its range), or no answer came
-# in time.
-# Law 2. A failure that may pass is tried three times, and so is a plan that meets conflicts; a final failure
-# is reported at once.
+# Law 1. A storage failure is named by its kind: an answer to this operation was that failure, or had rows
+# that were not requested or are damaged (without a body, or with a field out of range), or no answer came in
+# time.
+# Law 2. After a temporary failure a step is tried three times, and after a conflict a plan is made three
+# times; a final failure is reported immediately.
 # Law 3. Only a commit that was answered as unknown, or not in time, may end as Unknown.
-# Law 4. Models and embedders make no operation fail; no workflow of the memory breaks; and the latest life
-# of a scope is never fenced (older ones: agents.py).
+# Law 4. Models and embedders make no operation fail, no workflow of the memory breaks, and the latest
+# incarnation of a scope is never fenced (older ones: agents.py).
 
 
 STORAGE: Final = ("damaged", "timeout", "unavailable")
 KINDS: Final[dict[type[errors.Error], tuple[str, ...]]] = {
-    errors.StorageFailed: (*STORAGE, "refused"),  # a read is refused by interceptors alone
+    errors.StorageFailed: (*STORAGE, "refused"),  # only interceptors refuse a read
     errors.StorageFull: ("full",),
     errors.StorageRefused: ("refused",),
     errors.Conflict: ("conflict",),
 }
-"""By error of an operation, the failures of storage that may have caused it."""
+"""By error of an operation, the storage failures that may have caused it."""
 ATTEMPTS: Final = 3
-"""How often a step is tried before its operation fails, if it has no substitute."""
+"""How often a step without a substitute is tried before its operation fails."""
 SHOWN_CHARS: Final = 20
 Causes = tuple[str, ...]
 
 
 class CallLog(Owner):
-    """The time at which an operation was issued, and for each answer its step and the failures in it."""
+    """The time when an operation was issued, and for each answer its step and the failures in it."""
 
     began_ms: int
     answers: list[tuple[str, Causes]] = []
@@ -128,7 +128,7 @@ class Failures(OracleModel):
         causes, outcome = self.calls.pop(ending.op_id), ending.outcome
         is_late = ending.now_ms - causes.began_ms >= self.config.store_timeout_ms
         if isinstance(outcome, Failed) and isinstance(outcome.error, errors.ModelFailed | errors.EmbedFailed):
-            return  # never right; the model of the request reports it with what is lost
+            return  # always wrong; the model of the request reports it, with a better message
         if isinstance(outcome, Failed) and isinstance(outcome.error, errors.StepFailed):
             self.judge_failed(ending, outcome.error, causes.of(outcome.error.step), is_late)
         elif isinstance(outcome, Failed):
@@ -146,10 +146,10 @@ class Failures(OracleModel):
         holds = is_caused or (error.kind == "timeout" and is_late)
         self.demand(holds and error.kind in allowed, ending, str(error), causes)
         is_final, conflict_count = error.kind not in STORAGE, causes.count(("conflict",))
-        # a time-out is tried three times; a refusal is final and may come at the first attempt
+        # After a time-out a step is tried three times; a refusal is final and may come at any attempt.
         is_patient = error.attempts == ATTEMPTS or (is_final and 1 <= error.attempts < ATTEMPTS)
-        # A conflict fails a plan, not an attempt: it is reported
-        # after three plans, each answered by a conflict.
+        # A conflict makes the whole plan fail, not an attempt. It is
+        # reported after three plans, each with a conflict.
         is_patient &= error.kind != "conflict" or conflict_count >= PLAN_COUNT_MAX
         self.demand(is_patient and (is_late or len(causes) >= error.attempts), ending, f"{error}", causes)
 
@@ -159,11 +159,11 @@ class Failures(OracleModel):
 
 
 def causes(effect: Asked, answer: Answer) -> Iterator[str]:
-    """Yield the reasons why a memory may count an answer as a failure."""
+    """Yield the kinds of failure for which a memory may take an answer."""
     if isinstance(answer, EffectFailed):
         other = "unknown" if isinstance(effect, Commit) else "unavailable"
-        # A kind that this effect cannot have (a commit is
-        # never "damaged") counts as the vaguest that it can.
+        # A kind that this effect cannot have (a commit is never
+        # "damaged") counts as the most general one of the effect.
         yield answer.kind if answer.kind in effect.failures else other
     elif isinstance(effect, Commit) and isinstance(answer, Committed):
         if not is_receipt_of(effect, answer):
@@ -182,7 +182,7 @@ def is_receipt_of(effect: Commit, answer: Committed) -> bool:
 
 
 def is_foreign(query: Query, row: Row) -> bool:
-    """Return True if the address of this row was not asked for."""
+    """Return True if the query did not ask for the address of this row."""
     if isinstance(query, ByIds):
         return row.address not in query.addresses
     kinds = (query.kind,) if isinstance(query, ByVector | ByWords) else query.kinds
@@ -190,14 +190,14 @@ def is_foreign(query: Query, row: Row) -> bool:
 
 
 def is_left_out(query: Query, row: Row) -> bool:
-    """Return True if the query leaves out this row, by its score or its fields."""
+    """Return True if the query excludes this row, by its score or its fields."""
     where = () if isinstance(query, ByIds) or is_damaged(row) else query.where
     fields = [(it, getattr(row.body, it.field)) for it in where if hasattr(row.body, it.field)]
     return is_misjudged(query, row) or any(not HOLDS[it.operator](found, it.value) for it, found in fields)
 
 
 def is_misjudged(query: Query, row: Row) -> bool:
-    """Return True if a row has a score that the query excludes, or none in a search."""
+    """Return True if the query excludes the score of a row, or a row of a search has none."""
     score, is_search = row.score_ppm, isinstance(query, ByVector | ByWords)
     if score is None:
         return is_search
@@ -206,7 +206,7 @@ def is_misjudged(query: Query, row: Row) -> bool:
 
 
 def is_damaged(row: Row) -> bool:
-    """Return True if the body of a row is missing, that of another row, or malformed."""
+    """Return True if the body of a row is missing, malformed, or belongs to another row."""
     body, address = row.body, row.address
     if body is None or body.row_kind != address.kind or body.own_id() not in (None, address.id):
         return True
@@ -217,7 +217,7 @@ def is_damaged(row: Row) -> bool:
 
 
 class Sentences(Owner):
-    """Checks the sentence of each kind of error that a run meets. `seen`: kinds that are checked."""
+    """Checks the sentence of each kind of error in a run. `seen`: kinds that were checked."""
 
     seen: dict[type, None] = {}
 
@@ -225,7 +225,7 @@ class Sentences(Owner):
         """Demand that the fields of an error have their types, and that its sentence shows them."""
         error: object = outcome.error
         cls: Any = type(error)
-        # Types are compared for each error; the sentence below only for the first one of its class.
+        # Types are checked for every error, the sentence below only for the first one of its class.
         strange = [name for name, kind in scalars(cls) if type(getattr(error, name)) is not kind]
         message = f"{op_id}: fields of its error with a value of another type"
         demand(not strange, rules.ERROR_SAYS_IT, message, [], strange)
@@ -235,12 +235,12 @@ class Sentences(Owner):
         demand(isinstance(error, errors.Error), rules.ERROR_SAYS_IT, message, "an error", error)
         assert isinstance(error, errors.Error)
         sentence = str(error) if error.sentence else ""
-        # A sentence may cut long values, and show unprintable characters in another way.
+        # A sentence may cut long values and escape unprintable characters.
         values = [str(getattr(error, name))[:SHOWN_CHARS] for name in list_compared(type(error))]
         missing = [it for it in values if it not in sentence and it.isprintable()]
         message = f"{op_id}: values that are missing in '{sentence}'"
         demand(sentence and not missing, rules.ERROR_SAYS_IT, message, [], missing)
-        # Only then the class is checked: an unprintable value was not looked for.
+        # Unprintable values were not looked for, so only without them the class counts as checked.
         if all(map(str.isprintable, values)):
             self.seen[type(error)] = None
 
@@ -252,7 +252,7 @@ def scalars(cls: Any) -> tuple[tuple[str, type], ...]:
     return tuple((field.name, field.type) for field in fields if field.type in (str, int))
 
 
-# Times in a reply: between request and reply, by the clock of its life.
+# Times in a reply: between request and reply, by the clock of the incarnation.
 
 
 TIMES: Final[Mapping[type, str]] = {
@@ -262,7 +262,7 @@ TIMES: Final[Mapping[type, str]] = {
 
 
 def check_times(op_id: str, outcome: Outcome, begun_ms: int, now_ms: int) -> None:
-    """Demand that times in a reply are between request and reply; a repeated reply is exempt."""
+    """Demand that times in a reply are between request and reply. Repeated replies are not checked."""
     value: Any = outcome.value if isinstance(outcome, Done) else None
     if getattr(value, "repeated", False):
         return
@@ -279,13 +279,13 @@ def times_of(value: Any) -> Iterator[int]:
         yield from (relation.at_ms for relation in facts.relations)
 
 
-# The values of the error in a refusal: they are those of the request, and exceed a limit.
+# The values of the error in a refusal.
 #
-# Law 1. An id, a key, a label or a name in it is that of the request, in any spelling of a label.
+# Law 1. An id, key, label or name in the error is that of the request; labels may be spelled differently.
 # Law 2. A number in the error exceeds the limit in the error, and that limit is the valid one.
 #
-# The error of a malformed request is compared as a whole (umi_sim/judge/plain/requests.py). If the working
-# tier has no room, a twin knows all numbers.
+# The error of a malformed request is compared as a whole (umi_sim/judge/plain/requests.py). For a full
+# working tier, the twins derive all numbers.
 
 
 BY_ID: Final = "blk_"
@@ -299,11 +299,11 @@ NAMED: Final[Mapping[type[Error], Mapping[str, tuple[str, ...]]]] = {
     kelpie_errors.TextAmbiguous: {"label": ("block",)},
     kelpie_errors.LabelTaken: {"label": ("label",)},
 }
-"""By field of an error, the field of the request that it repeats: the first of these that the request has."""
+"""By error and its field, the fields of requests that it may repeat; the first one of the request counts."""
 NOT_FOUND: Final[Mapping[str, tuple[str, ...]]] = {
     "block": ("block", "block_id"), "entity": ("entity_id",), "archival": ("record_id",), "agent": (),
 }  # fmt: skip
-"""By kind of a thing that is not found, the fields that may have its id; no request names its agent."""
+"""By kind of a missing thing, the request fields that may have its id; no request names its own agent."""
 EXCEEDED: Final[Mapping[type[Error], tuple[str, str, int]]] = {
     errors.BlockTooLarge: ("size_bytes", "limit_bytes", 1),
     errors.SnapshotTooBig: ("size_bytes", "limit_bytes", 1),
@@ -312,12 +312,12 @@ EXCEEDED: Final[Mapping[type[Error], tuple[str, str, int]]] = {
     errors.TooManyBlocks: ("block_count", "block_count_max", 0),
     errors.TooBusy: ("op_count", "op_count_max", 0),
 }
-"""By error, the fields of the number and the limit, and by how much the number is above it at least; 0: one
-more would be above it."""
+"""By error, the fields of the number and the limit, and by how much the number must exceed the limit; 0 means
+that one more would exceed it."""
 
 
 def limits_in(config: Config) -> Mapping[type[Error], tuple[int, ...]]:
-    """Return the limits that an error may name; for core, that of a block or that of all blocks."""
+    """Return the limits that an error may name; for a full core, that of one block or that of all blocks."""
     return {
         errors.BlockTooLarge: (limits.BLOCK_BYTES_MAX,),
         errors.CoreFull: (limits.BLOCK_BYTES_MAX, config.core_bytes_max),
@@ -328,7 +328,7 @@ def limits_in(config: Config) -> Mapping[type[Error], tuple[int, ...]]:
 
 
 def check_error(op_id: str, request: object, outcome: Refused, config: Config) -> None:
-    """Raise Broken if an error is about something else than the request, or its numbers are wrong."""
+    """Raise Broken if an error does not fit the request, or its numbers are wrong."""
     error: Any = outcome.error
     if isinstance(error, kelpie_errors.NotFound):
         fields = NOT_FOUND.get(error.kind)
@@ -343,8 +343,8 @@ def check_error(op_id: str, request: object, outcome: Refused, config: Config) -
         asked = next((getattr(request, field) for field in of if hasattr(request, field)), None)
         got, message = getattr(error, name), f"{op_id}: the {name} in '{error}'"
         demand(is_named(asked, got, name), rules.ERROR_SAYS_IT, message, asked, got)
-    # over 0: "32 blocks, at most 32" refuses one more, as there are never 33
-    # over 1: a text of 16,384 bytes fits where 16,384 are allowed, and 16,385 are too many
+    # `over` 0: "32 blocks, at most 32" refuses one more block, since there are never 33.
+    # `over` 1: a text of 16,384 bytes fits if 16,384 are allowed, and 16,385 are too many.
     number, most, over = EXCEEDED.get(type(error), ("", "", 0))
     if number:
         limit, got = getattr(error, most), getattr(error, number)
@@ -357,9 +357,9 @@ def check_error(op_id: str, request: object, outcome: Refused, config: Config) -
 
 
 def is_named(asked: object, got: object, name: str) -> bool:
-    """Return True if `got`, a field of an error, is what was asked for.
+    """Return True if `got`, a field of an error, agrees with the request.
 
-    A block asked for by its id may have any label, and so may a field that no request has.
+    If the request names a block by its id, or has no such field, any value is right.
     """
     if asked is None:
         return True
@@ -368,23 +368,23 @@ def is_named(asked: object, got: object, name: str) -> bool:
     return asked.startswith(BY_ID) or norm(tidy(asked)) == norm(got)
 
 
-# Promises about every reply, whatever was asked: it does not fail, and is not refused, without a reason.
+# Promises about every reply: no request fails or is refused without a reason.
 #
-# Law 1. In a plain world without faults nothing fails, nothing is unknown, nothing degrades.
-# Law 2. In a healed world everything succeeds, but for requests about rows that storage has lost: these rows
-# are reported as damaged.
-# Law 3. A malformed request is refused with the error for that; any other refusal has one of the reasons that
-# such a request can have.
-# Law 4. A memory is too busy only if as many requests as allowed have no reply.
+# Law 1. In a plain world without faults no reply is a failure, Unknown or degraded.
+# Law 2. In a healed world every request succeeds, except those about rows that storage has lost: these are
+# reported as damaged.
+# Law 3. A malformed request is refused with the error for its malformation; any other refusal has one of the
+# errors that such a request can have.
+# Law 4. A memory is too busy only if the maximum number of requests have no reply.
 
 
 OF_THE_TEXT: Final = ("extract:uncovered", "compare:partial", "contents:partial", "texts:partial")
-"""These are no failures: a healthy model passes over sentences, a long text has facts without comparison,
-members without a vector are in no group, and of a long session only the last texts are shown."""
+"""Degradations without a failure: a healthy model leaves out sentences, some facts of a long text are not
+compared, members without a vector are in no group, and prompts have only the last texts of a long session."""
 NORMAL: Final = Config()
 TIMEOUTS: Final = ("model_timeout_ms", "store_timeout_ms")
-ROUND_TRIP_MS_MAX: Final = 2 * 2_047  # there and back, each message up to 2,047 ms, where latency is "spread"
-PHASES: Final = ("drain:", "audit:")  # how op_ids of a healed world begin
+ROUND_TRIP_MS_MAX: Final = 2 * 2_047  # two messages of up to 2,047 ms each, if latency is "spread"
+PHASES: Final = ("drain:", "audit:")  # prefixes of op_ids in a healed world
 OF_EDITS: Final = (
     errors.KeyReused, ReadOnly, AboveLimit, errors.BlockTooLarge, errors.TooManyBlocks, errors.CoreFull,
 )  # fmt: skip
@@ -415,13 +415,13 @@ MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
     api.ReplaceInBlock: (*OF_EDITS, NotFound, TextNotFound, TextAmbiguous),
     api.DeleteBlock: (errors.KeyReused, NotFound, ReadOnly, VersionConflict),
 }  # fmt: skip
-"""By request, the errors that a well formed one may end with; the archive judges its own requests."""
+"""By request, the errors that may refuse a well formed one; the archive judges its own requests."""
 
 
 class Promises(OracleModel):
-    """Judges every request that the working tier does not answer at once.
+    """Judges every request except those of the working tier.
 
-    `begun`: by op_id, how many batches were durable when it was issued, and the time of that.
+    `begun`: by op_id, how many batches were durable when it was issued, and the time then.
     """
 
     watches = tuple(cls for cls in ALL if not issubclass(cls, WorkingRequest))
@@ -440,7 +440,7 @@ class Promises(OracleModel):
 
     def observe_reply(self, ending: Ending) -> None:
         begun_count, begun_ms = self.begun.pop(ending.op_id)
-        # Batches of any agent count, not only those with the same rows, which is simpler and milder.
+        # Batches of all agents count, even if they write other rows: that is simpler, and less strict.
         others_count = self.surroundings.durable_count() - begun_count
         check_times(ending.op_id, ending.outcome, begun_ms, ending.now_ms)
         if not (is_conflict(ending.outcome) and self.is_crowded(ending, others_count)):
@@ -449,7 +449,7 @@ class Promises(OracleModel):
         check_refusal(ending.request, ending.outcome, len(self.begun))
 
     def is_crowded(self, ending: Ending, others_count: int) -> bool:
-        """Return True if each plan may have met a conflict: others were first, or all its ids are in use.
+        """Return True if every plan may have met a conflict, with other batches or session ids.
 
         A create tries one id of this millisecond after the other.
         """
@@ -460,7 +460,7 @@ class Promises(OracleModel):
         return is_create and all(key in self.sessions.sessions for key in ids)
 
     def must_be_fair(self, ending: Ending) -> None:
-        """Demand that nothing fails or is unknown in a plain world, and that little degrades."""
+        """Demand that in a plain world no reply is a failure or Unknown, and few degradations occur."""
         run, outcome = self.run, ending.outcome
         if run.faults or run.mode != "plain" or ending.is_turned_away or may_time_out(run):
             return
@@ -480,8 +480,8 @@ class Promises(OracleModel):
             return
         error = getattr(outcome, "error", None)
         is_damaged = isinstance(error, errors.SnapshotDamaged) or getattr(error, "kind", "") == "damaged"
-        # Damage is excused only if the atlas, which has every
-        # row that the world destroyed, explains it.
+        # Damage is accepted only if the atlas, which records every
+        # row that the world has destroyed, explains it.
         key = getattr(request, "entity_id", getattr(request, "session_id", ""))
         is_well = not (is_damaged or isinstance(outcome, Failed | Unknown))
         holds = is_well or (is_damaged and self.surroundings.atlas.explains(str(key)))
@@ -490,7 +490,7 @@ class Promises(OracleModel):
 
 
 def may_time_out(run: RunConfig) -> bool:
-    """Return True if a slow but working service may be given up."""
+    """Return True if a call of a slow but working service may time out."""
     timeouts = (run.memory.get(name, getattr(NORMAL, name)) for name in TIMEOUTS)
     return run.latency == "spread" and min(timeouts) <= ROUND_TRIP_MS_MAX
 

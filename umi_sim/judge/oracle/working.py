@@ -1,4 +1,4 @@
-"""Judge the working tier and its sessions: a twin for each tier that is possible, and possible saves."""
+"""Judge the working tier and its sessions, by twins (possible working tiers) and possible saves."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -31,8 +31,8 @@ from umi_sim.services.calls import Call
 
 # The working tier as a dict with a deadline for each key: simpler than the memory, and independent of it.
 #
-# A twin answers from the rules alone: after `Set("k", b"1", ttl_ms=10)` at 100 a `Get("k")` answers `b"1"`
-# up to 109, and nothing from 110 on.
+# For example, after `Set("k", b"1", ttl_ms=10)` at 100 a twin answers `Get("k")` with `b"1"` up to 109, and
+# with nothing from 110 on.
 
 
 Answered = tuple[str, object]
@@ -45,11 +45,11 @@ KEYS_ALONE: Final = ("keys",)
 
 
 class WorkingTwin(Mutable):
-    """One possible working tier. `dead`: the last deadline of expired keys, to choose the broken rule.
+    """One possible working tier. `dead`: the last deadlines of expired keys, to choose the broken rule.
 
-    `version`: that of the session when it was loaded, or saved last; `place` counts how often a session was
-    opened. `facts`: the ids of the last facts of the session, and `left_out` how many were stored before
-    these. `origins`: the saves that it may come from.
+    `version`: that of the session when it was loaded or last saved; `place`: how many sessions were opened
+    before. `facts`: the ids of the last facts of the session; `left_out`: how many facts were stored before
+    these. `origins`: the saves from which it may have been loaded.
     """
 
     config: Config
@@ -72,11 +72,11 @@ class WorkingTwin(Mutable):
         return structs.replace(self, entries=dict(self.entries), dead=dict(self.dead))
 
     def put_in_place_of(self, old: "WorkingTwin") -> "WorkingTwin":
-        """Return this session, opened where another one was; expired entries there stay counted."""
+        """Return this session, opened in place of another one, with the other's count of expired entries."""
         return structs.replace(self.copy(), expired=old.expired, place=old.place + 1)
 
     def add_facts(self, ids: tuple[str, ...]) -> None:
-        """Add these facts to those of the session, of which it keeps the last hundred."""
+        """Add these facts to the session, which keeps the last hundred."""
         every = [key for key in self.facts if key not in ids] + list(dict.fromkeys(ids))
         self.left_out += len(every[:-FACTS_MAX])
         self.facts = tuple(every[-FACTS_MAX:])
@@ -99,8 +99,8 @@ class WorkingTwin(Mutable):
         old = self.entries.get(key)
         more = len(value) - len(old[0]) if old else len(value) + len(key.encode())
         used, most = self.bytes_used(), self.config.working_bytes_max
-        # Both errors have what is used and the limit; that of bytes also the size of the whole entry. A
-        # replaced value frees its bytes first; the key counts once.
+        # Both errors name what is used and the limit; WorkingFull also has the size of the whole entry. A
+        # replaced value frees its bytes first, and its key counts once.
         if used + more > most:
             return "WorkingFull", (used, most, len(key.encode()) + len(value))
         if old is None and len(self.entries) >= self.config.working_entry_count_max:
@@ -110,7 +110,7 @@ class WorkingTwin(Mutable):
 
     def renew_deadline(self, key: str, now_ms: int) -> int:
         old_ms = self.entries[key][1] if key in self.entries else 0
-        # Incr, append and touch renew by the default time to live, and never shorten a longer one.
+        # Incr, append and touch renew the deadline by the default time to live, but never shorten it.
         return max(old_ms, now_ms + self.config.working_ttl_ms_default)
 
     def look(self, key: str) -> object:
@@ -124,7 +124,7 @@ class WorkingTwin(Mutable):
             "__interaction_count": self.interactions, "__last_input": self.last_input,
             "__last_query": self.last_query,
         }  # fmt: skip
-        # Only the model of the archive knows the names that were found, so any text is accepted here.
+        # Only the archive model knows the names of the entities, so any text is accepted here.
         if key == "__last_entities":
             return ANY_TEXT if self.last_input is not None else None
         value = shown.get(key)
@@ -175,7 +175,7 @@ def on_incr(twin: WorkingTwin, request: requests.Incr, now_ms: int) -> Answered:
     if not is_whole_number(request.delta, I64_MIN, I64_MAX):
         return "BadDelta", None
     text = twin.entries[request.key][0] if request.key in twin.entries else b"0"
-    # The longest that fits is -9223372036854775808: 20 characters. "+" and 20 digits would be longer.
+    # The longest valid number, -9223372036854775808, has 20 characters; "+" and 20 digits have more.
     if not NUMBER.fullmatch(text) or len(text) > 20 or not I64_MIN <= int(text) <= I64_MAX:
         return "TypeMismatch", None
     number = int(text) + request.delta
@@ -229,20 +229,21 @@ RULES: Final[Mapping[type, Callable[..., Answered]]] = complete("answer of the t
 }, "umi_sim/judge/oracle/working.py")  # fmt: skip
 
 
-# Saved sessions: acknowledged versions must be there, unanswered saves may be.
+# Saved sessions: acknowledged versions must be stored, versions of unanswered saves may be.
 #
 # Law 1. Of two saves from one version at most one is acknowledged.
-# Law 2. The reply to a save has the version after the one that its memory loaded or saved last; a session
-# that        was loaded meanwhile keeps its version. Law 3. A load gives an acknowledged version or a later
-# one that may have been saved, never an older one, and        never to an agent that is no member. A version
-# that was shown stays valid. Law 4. Versions order all saves; so every history that passes is linearizable,
-# and one that is not breaks        a law at its first wrong reply (docs/decisions).
+# Law 2. The reply to a save has the version after the one that its memory last loaded or saved. A session
+# that was loaded in the meantime keeps its version.
+# Law 3. A load returns the newest acknowledged version or a later one that may have been saved, and only to
+# members of the session. Once a version was shown, no older one may be loaded.
+# Law 4. Versions order all saves. So every history that passes is linearizable, and any other history breaks
+# a law at its first wrong reply (docs/decisions).
 
 
 class SavedTwin(Mutable):
-    """A working tier as it may have been saved, and the time of that. `is_refuted`: it was not saved.
+    """A working tier that may have been saved, and the time of the save. `is_refuted`: it was not saved.
 
-    `agent`: the one that saved it, and has its facts and messages; `carries`: what the save declared.
+    `agent`: the saving agent, which has its facts and messages; `carries`: the declaration of the save.
     """
 
     twin: WorkingTwin
@@ -256,8 +257,8 @@ class SavedTwin(Mutable):
         return Declared(self.agent, self.carries, self.twin.facts)
 
     def at_load(self, now_ms: int) -> tuple[WorkingTwin, int]:
-        """Return the tier as it is loaded at `now_ms`, and how many entries expired since it was saved."""
-        # saved at 100 with a deadline of 150, loaded at 120: 30 ms are left; loaded at 150, it has expired
+        """Return the tier if loaded at `now_ms`, and how many entries have expired since the save."""
+        # Saved at 100 with a deadline of 150: loaded at 120 it has 30 ms left, loaded at 150 it has expired.
         rest_ms = max(0, now_ms - self.saved_ms)
         live = {
             key: (value, now_ms + (expires_ms - self.saved_ms) - rest_ms)
@@ -272,9 +273,9 @@ class SavedTwin(Mutable):
 
 
 class Session(Owner):
-    """One session. `versions`: what each may be. `must`: the newest one that was acknowledged or shown.
+    """One session. `versions`: possible saves by version. `must`: the newest version acknowledged or shown.
 
-    `acknowledged`: versions that were. `may`, `may_members`: of saves with an unknown outcome.
+    `acknowledged`: acknowledged versions. `may`, `may_members`: those of saves with an unknown outcome.
     """
 
     user: str
@@ -294,14 +295,14 @@ class OpenSave(Owner):
     candidates: list[SavedTwin]
 
     def list_candidates(self, session_id: str, version: int) -> list[SavedTwin]:
-        """List the tiers that it may save as this version."""
+        """List the tiers that this save may store as this version."""
         return [saved for saved in self.candidates if saved.is_to_be(session_id, version)]
 
 
 class OpenLoad(Data):
-    """A load in flight. `must`: the oldest version that it may give. `is_member`: its agent may load it.
+    """A load in flight. `must`: the oldest version that it may return. `is_member`: its agent may load it.
 
-    `positions`: by agent of the user, how many batches of its archive were durable when it was issued.
+    `positions`: by agent of the user, the position of its archive when the load was issued.
     """
 
     must: int
@@ -316,7 +317,7 @@ class SessionsModel(Owner):
     open: list[OpenSave] = []
 
     def observe_wipe(self) -> None:
-        """Forget all sessions: storage is empty and every life has ended."""
+        """Forget all sessions: storage is empty and every incarnation has ended."""
         self.sessions.clear()
         self.open.clear()
 
@@ -330,19 +331,20 @@ class SessionsModel(Owner):
         return save
 
     def end_save(self, save: OpenSave) -> None:
-        """Drop a save that was answered, or whose agent crashed."""
+        """Remove a save that was answered, or whose agent has crashed."""
         self.open = [other for other in self.open if other is not save]
 
     def judge_create(self, scope: Scope, ending: Ending, done: SessionCreated, twin: WorkingTwin) -> None:
-        """Add a session; if it is not surely stored, another session may have the same id."""
+        """Add a session. If it may not be stored, another session may have the same id."""
         known = self.sessions.get(done.session_id)
         if known is not None and not ending.is_sure:
             return
         members = dict.fromkeys((scope.agent, *ending.request.members))
         acknowledged = {1: None} if ending.is_sure else {}
         if known is not None and known.must:
-            # create   commits s1 ......................... reply: s1
-            # load                  s1, version 1, which is shown before the reply to its create
+            # The session may be loaded before the reply to its create:
+            #   create   commits s1 ......................... reply: s1
+            #   load                  s1, version 1
             is_new = 1 not in known.acknowledged
             demand(is_new, rules.SESSION_VERSIONS, f"create_session gave {done.session_id} a second time")
             known.acknowledged |= acknowledged
@@ -356,9 +358,9 @@ class SessionsModel(Owner):
     def judge_save(
         self, save: OpenSave, done: SessionSaved, twins: list[WorkingTwin], is_sure: bool
     ) -> list[WorkingTwin]:
-        """Return the tiers as they may be now: a saved one that is still open has the new version.
+        """Return the possible tiers after a save; if the saved session is still open, it has the new version.
 
-        `is_sure`: the save is surely stored; else another save may have the same version.
+        `is_sure`: the save is certainly stored; otherwise another save may have the same version.
         """
         session, version = self.sessions.get(done.session_id), done.version
         is_open = any(it.twin.session_id == done.session_id for it in save.candidates)
@@ -375,8 +377,8 @@ class SessionsModel(Owner):
         is_counted, message = done.left_out_count in counts, "the number of facts that a save leaves out"
         demand(is_counted, rules.HANDOFF_AS_DECLARED, message, counts, done.left_out_count)
         if is_sure:
-            # A load may have shown this version before the reply
-            # to its save: then only the loaded tiers are left.
+            # If a load has shown this version before the reply
+            # to its save, only the loaded tiers are possible.
             shown = session.versions.get(version, packed)
             session.versions[version] = packed = [saved for saved in packed if saved in shown]
             message = f"version {version} was loaded with other entries than were saved"
@@ -389,11 +391,11 @@ class SessionsModel(Owner):
         places = [saved.twin.place for saved in packed]
         # A session that was loaded while the save was in flight keeps its own version (law 2):
         #   save   packs s1, version 2 ............................ reply: 3
-        #   load           s2 takes its place, version 7            still 7
+        #   load           s2 replaces s1, version 7                still 7
         return [structs.replace(it, version=version) if it.place in places else it for it in twins]
 
     def take_back(self, save: OpenSave) -> None:
-        """Refute a save that changed nothing: no version comes from it."""
+        """Refute a save that failed: it has made no version."""
         for saved in save.candidates:
             saved.is_refuted = True
         for session in self.sessions.values():
@@ -403,7 +405,7 @@ class SessionsModel(Owner):
                 demand(session.versions[version], rules.NO_LOST_UPDATE, message)
 
     def judge_conflict(self, save: OpenSave, conflict: SessionConflict) -> None:
-        """Demand that another save came first, with a version that is possible."""
+        """Demand that another save came first, with a possible version."""
         for saved in save.candidates:
             session_id, found = saved.twin.session_id or "", conflict.found
             session = self.sessions.get(session_id)
@@ -418,26 +420,26 @@ class SessionsModel(Owner):
             demand(False, rules.SESSION_VERSIONS, message, conflict.expected, conflict.found)
 
     def list_possible(self, session_id: str, version: int) -> list[SavedTwin]:
-        """List saves without a reply that may have become this version."""
-        # A save without a reply may be durable, and be loaded by another memory.
+        """List saves without a reply that may have made this version."""
+        # A save without a reply may be durable, and another memory may load it.
         under_way = [saved for save in self.open for saved in save.list_candidates(session_id, version)]
         may = self.sessions[session_id].may
         return [saved for saved in may if saved.is_to_be(session_id, version)] + under_way
 
     def show(self, session_id: str, version: int, kept: list[SavedTwin]) -> None:
-        """Note that a load or a conflict has shown this version, which is one of `kept`."""
+        """Record that a load or a conflict has shown this version; `kept`: the saves that it may be."""
         session = self.sessions[session_id]
         session.must = max(session.must, version)
         session.versions[version] = kept
 
     def settle(self, session_id: str, kept: list[WorkingTwin]) -> None:
-        """Drop the saves that a reply in a loaded session refutes, for all memories."""
+        """Remove the saves that a reply in a loaded session refutes, for all memories."""
         session, left = self.sessions[session_id], [saved for twin in kept for saved in twin.origins]
         for version, found in session.versions.items():
             if any(saved in left for saved in found):
                 for saved in found:
-                    # Other memories may have loaded this version,
-                    # too: their twins from these saves are refuted.
+                    # Other memories may have loaded this version as well;
+                    # their twins from these saves are refuted, too.
                     saved.is_refuted = saved not in left
                 session.versions[version] = [saved for saved in found if saved in left]
 
@@ -456,7 +458,7 @@ class SessionsModel(Owner):
     def judge_load(
         self, scope: Scope, request: LoadSession, load: OpenLoad, done: SessionLoaded
     ) -> list[SavedTwin]:
-        """Return the tiers that the loaded version may hold."""
+        """Return the saves that the loaded version may be."""
         session = self.judge_member(scope, request.session_id, "loaded")
         message = "the version that is loaded"
         demand(
@@ -489,32 +491,32 @@ class SessionsModel(Owner):
 
 
 def without_keys(twin: WorkingTwin) -> WorkingTwin:
-    """Return the session as it is saved if it carries no keys: without entries, inputs and queries."""
+    """Return the session as saved without keys: without entries, inputs and queries."""
     return structs.replace(twin, entries={}, dead={}, interactions=0, last_input=None, last_query=None)
 
 
 def as_texts(value: object) -> tuple[str, ...]:
-    """Return a tuple of texts that a caller gave; anything else is refused, and counts as empty."""
+    """Return a tuple from a caller; anything else is refused by the memory and counts as empty."""
     return value if isinstance(value, tuple) else ()
 
 
-# The model of the working tier: the twins that are possible; each reply leaves those that explain it.
+# The model of the working tier: a set of possible twins, from which each reply removes the wrong ones.
 #
-# Law 1. If a loaded session may be one of several, there is a twin for each; a reply must agree with at least
-# one of them, and the others are dropped.
+# Law 1. If a loaded session may be one of several, there is a twin for each. A reply must agree with at least
+# one of them; the others are removed.
 # Law 2. The reserved keys (`__last_input` and so on) follow remember and recall, in the order in which their
 # batches became durable.
 
 
-SHOWN_BYTES_MAX: Final = 200  # of a text that a reserved key shows
+SHOWN_BYTES_MAX: Final = 200  # length of a text in a reserved key
 OF_THE_TIER: Final = ("EntryTooLarge", "WorkingFull", "TooManyEntries", "Overflow")
-"""Errors whose values a twin knows."""
+"""Errors whose values a twin derives."""
 
 
 class WorkingModel(OracleModel):
     """Judges the working tier of one memory.
 
-    `twins`: the tiers that are possible. `counted`: remembers in flight whose text the reserved keys show.
+    `twins`: the possible tiers. `counted`: remembers in flight that the reserved keys already show.
     """
 
     judges = tuple(sorted(requests.WORKING, key=lambda cls: cls.tag))
@@ -541,7 +543,7 @@ class WorkingModel(OracleModel):
             return
         value = outcome.value if isinstance(outcome, Done) else None
         if isinstance(request, requests.Remember) and isinstance(value, Remembered) and not value.repeated:
-            # A text without a new fact commits nothing, so no batch of it was seen.
+            # A text without a new fact commits nothing, so it is counted at its reply.
             self.count_remember(ending.op_id, request)
         elif isinstance(request, requests.Recall | requests.Descent) and self.is_question(request, value):
             for twin in self.twins:
@@ -549,9 +551,9 @@ class WorkingModel(OracleModel):
         self.counted.pop(ending.op_id, None)
 
     def is_question(self, request: requests.Recall | requests.Descent, value: object) -> bool:
-        """Return True if the request looked anything up.
+        """Return True if the request has searched.
 
-        It does not if it asks for no level, no hit, or another scope.
+        It has not if it asks for no level or no hit, or if its filter excludes its scopes.
         """
         if value is None:
             return False
@@ -561,7 +563,7 @@ class WorkingModel(OracleModel):
         return getattr(value, "stop_reason", "") != "nothing_asked"
 
     def count_remember(self, op_id: str, request: requests.Remember) -> None:
-        """Count a remember once: the reserved keys follow the order of commits, not that of replies."""
+        """Count a remember once; the reserved keys follow the order of commits, not that of replies."""
         if op_id in self.counted:
             return
         self.counted[op_id] = None
@@ -571,7 +573,7 @@ class WorkingModel(OracleModel):
             twin.last_input = cut(request.text, SHOWN_BYTES_MAX)
 
     def judge(self, request: requests.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int) -> None:
-        """Keep the twins that explain the reply, also in models that loaded the same session."""
+        """Keep the twins that explain the reply, here and in models that loaded the same session."""
         if isinstance(outcome, Refused):
             check_refusal(request, outcome.error)
         if len(self.twins) == 1:
@@ -587,7 +589,7 @@ class WorkingModel(OracleModel):
             self.sessions.settle(session_id, self.twins)
 
     def open_session(self, twins: list[WorkingTwin]) -> None:
-        """Open a session, which is one of `twins`, in place of the one that was open."""
+        """Open a session, which may be any of `twins`, in place of the open one."""
         self.twins = merge([twin.put_in_place_of(old) for twin in twins for old in self.twins])
 
     def expire(self, now_ms: int) -> None:
@@ -596,7 +598,7 @@ class WorkingModel(OracleModel):
 
 
 def is_own_batch(call: Call, answer: Answer) -> bool:
-    """Return True if a durable batch is not that of an earlier request with the same request key."""
+    """Return True if a durable batch is the request's own, not that of an earlier one with the same key."""
     if not isinstance(call.effect, Commit) or not isinstance(answer, Committed):
         return False
     own = [write.body.by for write in call.effect.writes if isinstance(write.body, Receipt)]
@@ -604,7 +606,7 @@ def is_own_batch(call: Call, answer: Answer) -> bool:
 
 
 def is_refuted(twin: WorkingTwin) -> bool:
-    """Return True if none of the saves that a twin may come from was saved."""
+    """Return True if all saves from which a twin may have been loaded are refuted."""
     found = [saved for saved in twin.origins if isinstance(saved, SavedTwin)]
     return bool(found) and all(saved.is_refuted for saved in found)
 
@@ -628,17 +630,17 @@ def keep_explaining(
 ) -> list[WorkingTwin]:
     """Return the twins that explain the reply.
 
-    Raises Broken, naming the rule that the reply most likely breaks.
+    If there are none, raise Broken with the rule that the reply most likely breaks.
     """
     got = (DONE, outcome.value) if outcome.__class__ is Done else answer_of(outcome)
     expected = [twin.answer(request, now_ms) for twin in twins]
     if expected == [got]:
         kept = twins
     else:
-        # two saves may be version 2, with k = a or k = b: a reply to Get("k") leaves one of them
+        # If two saves may be version 2, one with k = a and one with k = b, a Get("k") leaves one of them.
         kept = [twin for twin, answer in zip(twins, expected, strict=True) if agrees(answer, got)]
     if kept:
-        # This only counts that the rule was judged, so that `umi-sim` shows what a sweep covered.
+        # This only counts the rule as checked, so that `umi-sim` shows what a sweep has covered.
         demand(True, rule_at_stake(kept[0], request, got, now_ms, reading_ms), "")
         return kept
     rule = broken_rule(twins[0], request, expected[0], got, now_ms, reading_ms)
@@ -650,7 +652,7 @@ def keep_explaining(
 
 
 def check_refusal(request: requests.WorkingRequest, error: Error) -> None:
-    """Demand the error of a malformed request; twins know the errors of a full tier."""
+    """Demand the right error for a malformed request; twins derive the errors of a full tier."""
     wanted, message = bad_request(request), f"the error of a malformed {type(request).__name__}"
     demand(wanted in (None, error), rules.REFERENCE_AGREES, message, wanted, error)
 
@@ -681,14 +683,14 @@ def rule_of_death(died_ms: int, now_ms: int, reading_ms: int) -> Rule:
     """Return the rule that a reply breaks if it shows an entry that expired at `died_ms`."""
     if died_ms == now_ms:
         return rules.TTL_BOUNDARY
-    # The clock went back behind a time that the memory has seen; expired stays expired.
+    # After the clock jumped back, expired entries stay expired.
     return rules.TIME_NEVER_REVIVES if reading_ms < now_ms else rules.TTL_CONTRACT
 
 
 def rule_at_stake(
     twin: WorkingTwin, request: requests.WorkingRequest, got: Answered, now_ms: int, reading_ms: int
 ) -> Rule:
-    """Return the rule that a wrong reply in the place of this right one would have broken."""
+    """Return the rule that a wrong reply would have broken in place of this right one."""
     key = getattr(request, "key", "")
     if not isinstance(key, str):
         return rules.REFERENCE_AGREES
@@ -734,10 +736,10 @@ def broken_rule(
     return rules.REFERENCE_AGREES
 
 
-# The model of sessions: what one memory may reply when it creates, saves and loads a session.
+# The model of sessions: the replies of one memory to creating, saving and loading a session.
 #
-# `SessionsModel` has all sessions of a world; this is the side of one memory, with its saves and loads in
-# flight and the working tier that they pack or replace.
+# `SessionsModel` has all sessions of a world. `SessionModel` has the saves and loads in flight of one memory,
+# and the working tier that they save or replace.
 
 
 class SessionModel(OracleModel):
@@ -792,7 +794,7 @@ class SessionModel(OracleModel):
         if done is None:
             return
         self.working.expire(ending.now_ms)
-        # Entries that expired before are not dropped by it.
+        # Entries that had expired before do not count as dropped.
         counts, got = [len(twin.entries) for twin in self.working.twins], done.dropped_count
         demand(got in counts, rules.REFERENCE_AGREES, "entries that create_session dropped", counts, got)
         fresh = WorkingTwin(
@@ -841,7 +843,7 @@ class SessionModel(OracleModel):
         twins = list[WorkingTwin]()
         for saved, twin in carried:
             loaded = structs.replace(twin, version=done.version, origins=(saved,))
-            if saved.agent != self.scope.agent:  # the facts of the session are those that this agent has now
+            if saved.agent != self.scope.agent:  # the session's facts become those stored in this archive
                 ids = tuple(it.id for it in done.facts.entities) if done.facts is not None else ()
                 loaded = structs.replace(loaded, facts=ids, left_out=0)
             twins.append(loaded)
