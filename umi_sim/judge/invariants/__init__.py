@@ -2,13 +2,13 @@
 
 relations.py   rows by kind, and relations among them
 hierarchy.py   resources, segments, categories with their members and groups, reflections
-store.py       all rows, and core against them
-divisions.py   how a category is divided into groups
-upkeep.py      which work is scheduled
-written.py     what is in a row that is committed, also as bytes
-asked.py       what a memory asks of its services
-core_shown.py  what reads of core show
-degradation_reasons.py  why a reply is degraded, and how often
+store.py       all rows, and core compared with them
+divisions.py   the division of a category into groups
+upkeep.py      the schedule of upkeep
+written.py     the contents of committed rows, also as bytes
+asked.py       the questions of a memory to its services
+core_shown.py  the replies to reads of core
+degradation_reasons.py  reasons and counts of degradations
 readings.py    replies of models, read by the parsers of the memory
 two_stores.py  rows that move between two stores
 """

@@ -1,9 +1,8 @@
-"""A memory asks its services for its own rows, and for what can be there.
+"""A memory asks its services only for rows of its own scope, and only for rows that can exist.
 
-A read that names a kind, a field or an id that no row has finds nothing, and the memory goes on as if nothing
-were stored; so does a read of another scope, as long as that has no rows. The same holds for the rows that a
-commit expects. The name of a model's task is only required to be a word, since added workflows have their
-own.
+A read with a kind, a field or an id that no row can have finds nothing, and the memory would continue as if
+nothing were stored. The same holds for a read of another scope without rows, and for the rows that a commit
+expects. The name of a model's task must only be a word, since added workflows have tasks of their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,8 +25,8 @@ Kinds = tuple[str, ...]
 OF_OTHERS: Final[Mapping[str, tuple[Kinds, Kinds]]] = {
     "load_session": (("entity",), ("resource",)), "recall": (("grant",), ("entity", "ended")),
 }  # fmt: skip
-"""By workflow, the kinds of rows of other agents of the user that it may ask for by id, and by a search.
-The oracle judges which of these rows (umi_sim/judge/oracle/handoffs.py, archive/sharing.py there)."""
+"""By workflow, the kinds of rows of the user's other agents that it may read by id, and by a search. The
+oracle judges which rows (umi_sim/judge/oracle/handoffs.py and archive/sharing.py there)."""
 NONE: Final[tuple[Kinds, Kinds]] = ((), ())
 FIELDS_OF: Final = {kind: {*cls.derived, *cls.__struct_fields__} for kind, cls in BODIES.items()}
 
@@ -60,7 +59,7 @@ def check_query(query: Query, scope: Scope, of_others: tuple[Kinds, Kinds] = NON
     demand(is_allowed or query.scope == scope, rules.SCOPE_APART, message, scope, query.scope)
     check_kinds(kinds)
     for it in query.where:
-        # type, eq, "person" of kinds entity and vector: entities have a type, which is enough
+        # It is enough if one kind has the field: type = "person" for the kinds entity and vector.
         is_known = it.operator in HOLDS and any(it.field in FIELDS_OF[kind] for kind in kinds)
         demand(is_known, rules.WHOLE_VALUES, f"a condition that no row of {kinds} can fulfil", "", it)
     limit, least_ppm = getattr(query, "limit", None), getattr(query, "min_score_ppm", 0)
@@ -105,7 +104,7 @@ def is_named(address: Address) -> bool:
 
 
 def is_broken(text: str) -> bool:
-    """Return True if `text` holds half a surrogate pair."""
+    """Return True if `text` contains a lone surrogate."""
     return not text.isascii() and any("\ud800" <= it <= "\udfff" for it in text)
 
 

@@ -1,6 +1,6 @@
-"""A reply about the core tier shows what is in the tier at that time.
+"""Replies about the core tier show the tier as it is at the time of the reply.
 
-The oracle knows the text that users wrote, and not which entries stand beside it; here replies are compared
+The oracle knows the texts that users wrote, but not the entries next to them. So replies are compared here
 with the tier itself.
 """
 
@@ -30,11 +30,11 @@ EXPECTATIONS: Final[Mapping[type, Callable[[Any, Tiers], object]]] = {
     LastRoutingDecisions: lambda request, tiers: tiers.decisions,
     BuildSystemPrompt: lambda request, tiers: tiers.core.guard_version,
 }
-"""By request, what its reply must show."""
+"""By request, the expected value of its reply."""
 
 
 class CoreShown(Observer):
-    """Compares reads of core with the tier. `asked`: those that have no reply yet."""
+    """Compares reads of core with the tier. `asked`: reads without a reply."""
 
     asked: dict[str, Request] = {}
 
@@ -53,7 +53,7 @@ class CoreShown(Observer):
 
 def check_shown(reply: Reply, request: Request, tiers: Tiers) -> None:
     if isinstance(reply.outcome, Done):
-        # of a prompt only the version of core is compared: the oracle reads back its text
+        # For a prompt only the version of core is compared; the oracle parses its text.
         value: Any = reply.outcome.value
         got = value.version if isinstance(request, BuildSystemPrompt) else value
         expected = EXPECTATIONS[type(request)](request, tiers)

@@ -1,11 +1,11 @@
-"""Degradation reasons: why a reply is degraded, and how often, follows from the answers to its operation.
+"""Degradation reasons: reason and count of a degradation follow from the answers to its operation.
 
-The caller decides by it. A text that no model read because the model was away is worth sending again later; a
-text about which the model said nothing of use is not.
+Callers use the reason. For example, it is worth sending a text again if the model was unavailable, but not if
+the model's reply was useless.
 
 Law 1. The reason is that of an answer to the step; `timeout` may also mean that no answer came.
-Law 2. The count is that of the answer. Of several answers some may belong to a plan that was dropped: then
-the count is at most the sum.
+Law 2. The count is that of the answer. If there are several answers, some may belong to a plan that was
+dropped; then the count is at most their sum.
 """
 
 from collections.abc import Iterator
@@ -32,10 +32,10 @@ from umi_sim.record.broken import demand
 from umi_sim.services.calls import Call
 from umi_sim.services.model.prompts import inputs
 
-ROWS: Final = "read"  # of any step
+ROWS: Final = "read"  # stands for the reads of any step
 LATE: Final = "timeout"
-OF_NO_ANSWER: Final = "compare"  # the oracle judges how many facts are not compared
-DIVIDED: Final = "evolve_category"  # missing members are judged by invariants/divisions.py
+OF_NO_ANSWER: Final = "compare"  # the oracle judges the number of facts that are not compared
+DIVIDED: Final = "evolve_category"  # invariants/divisions.py judges missing members
 
 Reason = tuple[str, int]
 
@@ -43,7 +43,7 @@ Reason = tuple[str, int]
 class DegradationReasons(Observer):
     """Compares degradations with the answers to their operation.
 
-    `is_sole`: only the services answer, no interceptor. `answers`, `speakers`: by operation.
+    `is_sole`: only services answer, and no interceptor does. `answers`, `speakers`: by operation.
     """
 
     config: Config
@@ -61,19 +61,19 @@ class DegradationReasons(Observer):
 
     def observe_reply(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         answers = self.answers.pop(op_id, [])
-        # A repeated reply is the one of an earlier request, whose answers are not kept.
+        # A repeated reply is that of an earlier request, whose answers are not kept.
         if self.is_sole and isinstance(outcome, Done) and not getattr(outcome.value, "repeated", False):
             for degradation in outcome.degraded:
-                if degradation.name in NAMES:  # not those of interceptors and added workflows
+                if degradation.name in NAMES:  # without those of interceptors and added workflows
                     self.check(op_id, degradation, answers)
 
     def check(self, op_id: str, degradation: Degraded, answers: list[tuple[Call, Answer]]) -> None:
         step = degradation.name.partition(":")[0]
-        # `read:...` may be of any step; all other names begin with theirs
+        # `read:...` may belong to any step; all other names begin with their step.
         own = [it for it in answers if step in (ROWS, it[0].step)]
         is_divided = step == "contents" and any(call.workflow == DIVIDED for call, _ in answers)
         is_elsewhere = is_divided or step == OF_NO_ANSWER
-        # A time-out leaves no answer behind, and the task of an added step is unknown here.
+        # After a time-out there is no answer, and the tasks of added steps are unknown here.
         models = [call.effect for call, _ in own if isinstance(call.effect, AskModel)]
         if degradation.reason == LATE or is_elsewhere or any(it.task not in PARSERS for it in models):
             return
@@ -81,7 +81,7 @@ class DegradationReasons(Observer):
         counts = [count for reason, count in found if reason == degradation.reason]
         rule, message = rules.DEGRADATION_NAMED, f"the reason for {degradation.name} in the reply to {op_id}"
         demand(counts, rule, message, list(dict(found)), degradation.reason)
-        # two answers with 2 and 1 of them: 1 to 3, as the plan that used one of them may have been dropped
+        # With two answers of counts 2 and 1 the count is 1 to 3, since the plan of one may have been dropped.
         is_true = (
             degradation.count == counts[0] if len(counts) == 1 else 1 <= degradation.count <= sum(counts)
         )
@@ -111,7 +111,7 @@ class DegradationReasons(Observer):
 
 
 def reasons_of_text(asked: AskModel, text: str, config: Config, speaker: str | None) -> Iterator[Reason]:
-    """Yield why a reply is of no use, or why parts of it were dropped, with their number."""
+    """Yield why a reply is useless, or why parts of it were dropped, each with their number."""
     about = subject_of(inputs(asked.prompt))
     read = PARSERS[asked.task](text, about, config)
     if isinstance(read, USELESS):
@@ -130,7 +130,7 @@ def reasons_of_text(asked: AskModel, text: str, config: Config, speaker: str | N
 
 
 def reasons_of_surplus(workflow: str, done: ReadDone) -> Iterator[Reason]:
-    """Yield how many rows are more than a model is shown; of a session any number, as its bytes decide."""
+    """Yield how many rows do not fit into a prompt; for a session any number, since its bytes decide."""
     sound = [row for row in done.rows if not is_damaged(row)]
     if workflow == "summarise":
         yield "too_many", len(sound) - SUMMARY_MEMBER_COUNT_MAX

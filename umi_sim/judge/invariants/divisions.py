@@ -1,10 +1,10 @@
 """Divisions: the groups that a commit stores are those that follow from the answers to its operation.
 
-Law 1. Rows and names are taken from the answers, nothing from the memory. A page with a row that was not
-asked for counts as none, and a damaged row is known by its address alone.
-Law 2. Members, centroids, keywords and names are worked out a second time from these answers.
-Law 3. Members of a group are near its centroid; a group is large enough, and no two groups are near each
-other: that is demanded of the committed rows themselves, whatever was worked out here.
+Law 1. Rows and names are taken from the answers and not from the memory. A page with a row that was not
+requested is ignored, and of a damaged row only the address is known.
+Law 2. Members, centroids, keywords and names are derived a second time from these answers.
+Law 3. Members of a group are near its centroid, a group is large enough, and no two groups are near each
+other. This is demanded of the committed rows themselves, in addition to law 2.
 """
 
 from collections import Counter
@@ -37,23 +37,23 @@ from umi_sim.record.broken import Broken, demand
 from umi_sim.services.calls import Call
 from umi_sim.services.model.prompts import Inputs, inputs
 
-# The memory divides in one step, without a question in between, so the work of a step has to be bounded.
-COMPONENT_COUNT_MAX: Final = 2**20  # of the vectors of all members that are looked at
+# The memory divides a category in one step, without a question in between, so its work must be bounded.
+COMPONENT_COUNT_MAX: Final = 2**20  # total of the vectors of the members that are considered
 SHOWN: Final = 5  # keywords and contents in a question for a name
 SHOWN_BYTES: Final = 200
-LINKING: Final = ("memorize", "create_entity", "update_entity")  # they put members into existing groups
-# A plan, or a second one after a conflict, begins with one of these.
+LINKING: Final = ("memorize", "create_entity", "update_entity")  # add members to existing groups
+# The steps with which a plan begins, also the second plan after a conflict.
 FIRST_READS: Final = ("category", "lookup")
 DIVIDED: Final = "a digest"  # stands for any digest in a comparison of rows
 RULE: Final = rules.CLUSTER_MEMBERS
 
-WHOLE: Final = ("members", "contents")  # damaged rows are among the answers of these, without a body
-NEVER_MS: Final = -1  # before any use
+WHOLE: Final = ("members", "contents")  # steps whose answers may have damaged rows, without a body
+NEVER_MS: Final = -1  # a time before any access
 
 Question = tuple[tuple[str, ...], tuple[str, ...]]  # keywords and contents
 Key = tuple[str, str]  # kind and id of a row
 Bodies = dict[Key, Body | None]
-NamedDegradation = tuple[str, str, int]  # name, reason and count; of "name:keywords" the name alone
+NamedDegradation = tuple[str, str, int]  # name, reason and count; for "name:keywords" only the name
 ExpectedReply = tuple[Evolved, tuple[NamedDegradation, ...]]  # a reply, and its degradations
 DigestInput = tuple[dict[str, int], list[str], int]  # versions of vectors, ids in use, number of members
 
@@ -63,9 +63,9 @@ PARTIAL: Final = "contents:partial"
 class PlanInputs(Owner):
     """The answers to an operation since it began to plan: rows by step, names by question.
 
-    `asked`: the addresses that were asked for. `ended`: by step, whether it has read the last page. `uses`:
-    when each entity was accessed last, as the memory knew it when it divided the members; `unused_ms`:
-    entities that were used later than that are in use.
+    `asked`: the requested addresses. `ended`: by step, whether its last page was read. `uses`: the last
+    access of each entity that the memory knew when it divided the members; `unused_ms`: entities accessed
+    after this time are in use.
     """
 
     rows: dict[str, dict[Address, Row]] = {}
@@ -76,14 +76,14 @@ class PlanInputs(Owner):
     unused_ms: int = NEVER_MS
 
     def read(self, step: str, effect: Read, answer: ReadDone) -> None:
-        """Take the rows of a page, unless the memory has to ask for it again (law 1)."""
+        """Add the rows of a page, unless the memory has to read it again (law 1)."""
         if not all(is_asked_for(effect, row) for row in answer.rows):
             return
         rows = [structs.replace(row, body=None) if is_damaged(row) else row for row in answer.rows]
         if step not in WHOLE and any(row.body is None for row in rows):
             return
         query = effect.query
-        # a first page begins the rows of its step anew, as a second plan reads them all again
+        # The first page replaces the rows of its step, since a second plan reads all of them again.
         if not isinstance(query, ByFilter) or query.cursor is None:
             self.rows[step] = {}
         self.rows[step] |= {row.address: row for row in rows}
@@ -101,7 +101,7 @@ class PlanInputs(Owner):
 
 
 def texts_of(shown: Inputs, name: str) -> tuple[str, ...]:
-    """Return an input of a question for a name. Raises Broken if the question lacks it."""
+    """Return an input of a question for a name. Raises Broken if it is missing."""
     values = shown.get(name)
     if not isinstance(values, list):
         raise Broken(rules.CLUSTER_MEMBERS, f"input {name} of a question for a name", "a list", values)
@@ -116,9 +116,9 @@ def is_asked_for(effect: Read, row: Row) -> bool:
 
 
 class CategoryContents(Data):
-    """All that was read of a category; entities, vectors and groups by id.
+    """The rows that were read of a category; entities, vectors and groups by id.
 
-    `names`: by what a model was shown. `made`: what the digest of its division stands for. `used`: ids of the
+    `names`: by question. `made`: the input that the digest of the division stands for. `used`: ids of the
     members in use. `lost_count`: how many memberships could not be read.
     """
 
@@ -136,18 +136,18 @@ class CategoryContents(Data):
     lost_count: int
 
     def list_seen_ids(self) -> list[str]:
-        # 1,536 dims: 2**20 // 1,536 = 682 members at most
+        # For 1,536 dims at most 2**20 // 1,536 = 682 members are considered.
         most = min(EVOLVE_MEMBER_COUNT_MAX, COMPONENT_COUNT_MAX // self.dims)
         return sorted(it.entity_id for it in self.members)[:most]
 
 
 class Divisions(Observer):
-    """Judges what each operation that puts members into groups commits and replies.
+    """Judges commits and replies of operations that put members into groups.
 
-    `forced`: operations that divide a category anew. `expected`: by operation, the reply to each of its
-    commits. `made`: by digest, what it stands for. `links`: by category, the digest and the members of its
-    last division, unless it is being divided now. `dividing`: the plan that divides its members in this step,
-    since their contents were read. `replies`: those of this step.
+    `forced`: operations that divide a category from scratch. `expected`: by operation, the reply to each of
+    its commits. `made`: by digest, the input that it stands for. `links`: by category, digest and members of
+    its last division, unless it is being divided now. `dividing`: the plan that divides its members in this
+    step, after their contents were read. `replies`: those of this step.
     """
 
     config: Config
@@ -167,7 +167,8 @@ class Divisions(Observer):
         if call.workflow not in ("evolve_category", *LINKING):
             return
         if call.step in FIRST_READS:
-            # home, members, contents, commit (conflict), home, ...: the second plan has only its own answers
+            # category, members, contents, commit (conflict), category, ...: a second plan has only its own
+            # answers.
             self.plans[call.op_id] = PlanInputs()
         plan = self.plans.setdefault(call.op_id, PlanInputs())
         match call.effect:
@@ -175,7 +176,7 @@ class Divisions(Observer):
                 plan.read(call.step, effect, answer)
                 if call.step == "contents":
                     self.dividing = plan
-                    # From here until the commit the members may change, so no digest stands for them.
+                    # The members may change until the commit, so no digest stands for them now.
                     for home in plan.bodies("category"):
                         self.links.pop(home.own_id() or "", None)
             case AskModel(task="name_subcategory", prompt=prompt):
@@ -183,7 +184,7 @@ class Divisions(Observer):
             case Commit() as commit if call.workflow in LINKING:
                 check_assignment(plan, commit, self.config)
             case Commit() as commit if all(it.address.kind == "receipt" for it in commit.writes):
-                pass  # nothing has changed, perhaps after an earlier plan of the same operation
+                pass  # nothing has changed; perhaps an earlier plan of the same operation was committed
             case Commit() as commit:
                 dims, is_afresh = self.config.embedding_dims, call.op_id in self.forced
                 reading = read_category(plan, scope, dims, is_afresh=is_afresh)
@@ -195,9 +196,9 @@ class Divisions(Observer):
                 self.expected.setdefault(call.op_id, []).append(reply)
 
     def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
-        """Take the uses of members from the memory that divides them, and judge replies.
+        """Copy the last accesses of members from the memory that divides them, and judge replies.
 
-        Whether these are right is judged by ACC-1.
+        Rule ACC-1 judges whether these accesses are right.
         """
         plan, memory, decay_ms = self.dividing, memory_of(machine), self.config.group_decay_ms
         if plan is not None and memory is not None and decay_ms:
@@ -212,7 +213,7 @@ class Divisions(Observer):
         self.replies.append((op_id, outcome))
 
     def check_reply(self, scope: Scope, op_id: str, outcome: Outcome) -> None:
-        """Demand that the reply to a division reports one of its commits, or groups left as they were."""
+        """Demand that the reply to a division reports one of its commits, or unchanged groups."""
         plan, expected = self.plans.pop(op_id, None), self.expected.pop(op_id, [])
         self.forced.pop(op_id, None)
         if not (isinstance(outcome, Done) and isinstance(outcome.value, Evolved)):
@@ -226,14 +227,14 @@ class Divisions(Observer):
         missing = [name for name, _, _ in degradations or () if name not in names]
         demand(not missing, rules.DEGRADATION_NAMED, message, missing, names)
         reported = [(it.name, it.reason, it.count) for it in outcome.degraded if it.name == PARTIAL]
-        # two commits may come to equal replies, and lack different members: the reply may have either list
+        # Two commits with equal replies may miss different members; the reply may report either list.
         possible = [[it for it in each if it[0] == PARTIAL] for made, each in expected if made == value]
         demand(reported in possible, rules.DEGRADATION_NAMED, message, possible, reported)
 
     def check_digest(self, reading: CategoryContents, rows: Bodies) -> None:
         """Demand that a digest always stands for the same members, and that these are not divided again."""
         category, digest = reading.category, digest_of(reading, rows)
-        # if the stored digest stands for just these members, a division would only give what is there
+        # If the stored digest stands for exactly these members, a division would change nothing.
         is_new = reading.is_afresh or self.made.get(category.evolved_digest) != reading.made
         demand(is_new, rules.REPEAT_SAME_ROWS, f"{category.name} is divided again, with the same members")
         before = self.made.setdefault(digest, reading.made)
@@ -252,14 +253,14 @@ class Divisions(Observer):
             demand(is_other or links == expected, rules.DERIVED_FOLLOWS_SOURCE, message, expected, links)
 
     def expect_unchanged(self, plan: PlanInputs, scope: Scope) -> ExpectedReply:
-        """Return the reply to a division that did nothing; the category must be as it was divided."""
+        """Return the reply to a division without changes; the members must be those of the last division."""
         if not plan.rows.get("category"):
             return Evolved("unchanged"), ()
         reading = read_category(plan, scope, self.config.embedding_dims, is_afresh=False)
         name, digest = reading.category.name, reading.category.evolved_digest
         is_same = bool(digest) and self.made.get(digest, reading.made) == reading.made
         demand(is_same, RULE, f"{name} has other members than it was divided with, and is not divided again")
-        # without all memberships it is not known what the digest stands for
+        # If a membership could not be read, it is not known what the digest stands for.
         if digest and not reading.lost_count:
             self.links[reading.category.id] = digest, links_of(reading)
         return expect_reply(reading, rows_before(reading), "unchanged", self.config)
@@ -288,7 +289,7 @@ def check_assignment(plan: PlanInputs, commit: Commit, config: Config) -> None:
             for key in homes
             if key in groups and key in centroids
         ]
-        # nearest first, of equal ones the lesser id; below assign_ppm it joins no group
+        # The nearest group, for a tie the one with the lesser id; none if it is below assign_ppm.
         near = sorted(home for home in near if -home[0] >= config.assign_ppm)[:1]
         place = (near[0][1], -near[0][0]) if near else (None, None)
         got = (it.subcategory_id, it.confidence_ppm)
@@ -296,17 +297,17 @@ def check_assignment(plan: PlanInputs, commit: Commit, config: Config) -> None:
         words = groups[near[0][1]].keywords if near else ()
         is_written, message = not words or it.entity_id in contents, f"entities written with {it.id}"
         demand(is_written, RULE, message, it.entity_id, sorted(contents))
-        # keywords tea, green; "likes green apples": green alone
+        # With the keywords tea and green, "likes green apples" matches only green.
         expected = tuple(word for word in words if word in key_words(contents[it.entity_id]))
         message = f"keywords of its group that {it.entity_id} has"
         demand(expected == it.keywords_matched, RULE, message, expected, it.keywords_matched)
 
 
-# A category that is divided.
+# The division of a category.
 
 
 def read_category(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool) -> CategoryContents:
-    """Return what was read of a category.
+    """Return the contents of a category as they were read.
 
     Raises Broken if the plan did not read the category, all its members, or a row that belongs to them.
     """
@@ -317,15 +318,15 @@ def read_category(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool)
     contents = plan.bodies("contents")
     members = [it for it in plan.bodies("members") if isinstance(it, Membership)]
     vectors = {it.entity_id: it for it in contents if isinstance(it, Vector)}
-    # a vector of other dims was made by another embedder: its member is in no group
+    # A vector with other dims was made by another embedder, so its member is in no group.
     sound = [
         it
         for it in vectors.values()
         if len(it.components) == dims and it.entity_id not in category.subcategory_ids
     ]
     used = list_used(members, plan)
-    # What the digest stands for: the vectors that count, which of their members are in use, and how many
-    # members there are in all. If none of it has changed, neither would the groups.
+    # The digest stands for the valid vectors, for which of their members are in use, and for the number of
+    # all members. If these are unchanged, so are the groups.
     made = (
         {it.entity_id: it.version for it in sound},
         sorted(it.entity_id for it in sound if it.entity_id in used),
@@ -346,7 +347,7 @@ def read_category(plan: PlanInputs, scope: Scope, dims: int, *, is_afresh: bool)
 
 
 def list_used(members: Iterable[Membership], plan: PlanInputs) -> list[str]:
-    """List the ids of members in use: one that was used, or is new, counts for all of its group."""
+    """List the ids of members in use. An accessed or new member makes all members of its group count."""
     used = [it for it in members if max(it.created_ms, plan.uses.get(it.entity_id, 0)) > plan.unused_ms]
     ids, groups = [it.entity_id for it in used], {it.subcategory_id for it in used if it.subcategory_id}
     return [it.entity_id for it in members if it.entity_id in ids or it.subcategory_id in groups]
@@ -356,7 +357,7 @@ def check_evolution(reading: CategoryContents, commit: Commit, config: Config) -
     """Check groups, members and names against what was read; return the rows after the commit."""
     before, expected = rows_before(reading), expect_rows(reading, config)
     after = before | {(it.address.kind, it.address.id): it.body for it in commit.writes}
-    # Vectors that the commit leaves alone are as they were read; those that it writes take their place.
+    # Vectors are as they were read, unless the commit writes them.
     after = keep_vectors(reading, after) | after
     check_bounds(reading, after, config)
     for key in expected:
@@ -384,13 +385,13 @@ def links_of(reading: CategoryContents) -> dict[str, int]:
 
 
 def keep_vectors(reading: CategoryContents, rows: Bodies) -> Bodies:
-    """Return the vectors of groups whose rows could not be read and are written again as they were."""
+    """Return the vectors of all groups as they were read."""
     groups = [it.id for it in rows.values() if isinstance(it, Subcategory)]
     return {("vector", key): Vector(key, 1, reading.vectors[key]) for key in groups if key in reading.vectors}
 
 
 def expect_reply(reading: CategoryContents, rows: Bodies, change: str, config: Config) -> ExpectedReply:
-    """Return the reply about these rows: each group with its size, and how many members are in none."""
+    """Return the reply for these rows: each group with its size, and how many members have no group."""
     homes = Counter(it.subcategory_id for it in rows.values() if isinstance(it, Membership))
     category = rows["category", reading.category.id]
     assert isinstance(category, Category)
@@ -417,13 +418,13 @@ def rows_before(reading: CategoryContents) -> Bodies:
 
 
 def expect_rows(reading: CategoryContents, config: Config) -> Bodies:
-    """Return every row of the category as it must be after the division; None: it must be deleted."""
+    """Return every row of the category as it must be after the division; None for a deleted row."""
     seen = reading.list_seen_ids()
     vectors = {key: reading.vectors[key] for key in seen if key in reading.vectors and key in reading.used}
     vectors = {key: it for key, it in vectors.items() if len(it) == reading.dims}
     members = [(it.subcategory_id, it.entity_id) for it in reading.members]
     own_ids = {group: [key for home, key in members if home == group] for group in reading.groups}
-    # a group without a used member ends here; its members join others only once they are used again
+    # A group without a member in use ends. Its members join other groups only when they are accessed again.
     old = [
         KnownGroup(key, it.created_ms, reading.vectors.get(key, ()), tuple(own_ids[key]))
         for key, it in reading.groups.items()
@@ -434,7 +435,7 @@ def expect_rows(reading: CategoryContents, config: Config) -> Bodies:
     )
     found = clusters(vectors, old, bounds, afresh=reading.is_afresh)
     known = dict.fromkeys((*reading.category.subcategory_ids, *reading.groups))  # some may be deleted already
-    # Each known group is expected to be deleted; those that are found again are put in below.
+    # Each known group is expected to be deleted, except those that are added below.
     rows: Bodies = {(kind, key): None for key in known for kind in ("subcategory", "vector")}
     homes: dict[str, tuple[Subcategory, int]] = {}
     ids: list[str] = []
@@ -444,7 +445,7 @@ def expect_rows(reading: CategoryContents, config: Config) -> Bodies:
         homes |= {key: (row, vector_relevance_ppm(vectors[key], centre)) for key in group.member_ids}
         ids.append(row.id)
     for it in reading.members:
-        # a member beyond those that are looked at stays where it is, unless its group has ended
+        # A member that is not considered stays in its group, unless the group has ended.
         is_kept = it.entity_id not in seen and rows.get(("subcategory", it.subcategory_id or "")) is not None
         rows["membership", it.id] = it if is_kept else place_member(it, homes.get(it.entity_id), reading)
     category = structs.replace(reading.category, subcategory_ids=tuple(ids), evolved_digest=DIVIDED)
@@ -453,8 +454,9 @@ def expect_rows(reading: CategoryContents, config: Config) -> Bodies:
 
 def find_founders(found: Sequence[Cluster], reading: CategoryContents) -> list[tuple[Cluster, str]]:
     """Return each group with its founder; a new group whose members all founded others is left out."""
-    # A group has the id of its founder for as long as it lives, so a new one needs a founder of its own:
-    # old group of a, with members a b; new group b c: founder b. A new group of a alone could have no id.
+    # The id of a group is derived from its founder for as long as the group exists. So a new group needs a
+    # founder of its own. If a founded an old group, a new group of b and c has the founder b; a new group of
+    # a alone can have no id.
     begun = {it.known.id: reading.groups[it.known.id].founder_id for it in found if it.known}
     taken, groups = list(begun.values()), list[tuple[Cluster, str]]()
     for it in found:
@@ -469,9 +471,9 @@ def find_founders(found: Sequence[Cluster], reading: CategoryContents) -> list[t
 def name_groups(
     found: Sequence[tuple[Cluster, str]], reading: CategoryContents, *, by_model: bool
 ) -> Iterator[tuple[Subcategory, Cluster]]:
-    """Yield the groups as rows: a new one has the name that a model gave it, or one from its keywords."""
+    """Yield the groups as rows; the name of a new one is by a model, or made from its keywords."""
     home = reading.category.id
-    # The names of groups that stay are in use, whatever the order of groups is.
+    # The names of all remaining groups are taken, in whatever order the groups come.
     known = [norm(reading.groups[it.known.id].name) for it, _ in found if it.known]
     for it, founder in found:
         contents = [reading.entities[key].content for key in it.member_ids if key in reading.entities]
@@ -480,7 +482,7 @@ def name_groups(
             yield structs.replace(reading.groups[it.known.id], keywords=words), it
             continue
         question = words[:SHOWN], tuple(cut(text, SHOWN_BYTES) for text in contents[:SHOWN])
-        # an answer that is no name counts as empty: then the name is made of keywords
+        # An answer that is no name counts as empty; then the name is made from keywords.
         given = reading.names.get(question, "") if by_model else ""
         name = free_name(given or name_of(words, founder), known)
         known.append(norm(name))
@@ -500,7 +502,7 @@ def place_member(
 
 
 def hide_times(body: object) -> object:
-    """Return a row without times, which are judged elsewhere, and with `DIVIDED` in place of any digest."""
+    """Return a row with `DIVIDED` in place of a digest, and without times, which are judged elsewhere."""
     match body:
         case Subcategory():
             return structs.replace(body, created_ms=0, updated_ms=0)
@@ -520,7 +522,7 @@ def check_bounds(reading: CategoryContents, rows: Bodies, config: Config) -> Non
     vectors = {it.entity_id: it.components for it in rows.values() if isinstance(it, Vector)}
     bare = sorted(groups.keys() - vectors.keys())
     demand(not bare, RULE, f"groups of {reading.category.name} without a vector", (), bare)
-    # However groups were made, two so near each other had to be merged.
+    # Two groups as near to each other as this must have been merged.
     for one, other in combinations(groups, 2):
         ppm = vector_relevance_ppm(vectors[one], vectors[other])
         message = f"how near the groups {one} and {other} are to each other"

@@ -1,7 +1,8 @@
 """The levels of the archive: resources with segments, entities from them, categories with members and groups.
 
-Law 1. An edge has two ends that are there. Law 2. A field that follows from other rows has the value that
-they give. Law 3. The segments of a text, one behind the other, are the whole text, each part of it once.
+Law 1. Both ends of an edge exist.
+Law 2. A field that is derived from other rows has the value that follows from them.
+Law 3. The segments of a text, in order, are the whole text, without repetition.
 """
 
 from collections import Counter
@@ -26,7 +27,7 @@ from umi_sim.record.broken import demand
 
 
 def check_hierarchy(rows: StoredRows, abouts: Mapping[str, str]) -> None:
-    """Check the levels of the archive, as far as there are any."""
+    """Check the levels of the archive that have rows."""
     for entity in rows.entities.values():
         check_sources(entity, rows)
     if rows.resources or rows.memberships or rows.categories or rows.reflections:
@@ -39,7 +40,7 @@ def check_hierarchy(rows: StoredRows, abouts: Mapping[str, str]) -> None:
 
 def check_memberships(rows: StoredRows) -> None:
     for key, it in rows.memberships.items():
-        # A membership of a forgotten fact brings the fact back; one of a fact that never was leads nowhere.
+        # A membership of a forgotten fact restores part of it; one of an unknown fact is a dangling edge.
         rule = rules.DELETED_STAYS_DELETED if rows.was_deleted(it.entity_id) else rules.EDGE_SCOPE
         entity = rows.entities.get(it.entity_id)
         demand(entity is not None, rule, f"{key} is a membership of {it.entity_id}, which is not there")
@@ -48,17 +49,17 @@ def check_memberships(rows: StoredRows) -> None:
         own = membership_id(rows.scope, it.entity_id, it.category_id)
         demand(key == own, rules.UNIQUE_ROWS, "the id of a membership", own, key)
         now = entity.version if entity else 0
-        # linked at version 2, entity now at 5: it was written since, and its membership was not
+        # A membership links version 2 of an entity that is at version 5 now if only the entity was rewritten.
         is_past = 0 < it.entity_version <= now
         message = f"the version of {it.entity_id} that {key} links"
         demand(is_past, rules.DERIVED_FOLLOWS_SOURCE, message, f"1 to {now}", it.entity_version)
 
 
 def check_groups(rows: StoredRows) -> None:
-    """Demand that a category lists its groups, and that a member of a group is one of its category.
+    """Demand that a category lists its groups, and that a member of a group is a member of its category.
 
-    A member that a division could not read stays in a group that this division may end, until the next one
-    writes it again.
+    A membership that a division could not read keeps its group, even if this division ends the group; the
+    next division writes it again.
     """
     for key, it in rows.groups.items():
         own = subcategory_id(rows.scope, it.category_id, it.founder_id)
@@ -74,7 +75,7 @@ def check_groups(rows: StoredRows) -> None:
         place, group = member.subcategory_id, rows.groups.get(member.subcategory_id or "")
         is_there = place is None or (group is not None and group.category_id == member.category_id)
         where = Address(rows.scope, "membership", member.id)
-        # A division that was given this membership as damaged could not move it.
+        # A division that read this membership as damaged could not move it.
         is_there = is_there or "evolve_category" in rows.misread.get(where, ())
         message = f"{member.id} is in a group of another category, or of none"
         demand(is_there, rules.EDGE_SCOPE, message, "", member)
@@ -86,7 +87,7 @@ def check_groups(rows: StoredRows) -> None:
 def check_categories(rows: StoredRows, abouts: Mapping[str, str]) -> None:
     """Check ids, member counts, descriptions and summaries of all categories.
 
-    `abouts`: the descriptions of the categories that the memory lists; others keep those of an earlier life.
+    `abouts`: the descriptions of the categories that the memory lists; others keep their old description.
     """
     counts = Counter(it.category_id for it in rows.memberships.values())
     for key, it in rows.categories.items():
@@ -102,23 +103,23 @@ def check_categories(rows: StoredRows, abouts: Mapping[str, str]) -> None:
 
 
 def check_summary(category: Category, member_ids: list[str]) -> None:
-    """Demand that a summary is made of members, and a clean one of all; without members there is none."""
+    """Demand that a summary has only members as sources, and all of them if it is not dirty."""
     rule, what = rules.DERIVED_FOLLOWS_SOURCE, f"the summary of {category.name}"
     named = [key for key, _ in category.summary_sources]
     removed = [key for key in named if key not in member_ids]
     demand(not removed, rule, f"{what} names facts that are no members", (), removed)
     is_made = bool(named) == bool(category.summary)
     demand(is_made, rule, f"{what} and its sources", category.summary, named)
-    # a summary of a, b; then c joins: the category is dirty until a model has seen c
+    # If c joins after a summary of a and b, the category is dirty until a new summary contains c.
     left_out = [key for key in member_ids if key not in named]
-    # a model is shown 200 members at most: then a clean summary need not name the others
+    # A prompt has at most 200 members, so a clean summary need not name the others.
     is_partial = len(named) >= limits.SUMMARY_MEMBER_COUNT_MAX
     is_true = category.summary_dirty or not left_out or is_partial
     demand(is_true, rule, f"{what} is not marked dirty, and lacks members", (), left_out)
 
 
 def check_resources(rows: StoredRows) -> None:
-    # a long text is one whole resource and its segments, which name it as parent
+    # A long text is one resource with the whole text, and segments whose parent it is.
     parts: dict[str, list[Resource]] = {}
     for key, it in rows.resources.items():
         expected = text_hash(it.text)
@@ -138,7 +139,8 @@ def check_resources(rows: StoredRows) -> None:
             demand(is_there, rules.EDGE_SCOPE, f"{key} is a segment of {it.parent_id}, which is not there")
             parts.setdefault(it.parent_id, []).append(it)
     for key, it in rows.resources.items():
-        # One that has all its vectors may wait, too: its own is asked for again with those of its segments.
+        # EMBED may also be pending without missing vectors: they are requested together with those of
+        # segments.
         every = (it, *parts.get(key, []))
         lost = [each.id for each in every if each.caption.strip() and each.id not in rows.vectors]
         message = f"{key} lacks vectors, and they are not pending"
@@ -148,13 +150,13 @@ def check_resources(rows: StoredRows) -> None:
 
 
 def check_description(it: Resource) -> None:
-    """Demand that only media have a description, and that a missing one is pending and nothing was read."""
+    """Demand that only media have a description; without it DESCRIBE is pending and nothing is extracted."""
     is_media, must_describe = it.modality in MEDIA and it.parent_id is None, it.pending[:1] == (DESCRIBE,)
     rule, what = rules.DERIVED_FOLLOWS_SOURCE, f"the description of {it.id}"
     demand(is_media or not it.description, rule, what, "", it.description)
     is_pending = must_describe == (is_media and not it.description)
     demand(is_pending, rule, f"{what} and what is pending", it.description, it.pending)
-    # facts are read from the description: none can be known before there is one
+    # Facts are extracted from the description, so there are none before it exists.
     is_unread = not (must_describe and it.extracted_types)
     demand(is_unread, rule, f"what was read of {it.id} before it had a description", (), it.extracted_types)
 
@@ -167,10 +169,10 @@ def check_segments(whole: Resource, segments: list[Resource], rows: StoredRows) 
     demand(
         places == expected_places, rules.TEXT_COVERED, f"positions of the {message}", expected_places, places
     )
-    # Joined again, the segments must give the text: a line break belongs only between two lines.
+    # The joined segments must give the text; a line break is added only between two lines.
     text, last = segments[0].text, segments[0].last_line
     for it in segments[1:]:
-        # lines 0 to 4, then 4 to 6: line 4 is too long for one segment, and is in two
+        # Lines 0 to 4, then 4 to 6: line 4 is too long for one segment, so it is in two.
         is_next = it.first_line in (last, last + 1) and it.first_line <= it.last_line
         demand(is_next, rules.TEXT_COVERED, f"the first line of {it.id}", last + 1, it.first_line)
         text, last = text + ("\n" if it.first_line > last else "") + it.text, it.last_line
@@ -180,21 +182,21 @@ def check_segments(whole: Resource, segments: list[Resource], rows: StoredRows) 
     demand(last == end, rules.TEXT_COVERED, f"the last line of the {message}", end, last)
     before: Counter[str] = Counter()
     for it in segments:
-        # two segments with one text: the id of the second counts the first
+        # If two segments have equal texts, the id of the second contains the count of the first.
         own = segment_id(rows.scope, whole.id, it.text, before[it.text])
         demand(it.id == own, rules.UNIQUE_ROWS, "the id of a segment", own, it.id)
         before[it.text] += 1
 
 
 def check_reflections(rows: StoredRows) -> None:
-    """Demand that each reflection is of one session, and made of whole texts that are there."""
+    """Demand that each reflection is of one session, and that its sources are stored texts."""
     for key, it in rows.reflections.items():
         own, message = reflection_id(rows.scope, it.session_id), f"the reflection of {it.session_id}"
         demand(key == own, rules.UNIQUE_ROWS, f"the id of {message}", own, key)
         named = [source for source, _ in it.sources]
         removed = [source for source in named if not rows.is_complete_text(source)]
         demand(not removed, rules.EDGE_SCOPE, f"{message} names sources that are not there", (), removed)
-        # three texts, shown whole or cut: each is one source, whatever its number of segments
+        # Each text is one source, whatever its number of segments.
         is_once = len(dict.fromkeys(named)) == len(named) <= limits.SOURCE_COUNT_MAX
         demand(is_once, rules.DERIVED_FOLLOWS_SOURCE, f"sources of {message}", "each once", named)
         is_made = bool(named) == bool(it.text) == (not it.pending)
@@ -204,14 +206,14 @@ def check_reflections(rows: StoredRows) -> None:
 
 
 def check_sources(entity: Entity, rows: StoredRows) -> None:
-    """Demand that each source is there and named once, and that it reinforced the fact once."""
+    """Demand that each source exists, is named once, and has reinforced the fact once."""
     sources, count = entity.sources, entity.reinforced_count
     lost = [key for key in sources if key not in rows.resources and key not in rows.records]
     demand(not lost, rules.EDGE_SCOPE, f"{entity.id} names sources that are not there", (), lost)
     in_order = sources == tuple(sorted(set(sources))) and len(sources) <= limits.SOURCE_COUNT_MAX
     demand(in_order, rules.DERIVED_FOLLOWS_SOURCE, f"sources of {entity.id}", sorted(set(sources)), sources)
     least = max(1, len(sources))
-    most = least + (len(sources) > 0)  # one more if the fact was remembered before it was memorized
+    most = least + (len(sources) > 0)  # one more if it was remembered before it was memorized
     is_marked = (count > 1) == (entity.last_reinforced_ms is not None)
     message = f"how often {entity.id} was reinforced, and when last"
     is_fair = least <= count <= most and is_marked

@@ -1,7 +1,7 @@
-"""Readings: replies of models as the parsers of the memory read them, by task.
+"""Readings: replies of models by task, as the parsers of the memory read them.
 
-Whether the parsers are right is tested apart: tests/properties/readings.py reads each reply a second time.
-Judges use them to know what a model said, and demand that the memory does what follows from that.
+tests/properties/readings.py tests the parsers with a second implementation. Judges use them to read a reply,
+and demand that the memory acts on it.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ from umi_sim.services.model.prompts import Inputs
 
 
 class PromptSubject(Data):
-    """The inputs of a prompt that are needed to read its reply; inputs of other tasks are empty."""
+    """The inputs of a prompt that are needed to parse its reply; inputs of other tasks are empty."""
 
     text: str = ""
     query: str = ""
@@ -39,7 +39,7 @@ class PromptSubject(Data):
     pairs: tuple[evolution.Pair, ...] = ()
     candidates: tuple[str, ...] = ()
     count: int = 0
-    day: int | None = None  # from which words such as `yesterday` count in the text
+    day: int | None = None  # the day to which words such as `yesterday` in the text refer
 
 
 Parser = Callable[[str, PromptSubject, Config], object]
@@ -72,12 +72,12 @@ PARSERS: Final[Mapping[str, Parser]] = {
 
 
 def entity_of(entity_id: str, entity_type: str) -> Entity:
-    """Return an entity of which no more than id and type counts."""
+    """Return an entity with this id and type and otherwise arbitrary fields."""
     return Entity(entity_id, entity_type, "", "", 1, 0, 0, "scratch", 0, 0)
 
 
 def subject_of(asked: Inputs) -> PromptSubject:
-    """Return the inputs of a prompt; one of another form than the memory gives it counts as empty."""
+    """Return the inputs of a prompt; an input that has not the form used by the memory counts as empty."""
     turns = tuple(Turn(*turn) for turn in rows_of(asked, "turns", "role", "text"))
     entities, pairs = rows_of(asked, "entities", "entity_id", "type"), rows_of(asked, "pairs", "new", "old")
     ids = tuple(alias for alias, _ in rows_of(asked, "candidates", "id", "text"))
@@ -95,7 +95,7 @@ def text_of(asked: Inputs, name: str) -> str:
 
 
 def rows_of(asked: Inputs, name: str, first: str, second: str) -> tuple[tuple[str, str], ...]:
-    """Return the two named texts of each object of the list that is this input."""
+    """Return the two named texts of each object in a list input."""
     rows = asked.get(name)
     objects = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     return tuple((text_of(row, first), text_of(row, second)) for row in objects)

@@ -1,7 +1,7 @@
 """Stored rows of one scope by kind, and the rules for relations among them.
 
 Law 1. The facts that a relation connects exist, count it and, if it is a contradiction, name each other.
-Law 2. All is worked out a second time, from the rows alone.
+Law 2. Everything is derived a second time, from the rows alone.
 """
 
 from collections.abc import Container, Mapping
@@ -35,9 +35,9 @@ Ends = tuple[tuple[str, int], tuple[str, int]]  # (entity id, version) of source
 class StoredRows(Owner):
     """The stored rows of one scope, by kind and id.
 
-    `misread`: rows that storage gave as damaged, or with another body, since they were written; with the
-    workflows that got them so. `deleted`: the addresses of rows that were there once. `kinds`: of the
-    relations between two ends. `touching`: by entity, its relations.
+    `misread`: by address, the workflows that have read a damaged or wrong row there since it was written.
+    `deleted`: the addresses of deleted rows. `kinds`: the kinds of relations between two ends. `touching`:
+    the relations of each entity.
     """
 
     scope: Scope
@@ -64,12 +64,12 @@ class StoredRows(Owner):
         return {**{key: it.fact for key, it in self.ended.items()}, **self.entities}
 
     def was_deleted(self, key: str) -> bool:
-        """Return True if this is the id of a fact that was stored once, and was forgotten."""
+        """Return True if this is the id of a fact that was stored and then forgotten."""
         places = (Address(self.scope, kind, key) for kind in ("entity", "ended"))
         return key not in self.facts and any(place in self.deleted for place in places)
 
     def is_complete_text(self, key: str) -> bool:
-        """Return True if this is the id of a resource that is no segment of another."""
+        """Return True if this is the id of a resource that is no segment."""
         resource = self.resources.get(key)
         return resource is not None and resource.parent_id is None
 
@@ -83,7 +83,7 @@ class StoredRows(Owner):
             case Relation():
                 self.relations.append(body)
                 self.kinds.setdefault((body.source, body.target), []).append(body.kind)
-                # Once, if both ends are versions of one fact: it counts such a relation once.
+                # Only once if both ends are versions of one fact, which counts such a relation once.
                 for entity_id in dict.fromkeys((body.source[0], body.target[0])):
                     self.touching.setdefault(entity_id, []).append(body)
             case Vector():
@@ -137,11 +137,11 @@ def check_count(entity: Entity, rows: StoredRows) -> None:
 
 
 def check_contradicts(entity: Entity, rows: StoredRows) -> None:
-    """Demand that a fact names the facts that contradict it, all of them while there is room."""
+    """Demand that a fact names the facts that contradict it: all of them, as far as there is room."""
     refs, limit, expected = entity.contradicts, limits.RELATION_COUNT_MAX, dict[str, None]()
     for relation in rows.touching.get(entity.id, ()):
         if relation.kind == "contradict":
-            # a contradicts b: a names b, and b names a
+            # If a contradicts b, a names b and b names a.
             key, version = relation.target if relation.source[0] == entity.id else relation.source
             expected[f"{key}@{version}"] = None
     strange, rule = [ref for ref in refs if ref not in expected], rules.RELATION_ENDS

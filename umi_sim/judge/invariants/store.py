@@ -1,8 +1,8 @@
-"""The rows of a memory's scope among themselves and against its core tier; the sessions of its user.
+"""Consistency of the rows of a memory's scope, also with its core tier; and of the sessions of its user.
 
 Law 1. Nothing is changed; a broken rule raises Broken with its readable name.
-Law 2. What one commit writes together is consistent in storage at every instant, whatever is in flight.
-Law 3. Ids, texts and chains are worked out a second time, and more simply, from the rows alone.
+Law 2. Rows that are committed together are consistent in storage at any time, whatever is in flight.
+Law 3. Ids, texts and chains are derived a second time, and more simply, from the rows alone.
 """
 
 from collections.abc import Iterable
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 def check_store(storage: SimStorage, state: State, *, has_lied: bool = False) -> None:
     """Check the rows of a memory's scope, its core tier against them, and the sessions of its user.
 
-    `has_lied`: storage has acknowledged a batch and lost it, so rows that the memory takes for stored may be
+    `has_lied`: storage has lost an acknowledged batch, so rows that the memory takes for stored may be
     missing.
     """
     rows = StoredRows(state.scope, storage.misread, storage.graves)
@@ -89,7 +89,7 @@ def check_store(storage: SimStorage, state: State, *, has_lied: bool = False) ->
 
 
 def check_grant(body: object, scope: Scope) -> None:
-    """Demand that the readers of an archive are other agents than its own, in order, and not too many."""
+    """Demand that the readers of an archive are other agents, sorted, and not too many."""
     if isinstance(body, Grant):
         expected = tuple(sorted({*body.readers} - {scope.agent}))
         is_fit = body.readers == expected and 0 < len(expected) <= limits.SESSION_MEMBER_COUNT_MAX
@@ -97,7 +97,7 @@ def check_grant(body: object, scope: Scope) -> None:
 
 
 def check_records(access: AccessTable) -> None:
-    """Demand that no field of an access record is out of its range; else a damaged row was not noticed."""
+    """Demand that all fields of access records are in range; otherwise a damaged row was accepted."""
     for key, record in access.records.items():
         wrong = anything(record)
         message = f"a field out of its range in the access record of {key}"
@@ -105,7 +105,7 @@ def check_records(access: AccessTable) -> None:
 
 
 def key_of(row: Row) -> str:
-    """Return the id under which a body must lie."""
+    """Return the id that the address of a body must have."""
     match row.body:
         case Entity(id=key) | Ended(id=key) | Relation(id=key) | SessionRow(id=key) | Category(id=key):
             return key
@@ -126,21 +126,21 @@ def key_of(row: Row) -> str:
 
 
 def is_closed(storage: SimStorage, scope: Scope) -> bool:
-    """Return True if the agent is closed: then its rows are deleted page by page, and cannot be read."""
+    """Return True if the agent is closed; its rows are then deleted page by page and are not readable."""
     row = storage.rows.get(Address(scope, "epoch", "epoch"))
     return row is not None and isinstance(row.body, Epoch) and row.body.is_closed
 
 
 KEPT: Final = ("epoch", "log", "receipt")  # kinds of rows that stay when an agent is deleted
 DELETING: Final = ("forget", "forget_resource", "delete_archival", "purge")  # workflows that delete facts
-OTHER_STATE: Final = {"entity": "ended", "ended": "entity"}  # a fact has a row of either kind
+OTHER_STATE: Final = {"entity": "ended", "ended": "entity"}  # a fact has a row of one of these kinds
 
 
 def check_opening(asked: Commit, storage: SimStorage) -> None:
-    """Demand that no row is left when the latest life opens a closed agent."""
+    """Demand that no row is left when the latest incarnation opens a closed agent."""
     for write in asked.writes:
         value, scope = write.body.value if isinstance(write.body, Receipt) else None, write.address.scope
-        # an older life may send the same batch; it expects an older epoch, and storage refuses it
+        # An older incarnation may send the same batch, but it expects an older epoch and meets a conflict.
         expected = Expect(Address(scope, "epoch", "epoch"), storage.epoch_of(scope))
         if (
             getattr(value, "change", "") == "opened"
@@ -159,7 +159,7 @@ def check_purged(storage: SimStorage, scope: Scope) -> None:
 def check_leaving(asked: Commit, workflow: str, storage: SimStorage) -> None:
     """Demand that a batch deletes a fact only to forget it, or to store it in its other state.
 
-    A batch that forgets a fact must delete the row that the fact has.
+    A batch that forgets a fact must delete the row in which the fact is stored.
     """
     bodies = {it.address: it.body for it in asked.writes}
     expected = {it.address: it.version for it in asked.expects}
@@ -172,7 +172,7 @@ def check_leaving(asked: Commit, workflow: str, storage: SimStorage) -> None:
             is_moved = where not in storage.rows or bodies.get(other) is not None
             demand(is_moved, rules.ARCHIVE_UNTOUCHED, message)
         elif other in storage.rows and expected.get(other) == storage.rows[other].version:
-            # It has read an ended fact, and deletes the row that a current one would have.
+            # The workflow has read an ended fact but deletes the row of a current one.
             message = f"{workflow} deletes {where.id} as {where.kind}, and leaves it as {other.kind}"
             demand(other in bodies, rules.DELETED_STAYS_DELETED, message)
 
@@ -180,41 +180,41 @@ def check_leaving(asked: Commit, workflow: str, storage: SimStorage) -> None:
 def check_belonging(rows: StoredRows, state: State) -> None:
     """Demand that everything that belongs to a fact is deleted with it.
 
-    An access record may be written by a commit that overtakes a forget. The next scan removes it, so a memory
-    at rest has none.
+    A commit that overtakes a forget may write an access record. The next scan removes it, so that a memory at
+    rest has none.
     """
     others = {**rows.categories, **rows.resources, **rows.groups, **rows.reflections}
-    # categories, texts, groups and reflections have vectors of their own
+    # Categories, texts, groups and reflections have vectors of their own.
     of_entities = [key for key in rows.vectors if key not in others]
     check_owned(rows, "vector", rules.INDEX_FOLLOWS_ROW, of_entities)
     if not state.operations and not state.tiers.access.is_due:
         check_owned(rows, "access", rules.ACCESS_TRUTH, rows.access)
     ends = [end[0] for relation in rows.relations for end in (relation.source, relation.target)]
     for key in ends:
-        # a relation of a forgotten fact brings the fact back; one of a fact that never was leads nowhere
+        # A relation of a forgotten fact restores part of it; one of an unknown fact is a dangling edge.
         broken = rules.DELETED_STAYS_DELETED if rows.was_deleted(key) else rules.RELATION_ENDS
         demand(key in rows.facts, broken, f"a relation of {key}, which is not there")
 
 
 def check_needed(asked: Commit, storage: SimStorage) -> None:
-    """Demand that a commit does not rewrite an entity as it was."""
+    """Demand that a commit does not rewrite an entity without a change."""
     expected = {expect.address: expect.version for expect in asked.expects}
     for write in asked.writes:
         row = storage.rows.get(write.address)
-        # Only if the batch expects the very row that is there: else it meets a conflict.
+        # Only if the batch expects the present version; otherwise it meets a conflict.
         if isinstance(write.body, Entity) and row is not None and expected.get(write.address) == row.version:
             message = f"{write.address.id} is written again, unchanged"
             demand(row.body != write.body, rules.ONCE_ONLY, message, "another body", write.body)
 
 
 def check_access_rows(rows: StoredRows, state: State) -> None:
-    """Demand that a memory at rest will write every access record that is different in storage.
+    """Demand that a memory at rest has marked every access record that differs in storage as unsaved.
 
-    Of two batches on their way the one planned first may land last. A batch whose outcome stayed unknown may
-    have written its records, or may write them later.
+    If two batches are in flight, the one planned first may become durable last. A batch in doubt may have
+    written its records or may write them later.
     """
     access = state.tiers.access
-    # a plans count 3, b plans count 4, b lands, a lands: storage has 3, and the memory is to write 4
+    # a plans count 3, b plans count 4, b lands, then a: storage has 3, and the memory must write 4.
     is_unknown = any(name.endswith(" unknown") for name in state.counters)
     if state.phase != "ready" or state.operations or is_unknown:
         return
@@ -231,7 +231,7 @@ def check_owned(rows: StoredRows, kind: str, rule: Rule, owner_ids: Iterable[str
 
 
 def check_entity(entity: Entity, rows: StoredRows) -> None:
-    """Demand that the id of a fact follows from its content and what it is about."""
+    """Demand that the id of a fact is derived from its content and from the entities that it is about."""
     names = (entity.name, *entity.others)
     expected = tuple(entity_id(rows.scope, name) for name in names) if entity.about else ()
     is_right = entity.about == expected and len(expected) >= len(entity.others)
@@ -245,7 +245,7 @@ def check_entity(entity: Entity, rows: StoredRows) -> None:
 
 
 def check_ended(rows: StoredRows) -> None:
-    """Demand that an ended fact is not current, and names a fact that is or was there."""
+    """Demand that an ended fact is not current, and that the fact which ends it is or was stored."""
     for key, it in rows.ended.items():
         rule = rules.ENDED_AS_NAMED
         demand(key not in rows.entities, rule, f"{key} has ended, and is current as well")
@@ -257,7 +257,7 @@ def check_ended(rows: StoredRows) -> None:
 def check_sources(rows: StoredRows) -> None:
     """Demand that a fact that is not direct has a source, and that each source is a stored text or record."""
     for fact in rows.facts.values():
-        # forgetting its last text removes a fact, unless a remember stored it, too
+        # Forgetting its last text deletes a fact, unless a remember has stored it as well.
         has_any = fact.is_direct or bool(fact.sources)
         demand(has_any, rules.FACTS_NAME_RECORDS, f"{fact.id} has no source, and is not direct")
         keys = [key for key in fact.sources if key not in rows.records]
@@ -271,7 +271,7 @@ COMPONENTS: Final = frozenset(range(-127, 128))
 def check_vectors(rows: StoredRows, dims: int) -> None:
     for key, vector in rows.vectors.items():
         entity, components, rule = rows.entities.get(key), vector.components, rules.INDEX_FOLLOWS_ROW
-        # vectors of categories, texts, groups and reflections have version 1
+        # Vectors of categories, texts, groups and reflections have version 1.
         version, now = vector.version, entity.version if entity is not None else 1
         demand(version == now, rule, f"the version of the vector of {key}", now, version)
         is_missed = entity is not None and entity.vector_missing
@@ -291,7 +291,8 @@ def check_core_rows(rows: StoredRows, core: CoreTier) -> None:
     demand(guard <= stored, rules.CORE_CURRENT, "the version of core", f"{stored} at most", guard)
     if row is None or not isinstance(row.body, Core):
         return
-    # core read at version 5, row at 7: a newer core is on its way; at 7 both must be equal
+    # If the tier has version 5 and the row 7, the memory will read the newer core; at equal versions both
+    # must be equal.
     if guard == stored:
         expected, got = row.body.blocks, core.blocks
         demand(got == expected, rules.CORE_CURRENT, "the blocks of core", expected, got)
@@ -301,7 +302,7 @@ def check_core_rows(rows: StoredRows, core: CoreTier) -> None:
 
 
 def check_recovered(storage: SimStorage, state: State) -> None:
-    """Demand that a recovered memory has read the core row if there is one, and did not begin with none."""
+    """Demand that a recovered memory has read the core row, if there is one."""
     row = storage.rows.get(Address(state.scope, "core", "core"))
     is_hidden = is_closed(storage, state.scope)  # a closed agent has no core
     stored, guard = row.version if row and not is_hidden else 0, state.tiers.core.guard_version
@@ -310,7 +311,7 @@ def check_recovered(storage: SimStorage, state: State) -> None:
 
 
 def check_shown(block: Block, entry: Entry, rows: StoredRows) -> None:
-    """Demand that an entry shows a current fact, and all of it."""
+    """Demand that an entry shows a current fact completely."""
     key, entity = entry.entity_id, rows.entities.get(entry.entity_id)
     if entity is None:
         rule = rules.DELETED_STAYS_DELETED if rows.was_deleted(key) else rules.CORE_CURRENT
@@ -324,8 +325,8 @@ def check_shown(block: Block, entry: Entry, rows: StoredRows) -> None:
 
 
 def check_xml(core: CoreTier) -> None:
-    """Demand that a standard parser reads the blocks that core has."""
-    from xml.etree import ElementTree  # here, since it takes 5 ms to load
+    """Demand that a standard XML parser reads the blocks of core."""
+    from xml.etree import ElementTree  # imported here, since it takes 5 ms to load
 
     try:
         root = ElementTree.fromstring(render_xml(core))
@@ -345,7 +346,7 @@ def read(element: "Element") -> ShownBlock:
 
 
 def check_renderings(core: CoreTier) -> None:
-    """Demand that a plain reader reads the blocks in both forms."""
+    """Demand that the simple readers of judge/plain read the blocks of core in both forms."""
     expected = tuple(map(expect_block, core.blocks))
     for text, read_back in ((render_xml(core), read_xml), (render_markdown(core), read_markdown)):
         try:
@@ -353,7 +354,7 @@ def check_renderings(core: CoreTier) -> None:
         except ValueError as error:
             message = f"a rendering of core cannot be read: {error}"
             raise Broken(rules.RENDER_PARSE, message, "", text) from None
-        # the same blocks in another order: the order is wrong, not their contents
+        # If the blocks are equal in another order, only the order is wrong.
         is_shuffled = got != expected and sorted(got, key=str) == sorted(expected, key=str)
         rule = rules.RENDER_ORDER if is_shuffled else rules.RENDER_PARSE
         demand(got == expected, rule, "the blocks that a rendering shows", expected, got)
@@ -363,7 +364,7 @@ def check_renderings(core: CoreTier) -> None:
 
 
 def check_sessions(storage: SimStorage, state: State) -> None:
-    """Demand that every session of this user has the scope of its id and can be loaded by its members."""
+    """Demand that every session of this user has the scope of its id and can be loaded."""
     for scope, by_kind in storage.row_ids.items():
         if scope.user == state.scope.user and by_kind.get("session"):
             for row in storage.live_rows(scope):
@@ -379,6 +380,6 @@ def check_session(address: Address, body: SessionRow, state: State) -> None:
     demand(members == expected, rules.SESSION_MEMBERS_ONLY, f"members of {body.id}", expected, members)
     demand(len(members) <= limit, rules.TABLES_BOUNDED, f"members of {body.id}", limit, len(members))
     loaded = session.decode(body.snapshot, body.saved_ms, state.config)
-    # a session that was saved under larger limits may not fit now, which is no damage
+    # A session that was saved under larger limits may not fit now; that is no damage.
     is_sound = not isinstance(loaded, Error) or isinstance(loaded, SnapshotDoesNotFit)
     demand(is_sound, rules.SNAPSHOT_GUARDED, f"what a load of session {body.id} gives", "no error", loaded)

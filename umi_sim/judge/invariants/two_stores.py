@@ -1,6 +1,6 @@
 """Two stores: rules for main and legacy while rows move from one to the other, checked after every step.
 
-They follow from docs/spec/kelpie.md, part II, alone: they know rows and phases, not how a migrator works.
+They follow from docs/spec/kelpie.md, part II: they use rows and phases, but not how a migrator works.
 """
 
 from collections import defaultdict
@@ -56,14 +56,14 @@ LOGS: Final = ("messages",)
 WRITES: Final = (PutRow, DropRow, AddRow)
 OF_ROWS: Final = (*WRITES, ReadRow, ListRows)
 OF_LEGACY: Final = ("legacy", "dual_write")
-# In these phases main has the truth and legacy follows: what it lacks is named in the outbox.
+# In these phases main is the source of truth and legacy follows; the outbox names the rows to be copied.
 WITH_OUTBOX: Final = ("dual_read", "umi_primary", "rolling_back")
-# The switches that change which store has the truth: at that moment both must say the same.
+# The switches that change which store is the source of truth: both must be equal at that moment.
 EQUAL: Final = (("dual_write", "dual_read"), ("rolling_back", "legacy"))
-STARTS: Final = ("find", "raise", "read_outbox")  # these steps ask main, without which the phase is unknown
+STARTS: Final = ("find", "raise", "read_outbox")  # these steps ask main, which has the phase
 HANDED_OVER: Final = ("handing_over", "done")
 OF_MOVE: Final = ("moved", "moved_begun", "moved_key", "outbox", "phase")
-# Rows of the memory that a hand-over may read and write, besides the row of the agent, which it may read.
+# Rows of the memory that a hand-over may read and write; it may also read the row of the agent.
 OWN: Final[Mapping[str, Sequence[str]]] = {
     "blocks": ("core",), "messages": ("message", "log"), "archival": ("archival", "log", "entity", "ended"),
 }  # fmt: skip
@@ -72,8 +72,8 @@ OWN: Final[Mapping[str, Sequence[str]]] = {
 class StoresView(Data):
     """The rows of one kind of one agent in both stores. A tombstone in main has no content.
 
-    `begun`: rows that a request with a key may have changed, for which main has no result yet. `keys`: the
-    keys that were used.
+    `begun`: rows that a request with a key may have changed and for which main has no result yet. `keys`: the
+    used keys.
     """
 
     phase: str
@@ -105,8 +105,8 @@ def view_stores(stores: Mapping[str, SimStore], scope: Scope, kind: str) -> Stor
 
 
 def read_bodies(storage: SimStorage, scope: Scope, table: str, kind: str) -> dict[str, Body | None]:
-    """Return the rows of a table that are about a kind of rows, by the id behind that kind."""
-    # "blocks/b1" of the table `moved`: the block b1
+    """Return the rows of a table for a kind of moved rows, by the part of the id after the kind."""
+    # The row "blocks/b1" of the table `moved` is about block b1.
     start, ids = f"{kind}/", storage.row_ids.get(scope, {}).get(table, ())
     own_ids = [it for it in ids if it.startswith(start)]
     return {it.removeprefix(start): storage.rows[Address(scope, table, it)].body for it in own_ids}
@@ -116,9 +116,8 @@ class Work(Owner):
     """The state of one request in flight.
 
     `unanswered`: its questions without a valid answer, with the store and the step of each. `pages`: rows of
-    the read that goes on page by page. `written`: rows that its batches to main are about, by the question.
-    `has_written`: it has sent a row. `is_keyed`: main must store a key first, its own or that of an earlier
-    write of this row.
+    the present read by pages. `written`: rows that its batches to main write, by question. `has_written`: it
+    has sent a row. `is_keyed`: main must store a key first, its own or that of an earlier write of the row.
     """
 
     request: MigrationRequest
@@ -129,19 +128,19 @@ class Work(Owner):
     is_keyed: bool = False
 
     def record_question(self, effect: Read | Commit, step: str, begun: Collection[str]) -> None:
-        """Record a question. `begun`: rows with a keyed write whose end main may not have stored."""
+        """Record a question. `begun`: rows with a keyed write whose result main may not have stored."""
         self.unanswered[effect.request_id] = effect.store, step
         if isinstance(effect, Commit):
             ids = [it.address.id.partition("/")[2] for it in effect.writes if it.address.kind == "moved"]
             self.has_written |= bool(ids)
             self.written[effect.request_id] = ids if effect.store == MAIN else []
         if isinstance(self.request, WRITES):
-            # a new row of a log waits for all keyed writes, any other write for those of its own row
+            # A new row of a log waits for all keyed writes, any other write only for those of its own row.
             is_held_up = bool(begun) if isinstance(self.request, AddRow) else self.request.id in begun
             self.is_keyed |= self.request.request_key is not None or is_held_up
 
     def record_answer(self, asked: Asked, answer: Answer) -> None:
-        """Record an answer. A page with a cursor and without a new row counts as a failure of its read."""
+        """Record an answer. A page with a cursor but without a new row counts as a failed read."""
         if isinstance(asked, Read) and isinstance(asked.query, ByFilter) and asked.query.cursor is None:
             self.pages.clear()
         known_count = len(self.pages)
@@ -155,8 +154,8 @@ class Work(Owner):
 class TwoStores(Observer):
     """Observes all agents of a run.
 
-    `phases`: by agent and kind, after the last step. `doubted`: ids of rows for which a write to main may
-    still land. `keyed`: ids of rows with a key that main may not have stored.
+    `phases`: by agent and kind, the phase after the last step. `doubted`: ids of rows that a batch in doubt
+    may still write to main. `keyed`: ids of rows with a key that main may not have stored.
     """
 
     stores: Mapping[str, SimStore] = {}
@@ -184,7 +183,7 @@ class TwoStores(Observer):
             self.doubt(agent, work)
 
     def doubt(self, agent: str, work: Work) -> None:
-        """Note the rows that an unanswered batch to main may still write."""
+        """Record the rows that an unanswered batch to main may still write."""
         for question in work.unanswered:
             self.doubted[agent, work.request.kind].update(dict.fromkeys(work.written.get(question, ())))
 
@@ -222,15 +221,15 @@ class TwoStores(Observer):
         self.doubt(agent, work)
         is_in_doubt = isinstance(outcome, Unknown) or (isinstance(outcome, Done) and outcome.degraded)
         if is_in_doubt and isinstance(request, PutRow | DropRow):
-            # the batch to main may land after this reply: until then the stores may differ by this row
+            # The batch to main may become durable after this reply; until then the stores may differ.
             doubted[request.id] = None
         if is_in_doubt and isinstance(request, WRITES) and request.request_key is not None:
-            # An added row has no id before it is stored, hence "": any later row of its log waits for it.
+            # An added row has no id before it is stored, hence "". Any later row of its log waits for it.
             self.keyed[agent, request.kind][getattr(request, "id", "")] = None
 
 
 def check_done(op_id: str, work: Work, done: Done, now: StoresView, doubted: Mapping[str, None]) -> None:
-    """Check a reply against the stores; a request that repeats another under its key has written nothing."""
+    """Check a reply against the stores; a request that repeats another one has written nothing."""
     match work.request, done.value:
         case PutRow() | DropRow() as request, _ if work.has_written:
             content = request.content if isinstance(request, PutRow) else None
@@ -247,13 +246,13 @@ def check_done(op_id: str, work: Work, done: Done, now: StoresView, doubted: Map
 
 
 def is_good(asked: Asked, answer: Answer) -> bool:
-    """Return True if an answer is valid: no row is damaged, or another one than was asked for."""
+    """Return True if an answer is valid: no row is damaged, and every row was requested."""
     if not isinstance(asked, Read) or not isinstance(answer, ReadDone):
         return isinstance(answer, Committed)
     if isinstance(asked.query, ByIds):
         return all(row.address in asked.query.addresses and is_sound(row) for row in answer.rows)
     assert isinstance(asked.query, ByFilter)
-    # A page is of one kind of moved rows, which its only condition names.
+    # A page has one kind of moved rows, which its only condition names.
     query, kinds = asked.query, [str(condition.value) for condition in asked.query.where]
     rows = [(it, getattr(it.body, "kind", "")) for it in answer.rows]
     return all(not is_foreign(query, it) and is_sound(it) and kind in kinds for it, kind in rows)
@@ -268,9 +267,9 @@ def is_sound(row: Row) -> bool:
 
 
 def check_commit(commit: Commit, scope: Scope, asked: Sequence[str]) -> None:
-    """Demand that a batch is about one kind of rows of one agent, and that one to main expects the phase.
+    """Demand that a batch is about one kind of rows of one agent, and that a batch to main expects the phase.
 
-    `asked`: the kinds of the requests in flight. Without that fence it could land after a switch.
+    `asked`: the kinds of the requests in flight. Without that fence a batch could land after a switch.
     """
     written = [it.address for it in commit.writes]
     addresses = [*written, *(it.address for it in commit.expects)]
@@ -280,7 +279,7 @@ def check_commit(commit: Commit, scope: Scope, asked: Sequence[str]) -> None:
     is_own = all(each.scope == scope for each in addresses) and not strange
     message = "the rows of a batch, all of one kind that a request is about, and of its agent"
     demand(is_own and len(kinds) == 1 and kinds[0] in asked, rules.PHASES_APART, message, asked, addresses)
-    # planned in dual_write, lands in dual_read: without the fence the outbox would not name the row
+    # If a batch planned in dual_write landed in dual_read, the outbox would not name the row.
     is_fenced = commit.store != MAIN or any(each.address.kind == "phase" for each in commit.expects)
     message = "a batch to main does not expect the phase that it was planned in"
     demand(is_fenced, rules.ONE_TRUTH, message, "", commit.expects)
@@ -295,16 +294,16 @@ def check_phase(now: StoresView, before: str, whose: str) -> None:
     left = (*now.main, *now.outbox, *now.begun, *now.keys) if now.phase == "done" else ()
     message = f"the move of {whose} is done, and rows of it are left"
     demand(not left, rules.MIGRATION_ARRIVES, message, (), left)
-    # written to main, not yet to legacy: the outbox has to name the row until legacy has it
+    # The outbox must name a row from its write to main until it is in legacy.
     missing = [own_id for own_id in differing if own_id not in now.outbox] if now.phase in WITH_OUTBOX else []
     message = f"in {now.phase} legacy lacks {whose} that the outbox does not name"
     demand(not missing, rules.OUTBOX_COMPLETE, message, now.outbox, missing)
 
 
 def check_log(now: StoresView, whose: str) -> None:
-    """Demand that the numbers of a log are 1, 2, 3 ... in both stores, but for a purge or a hand-over."""
+    """Demand that the numbers of a log are 1, 2, 3 ... in both stores, except during purge and hand-over."""
     for store, rows in ((MAIN, now.main), (LEGACY, now.legacy)):
-        # three rows are 1, 2 and 3; a legacy that is purged in the end may lack any of them
+        # Three rows are 1, 2 and 3. A store that is being purged may have any of them.
         expected = [f"{number:012}" for number in range(1, len(rows) + 1)]
         is_purged = now.phase in HANDED_OVER or (store == LEGACY and now.phase == "cleanup")
         message = f"in {now.phase} the numbers of {whose} in {store}"
@@ -318,10 +317,10 @@ def check_write(op_id: str, own_id: str, expected: str | None, now: StoresView) 
 
 
 def check_mirrored(op_id: str, own_id: str, expected: str | None, now: StoresView, done: Done) -> None:
-    """Demand that a write done in legacy is in main too, or reported as missing there.
+    """Demand that a write to legacy is in main as well, or reported as missing there.
 
-    Reads cannot show that, since legacy has the truth. An added row of a log is exempt: it may wait for
-    earlier rows without a report.
+    Reads do not show this, since they use legacy. An added row of a log is exempt: it may wait for earlier
+    rows without a report.
     """
     got = now.main.get(own_id)
     is_reported = now.phase != "dual_write" or bool(done.degraded)
@@ -330,18 +329,18 @@ def check_mirrored(op_id: str, own_id: str, expected: str | None, now: StoresVie
 
 
 def check_fallback(op_id: str, shown: Mapping[str, object], now: StoresView) -> None:
-    """Demand that a read from legacy alone shows no row that main has with another content."""
+    """Demand that a read from legacy alone shows no row that has another content in main."""
     other = [own_id for own_id, it in shown.items() if own_id in now.main and now.main[own_id] != it]
     message = f"{op_id} was read from legacy, and main has other contents of these rows"
     demand(not other, rules.FALLBACK_SEES_SETTLED, message, [], other)
 
 
 def check_failure(op_id: str, work: Work, now: StoresView) -> None:
-    """Demand that a failure has a cause: the store that has the truth has failed.
+    """Demand that a failure has a cause: the store that is the source of truth has failed.
 
-    Main counts as well if it has to store a key first, and at the steps that read the phase.
+    Main counts as well if it has to store a key first, and in steps that read the phase.
     """
-    # a keyed write in dual_write: legacy has the truth, but main has to store the key first
+    # For a keyed write in dual_write, legacy is the source of truth, but main has to store the key first.
     asked, failed = (now.truth, MAIN) if work.is_keyed else (now.truth,), [*work.unanswered.values()]
     if not isinstance(work.request, OF_ROWS):
         asked = MAIN, LEGACY  # it asks both
@@ -351,11 +350,11 @@ def check_failure(op_id: str, work: Work, now: StoresView) -> None:
 
 
 def check_report(op_id: str, report: StoresCompared, now: StoresView, doubted: Mapping[str, None]) -> None:
-    """Demand that a report lists all differences and no others, but for rows on their way."""
+    """Demand that a report lists exactly the differences, except for rows in flight."""
     differing = now.differing()
     listed = (*report.missing_in_main, *report.missing_in_legacy, *report.different)
     on_its_way = {**dict.fromkeys((*now.outbox, *report.unsettled)), **doubted}
-    # a row in the outbox differs for now, and need not be listed
+    # A row in the outbox differs only temporarily and need not be listed.
     hidden = [own_id for own_id in differing if own_id not in listed and own_id not in on_its_way]
     demand(not hidden, rules.REPORT_HONEST, f"{op_id} does not report rows that differ", hidden, report)
     invented = [own_id for own_id in listed if own_id not in differing and own_id not in doubted]

@@ -1,10 +1,10 @@
-"""Upkeep and divisions: the work that rows say is left to do, and whether a memory has scheduled it.
+"""Upkeep and divisions: the pending work that rows show, and whether a memory has scheduled it.
 
-Law 1. Work that an acknowledged commit leaves is scheduled in the step that is given its answer, and work
-that the commit has done is not, unless another commit may have landed since.
-Law 2. A life that has just recovered has scheduled all of the work, and nothing else.
-Law 3. Work that fails is tried again after as long as its row has been left alone: an interval at least, and
-at most a day, or the interval if that is longer.
+Law 1. Work that an acknowledged commit leaves is scheduled in the step that gets its answer. Work that the
+commit has done is not scheduled, unless another commit may have become durable since.
+Law 2. An incarnation that has just recovered has scheduled exactly the pending work.
+Law 3. Failed work is tried again after the time since its row was last written: at least an interval, and at
+most a day, or the interval if that is longer.
 """
 
 from collections import Counter
@@ -33,14 +33,14 @@ from umi_sim.services.storage import SimStorage
 
 KINDS: Final = ("category", "resource", "reflection")
 WORKFLOWS: Final = ("memorize", "summarise", "reflect")
-PURGE: Final = "epoch"  # by the row of a closed agent, the purge of its rows is scheduled
-Schedule = tuple[int, int | None]  # the version of a row, and when something of it is due
+PURGE: Final = "epoch"  # the row of a closed agent, under whose id the purge is scheduled
+Schedule = tuple[int, int | None]  # the version of a row, and when its work is due
 UNKNOWN: Final[Schedule] = (0, None)
 UpkeepRow = Category | Resource | Reflection
 
 
 def has_work(body: object) -> TypeGuard[UpkeepRow]:
-    """Return True if a row says that work is left to do."""
+    """Return True if a row shows pending work."""
     match body:
         case Category(summary_dirty=True, member_count=count):
             return count > 0
@@ -56,9 +56,9 @@ def list_unfinished(storage: SimStorage, scope: Scope) -> list[UpkeepRow]:
 
 
 def check_upkeep(storage: SimStorage, state: State, *, is_sure: bool) -> None:
-    """Check what a recovered memory has scheduled: upkeep, and divisions of categories.
+    """Check the upkeep and the divisions that a recovered memory has scheduled.
 
-    `is_sure`: storage has given no row as damaged, which counts as none.
+    `is_sure`: storage has returned no damaged row, which would count as absent.
     """
     interval_ms, got = state.config.upkeep_interval_ms, dict(state.tiers.upkeep)
     categories = [it for row in storage.live_rows(state.scope) if isinstance(it := row.body, Category)]
@@ -74,7 +74,7 @@ def check_upkeep(storage: SimStorage, state: State, *, is_sure: bool) -> None:
 
 
 def check_schedule(name: str, expected: Mapping[str, int], got: Mapping[str, int], *, is_sure: bool) -> None:
-    # a damaged row counts as none: it can hide work, and cannot make any
+    # A damaged row counts as absent, so it can hide work but not add any.
     strange = {key: at_ms for key, at_ms in got.items() if expected.get(key) != at_ms}
     message = f"{name} that a restart has scheduled without need, or at another time"
     demand(not strange, rules.RESTART_KEEPS_DUES, message, expected, strange)
@@ -85,12 +85,12 @@ def check_schedule(name: str, expected: Mapping[str, int], got: Mapping[str, int
 class UpkeepSchedule(Observer):
     """Checks that a memory schedules the work that commits leave to do.
 
-    `reported`: by agent, the work that the commit leaves whose answer it gets in this step, by id of the row;
-    None: nothing. `newest`: by agent, the newest row of each id in the answers that its life got.
+    `reported`: by agent, the work left by the commit that is answered in this step, by id of the row (None:
+    nothing). `newest`: by agent, the newest row of each id in the answers that its incarnation got.
     `counts`: by agent, how many commits were answered; `begun`: by request, that number when it was issued.
-    `is_late`: by agent, whether another commit may have landed between, as is always possible in background
-    work. `looks`: by agent, the unfinished row that its upkeep reads in this step. `is_forged`: rows and
-    answers may differ from what was committed, so the newest row is unknown.
+    `is_late`: by agent, whether another commit may have become durable in between, which is always possible
+    for background work. `looks`: by agent, the unfinished row that its upkeep reads in this step.
+    `is_forged`: rows and answers may differ from what was committed, so the newest row is unknown.
     """
 
     config: Config
@@ -117,19 +117,19 @@ class UpkeepSchedule(Observer):
         begun, commit = self.begun.get(call.op_id, -1), call.effect
         if not isinstance(commit, Commit) or not isinstance(answer, Committed):
             return
-        # issued when two commits were answered, answered when three are: the third may have written the row
+        # If it was issued after two answered commits and is the fourth, the third may have written the row.
         self.is_late[caller] = self.counts[caller] > begun
         self.counts[caller] += 1
         receipts = [it.body for it in commit.writes if isinstance(it.body, Receipt)]
         if answer.receipt not in (None, *receipts):
-            return  # an earlier batch of its own has the key
+            return  # the key belongs to an earlier batch of the same operation
         versions = {where.id: version for where, version in answer.versions if where.kind in KINDS}
         bodies = {it.address.id: it.body for it in commit.writes if isinstance(it.body, UpkeepRow)}
         newest = self.newest.setdefault(caller, {})
-        if not self.is_late[caller]:  # storage may have lost rows, and count from a lower version again
+        if not self.is_late[caller]:  # after a loss, storage may continue from a lower version
             newest |= dict.fromkeys(bodies, UNKNOWN)
         for key, body in bodies.items():
-            # version 3 is known, version 2 comes late: version 3 says what is left to do
+            # If version 3 is known and version 2 comes late, version 3 shows the pending work.
             now = versions[key], self.due_ms(body)
             newest[key] = max(newest.get(key, UNKNOWN), now, key=itemgetter(0))
         self.reported[caller] = {key: newest[key][1] for key in bodies}
@@ -139,15 +139,15 @@ class UpkeepSchedule(Observer):
         return body.updated_ms + interval_ms if interval_ms and has_work(body) else None
 
     def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
-        """Compare the work that commits left with the schedule.
+        """Compare the work left by commits with the schedule.
 
-        A late answer may leave work scheduled that is done already; upkeep finds nothing to do there.
+        After a late answer the schedule may have work that is done already; upkeep then finds nothing to do.
         """
         reported, memory, is_late = self.reported.pop(agent, {}), memory_of(machine), self.is_late.get(agent)
         seen, scheduled = self.looks.pop(agent, None), memory.state.tiers.upkeep if memory is not None else {}
         if memory is None:
             return
-        # An operation of background work that upkeep begins at once: else there was nothing to do.
+        # If there is work to do, upkeep begins an operation of background work in the same step.
         running = [it for it in memory.state.operations.values() if it.op_id is None]
         if seen is not None and any(it.workflow in WORKFLOWS for it in running):
             due_ms, known_ms = again_ms(seen, memory.state.seen_ms, self.config), scheduled.get(seen.id)
@@ -161,7 +161,7 @@ class UpkeepSchedule(Observer):
             demand(not wrong, rules.PENDING_UNTIL_DONE, message, wrong, known)
 
     def observe_takeover(self, agent: str, old: str) -> None:
-        """Give the old life its own tables: its answers are no longer those of `agent`."""
+        """Move the tables to the old incarnation; its answers no longer belong to `agent`."""
         self.newest[old], self.counts[old] = self.newest.pop(agent, {}), self.counts[agent]
 
     def observe_crash(self, agent: str) -> None:

@@ -1,11 +1,10 @@
-"""Rows that a memory writes: each field in its range, the vector of each text, and the same row as bytes.
+"""Rows that a memory writes: ranges of fields, vectors of texts, and rows as bytes.
 
-Law 1. A row with a field out of its range counts as damaged when it is read, so it would be lost.
+Law 1. A written row has no field out of range, since it would count as damaged when read, and be lost.
 Law 2. A commit that changes the text of a summary or a reflection stores the vector of the new text, or
-deletes the old vector; a commit with the same text leaves its vector alone.
-Law 3. A row that a storage keeps as bytes is read back as it was. Bytes of an older version give the fields
-that came later their defaults; bytes of a newer version, and any other bytes, are refused. The first rows of
-each kind are looked at in each run, and some of those that come later.
+deletes the old vector; a commit with the same text does not write its vector.
+Law 3. A row stored as bytes is read back unchanged. Bytes of an older version give later fields their
+defaults; bytes of a newer version, and invalid bytes, are refused. Each run checks a few rows of each kind.
 """
 
 from collections import Counter
@@ -51,10 +50,10 @@ def check_row(write: Write) -> None:
     demand(not wrong, rules.WHOLE_VALUES, message, "", wrong)
 
 
-# Texts that a model makes of others.
+# Texts that a model makes from others.
 
 
-# By workflow, the step that reads the row.
+# By workflow, the step that reads the row with the text.
 FIRST_READS: Final = {"summarise": "category", "reflect": "session"}
 
 
@@ -65,7 +64,7 @@ def text_of(body: object) -> str | None:
 
 
 class StatedTexts(Observer):
-    """Checks law 2. `before`: by operation and id of a row, the text that the operation has read there."""
+    """Checks law 2. `before`: by operation and id of a row, the text that the operation has read."""
 
     is_hooked: bool
     before: dict[str, dict[str, str]] = {}
@@ -93,13 +92,13 @@ class StatedTexts(Observer):
 
 # Rows as bytes.
 
-# Encoding is the same for all rows of a kind: a few prove as much as all, at a fraction of the time.
+# All rows of a kind are encoded in the same way, so checking a few is enough and takes less time.
 OF_A_KIND_MAX: Final = 6
 OF_A_LOOK_MAX: Final = 2
 
 
 class RowBytes(Observer):
-    """Checks law 3. `seen`: the versions of the rows that were looked at; `counts`: how many, by kind."""
+    """Checks law 3. `seen`: the versions of the rows that were checked; `counts`: their number by kind."""
 
     seen: dict[Address, int] = {}
     counts: Counter[str] = msgspec.field(default_factory=Counter)
@@ -124,11 +123,11 @@ def check_row_bytes(body: Body) -> None:
     kind, version, tree = msgpack.unpackb(data)
     demand(kind == body.row_kind, rules.ROWS_AS_BYTES, "the kind in the bytes of a row", body.row_kind, kind)
     check_refused(msgpack.packb([kind, version + 1, tree]), BadVersion)
-    # version 0, a version that is a text, no kind, and a body that lacks its last byte
+    # Version 0, a version that is a text, no kind, and a body without its last byte.
     unread = ([kind, 0, tree], [kind, str(version), tree], ["", version, tree], [kind, version, tree[:-1]])
     for spoiled in (*map(msgpack.packb, unread), data[:-1], data + b"\0", b""):
         check_refused(spoiled, StateDamaged)
-    # Only if the last version added fields: else its bytes are those of the version before.
+    # Only if the last version added fields; otherwise its bytes equal those of the version before.
     if version > body.oldest and body.added[-1]:
         check_older(body, version - 1, msgpack.unpackb(tree))
 
@@ -139,8 +138,8 @@ def check_refused(data: bytes, error: type[Error]) -> None:
 
 
 def check_older(body: Body, version: int, tree: list[Any]) -> None:
-    """Check a row as the release before wrote it, and one of today's fields that claims to be as old."""
-    # version 3 has one field more than 2: bytes of version 2 lack it, and it gets its default
+    """Check a row of the version before, and one with today's fields that claims to be of that version."""
+    # If version 3 has one more field than version 2, that field gets its default from bytes of version 2.
     count = body.added[version - body.oldest]
     fields = [getattr(body, name) for name in body.__struct_fields__[:-count]]
     read = read_row(msgpack.packb([body.row_kind, version, msgpack.packb(tree[:-count])]))
