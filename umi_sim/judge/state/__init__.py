@@ -1,21 +1,21 @@
-"""Invariants of a memory alone: rules over the plain data of a memory, and over what one step made of it.
+"""Invariants of a memory alone: rules over its plain data, and over the changes of one step.
 
     tiers.py        snapshots, limits of the core tier, renderings, scores
     steps.py        a memory before and after one step
-    snapshots.py    where operations stood before a step
-    accesses.py     what counts as an access, which records a scan looks at
-    prompts.py      what a model is asked, and the record of each question to a model or an embedder
-    settling.py     commits whose outcome was unknown, and what is learnt of them in the end
-    plans.py        commits as they are planned: which entries enter core or leave, why, in which block
-    vectors.py      what an embedder is asked, and what is made of its answer
-    eviction.py     admission and eviction a second time, in the simplest way, to compare with
+    snapshots.py    the state of operations before a step
+    accesses.py     which accesses are counted, and which records a scan reads
+    prompts.py      questions to a model, and the record of each question to a model or an embedder
+    settling.py     commits of unknown outcome, and how they are settled
+    plans.py        planned commits: which entries enter or leave core, why, and in which block
+    vectors.py      questions to an embedder, and the use of its answers
+    eviction.py     a second, simplest implementation of admission and eviction, for comparison
 
 Law 1. Nothing is changed; a broken rule raises Broken with its readable name.
-Law 2. A rule takes no shortcut of the code that it judges: bytes, evicted entries and scheduled times are
-       counted again from scratch, in the simplest way. Rules and how they are broken are in umi_sim/record/.
-Law 3. What umi_core.state_checks requires of a saved state too is judged here as rules of the same names. It
-       takes its bounds from umi_core.limits, as the memory does; tests/unit/core/test_limits.py compares
-       those with the specification.
+Law 2. A rule shares no shortcut with the code that it judges: bytes, evicted entries and scheduled times are
+       computed from scratch, in the simplest way. Rules and Broken are in umi_sim/record/.
+Law 3. The requirements of umi_core.state_checks, which also hold for a saved state, are judged here as rules
+       of the same names. Bounds come from umi_core.limits, as in the memory; tests/unit/core/test_limits.py
+       compares those with the specification.
 """
 
 from collections.abc import Container, Sequence
@@ -55,12 +55,12 @@ def demand_all(requirements: Requirements) -> None:
 
 
 def check_cheap(state: State) -> None:
-    """Check totals against their limits, and operations in flight; count nothing again."""
+    """Check totals against their limits, and operations in flight, without recounting."""
     demand_all(state_checks.check_cheap(state))
 
 
 def check_tables(state: State, registry: Registry, known: Container[int | None] = ()) -> None:
-    """Demand that every operation in flight is as its table says, except those whose question is `known`."""
+    """Demand that each operation in flight agrees with its workflow, except those with a `known` question."""
     demand_all(state_checks.check_tables(state, registry, known))
 
 
@@ -77,9 +77,9 @@ def check_core(core: CoreTier) -> None:
 def check_whole_step(
     before: StateSnapshot, value: Value, state: State, registry: Registry, replies: Sequence[Reply]
 ) -> StateSnapshot:
-    """Check every rule over the step that was given `value`: the state `before` it, and `state` after it.
+    """Check every rule over a step with the input `value`, from the state `before` it to `state`.
 
-    Returns the snapshot that the next step is compared with, if nothing else changes the state meanwhile.
+    Returns the snapshot for the comparison with the next step, if nothing else changes the state before it.
     """
     given = describe_step(before, value, state)
     check_step(before, given, state)
@@ -97,12 +97,12 @@ def check_memory(state: State) -> None:
 
 
 def check_full(state: State) -> None:
-    """Check everything in the tiers, counting again."""
+    """Check everything in the tiers, recounting all totals."""
     tiers, config, now_ms = state.tiers, state.config, state.seen_ms
     check_working(tiers.working, now_ms)
     check_snapshot(tiers.working, tiers.session, now_ms, config)
     check_core(tiers.core)
-    if state.phase == "ready":  # before that, stored core may be larger than limits that were lowered
+    if state.phase == "ready":  # before that, stored core may exceed lowered limits
         check_core_limits(tiers.core, config)
     check_rendering(tiers.core)
     check_unsaved(tiers.access)

@@ -1,9 +1,11 @@
-"""Accesses and sessions: what is counted as an access, and why; which access records a scan looks at.
+"""Accesses and sessions: which accesses are counted, and which access records a scan reads.
 
-Law 1. A hit of an answered recall and a name in a committed remember count once each, and nothing else does.
-Law 2. A record holds what the score of its entity needs. Law 3. A scan looks at the whole next page of
-records, and which of them are candidates follows from record and time alone. Law 4. What the reserved keys
-(`__...`) show changes when something was learnt, and at no other time.
+Law 1. Each hit of an answered recall and each stored fact of a committed write counts as one access; nothing
+else does.
+Law 2. A record has the fields that the score of its entity needs.
+Law 3. A scan reads the whole next page of records; whether one is a candidate follows from the record and the
+time alone.
+Law 4. The values of the reserved keys (`__...`) change only in steps with an answer that they depend on.
 """
 
 from collections import Counter
@@ -34,7 +36,7 @@ from umi_sim.judge.state.snapshots import OperationSnapshot
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
-LEARN_BY_READING: Final = ("recall", "recover", "forget")  # what a forget does not find has no record either
+LEARN_BY_READING: Final = ("recall", "recover", "forget")  # a forget that finds no fact drops its record
 COUNTED: Final = (
     "recall", "remember", "add_archival", "memorize", "create_entity", "update_entity", "retrieve",
     "load_session",
@@ -44,12 +46,12 @@ SESSION_BY_COMMIT: Final = ("remember", "create_session", "save_session", "load_
 
 
 def may_end_unanswered(answered: OperationSnapshot) -> bool:
-    """Return True if an operation can end, and learn, even if its question gets no answer."""
+    """Return True if an operation can end, and change the state, even if its question gets no answer."""
     query = answered.asked.query if isinstance(answered.asked, Read) else None
-    # The last reads of a recall find what is shown beside its hits, such as the next fact; a recall
-    # can do without these, and a retrieve without any of its reads.
+    # The last reads of a recall find facts to show next to its hits. A recall does not need these, and a
+    # retrieve does not need any of its reads.
     is_context = answered.pinned[0] == "recall" and isinstance(query, ByFilter)
-    # A load whose earlier plan won reads core alone before it replaces the session, and can do without.
+    # A load whose earlier plan won reads only core before it replaces the session, and does not need it.
     kinds = [it.kind for it in query.addresses] if isinstance(query, ByIds) else []
     is_settling = answered.pinned[0] == "load_session" and kinds == ["core"]
     return is_context or is_settling or answered.pinned[0] == "retrieve"
@@ -58,10 +60,10 @@ def may_end_unanswered(answered: OperationSnapshot) -> bool:
 def check_access_source(
     was: AccessTable, now: AccessTable, value: Value, answered: OperationSnapshot | None
 ) -> None:
-    """Demand that access records change only when something was learnt.
+    """Demand that access records change only in steps with an answer that counts accesses.
 
-    A look at a candidate is no access. Records that are forgotten or pruned leave with the commit that does
-    it.
+    Reading a candidate is no access. Forgotten or pruned records are removed with the commit that deletes
+    them.
     """
     if now.records is was.records or now.records == was.records:
         return
@@ -80,10 +82,10 @@ def check_kept(
     answered: OperationSnapshot | None,
     cores: Sequence[Collection[str]] = ((),),
 ) -> None:
-    """Demand that a record stays, unless its entity was forgotten, was unused for long, or there is no room.
+    """Demand that a record stays unless its entity was forgotten or long unused, or the table is full.
 
-    The plan of a rebalance says which records go, and is judged in `prune_fault`. `cores`: ids in core before
-    the step and after it; the memory may have spared the records of either.
+    `prune_fault` judges the records that the plan of a rebalance removes. `cores`: ids in core before the
+    step and after it; the memory may have kept the records of either.
     """
     if now.records is was.records:
         return
@@ -93,7 +95,7 @@ def check_kept(
     young = [it.entity_id for it in lost if it.last_ms >= now_ms - ACCESS_PRUNE_MS]
     needless = [key for key in young if key not in now.forgotten]
     if needless:
-        # 10,000 records, and a new one: of those outside core the longest unused leaves
+        # With 10,000 records and a new one, the longest unused of those outside core is removed.
         expected = [list_evicted(was, now, inside) for inside in cores]
         message = "records that left without a reason"
         demand(
@@ -104,18 +106,18 @@ def check_kept(
 def check_room(
     was: AccessTable, now: AccessTable, answered: OperationSnapshot | None, cores: Sequence[Collection[str]]
 ) -> None:
-    """Demand that there are no more records than allowed; those in core or accessed in this step may stay."""
+    """Demand that the number of records is within its limit; those in core or of this step may stay."""
     is_loaded = answered is not None and answered.pinned[0] == "recover"
     touched = [key for key, record in now.records.items() if was.records.get(key) != record]
     spared = () if is_loaded else touched
-    # Core alone may have more entries than the table has room for, if limits were lowered; they all stay.
+    # With lowered limits, core alone may have more entries than the table has room for; all of them stay.
     count_max = max(len({*inside, *spared}) for inside in cores)
     holds = not touched or len(now.records) <= max(ACCESS_RECORD_COUNT_MAX, count_max)
     demand(holds, rules.TABLES_BOUNDED, "access records", ACCESS_RECORD_COUNT_MAX, len(now.records))
 
 
 def list_evicted(was: AccessTable, now: AccessTable, inside: Collection[str]) -> list[str]:
-    """List the records that leave because there are too many: the longest unused, outside core, untouched."""
+    """List the surplus records to be removed: the longest unused, outside core, not changed in this step."""
     new_count = sum(key not in was.records for key in now.records)
     too_many = max(0, len(was.records) + new_count - ACCESS_RECORD_COUNT_MAX)
     others = [it for key, it in was.records.items() if key not in inside and now.records.get(key, it) == it]
@@ -126,8 +128,7 @@ def list_evicted(was: AccessTable, now: AccessTable, inside: Collection[str]) ->
 def check_deleted(asked: Asked | None, value: object, was: AccessTable, now: AccessTable) -> None:
     """Demand that no record is left of a fact that the durable batch `asked` has deleted.
 
-    A record stays if a later batch has written its row again: the fact was stored anew before the answer
-    came.
+    A record stays if a later batch has stored the fact again before the answer came:
 
         forget commits (row 2)      memorize commits (row 3), is answered      forget is answered: row 2
     """
@@ -141,7 +142,7 @@ def check_deleted(asked: Asked | None, value: object, was: AccessTable, now: Acc
 
 
 def check_removed(rows: Iterable[Row], removed: object) -> None:
-    """Demand that a scan counts no entity as `removed` whose row is among the `rows` that it was given."""
+    """Demand that a scan takes no entity as `removed` whose row is among the `rows` that it has read."""
     there = [row.address.id for row in rows if row.address.kind == "entity"]
     needless = [key for key in there if isinstance(removed, tuple) and key in removed]
     demand(not needless, rules.ACCESS_TRUTH, "a scan takes stored entities for deleted", [], needless)
@@ -153,7 +154,7 @@ def prune_fault(
     """Compare the records that a rebalance prunes with those that it must prune: unused or without a row.
 
     Returns the broken rule, or None. `removed`: ids without a row. `inside`: ids in core, whose records stay.
-    `at_ms`: when the plan was made.
+    `at_ms`: the time of the plan.
     """
     stale = [
         it for key, it in table.records.items() if key not in inside and it.last_ms < at_ms - ACCESS_PRUNE_MS
@@ -186,7 +187,7 @@ def check_counted(
     replies: Iterable[Reply],
     late: Iterable[Outcome],
 ) -> None:
-    """Demand that each access is counted once, when the operation that made it ends.
+    """Demand that each access is counted once, at the end of its operation.
 
     `answered`: the operation that got its answer in this step. `late`: outcomes of other operations that
     ended in this step because their last question got no answer.
@@ -194,14 +195,14 @@ def check_counted(
     op_id = getattr(answered.request, "op_id", None) if answered is not None else None
     mine = [reply.outcome for reply in replies if answered is not None and reply.op_id == op_id]
     if answered is not None and (answered.pinned[0] not in COUNTED or not mine):
-        return  # not at its end yet; a remember whose earlier plan won reads core before it replies
+        return  # it has not ended yet: a remember whose earlier plan won reads core before it replies
     counted = Counter[str]()
-    # One request may have two replies if its op_id was used twice; the first is the one that was waiting.
+    # If an op_id was used twice there may be two replies; the first belongs to the waiting operation.
     for outcome in mine[:1]:
         counted.update(count_accesses(answered, outcome))
     for outcome in late:
         counted.update(count_accesses(None, outcome))
-    # accessed and forgotten in one step: no record is left to count in
+    # If a fact is accessed and forgotten in the same step, it has no record any more.
     expected = {key: count for key, count in counted.items() if key not in now.forgotten}
     before = {key: record.count for key, record in was.records.items()}
     got = {key: more for key, it in now.records.items() if (more := it.count - before.get(key, 0))}
@@ -211,7 +212,7 @@ def check_counted(
 def list_unanswered_ends(
     ended: Iterable[OperationSnapshot], answered: OperationSnapshot | None, replies: Iterable[Reply]
 ) -> list[Outcome]:
-    """List the outcomes of operations that ended in this step without the answer they waited for."""
+    """List the outcomes of operations that ended in this step without the answer that they waited for."""
     names = [
         getattr(it.request, "op_id", None) for it in ended if it is not answered and may_end_unanswered(it)
     ]
@@ -234,7 +235,7 @@ def count_accesses(answered: OperationSnapshot | None, outcome: Outcome) -> Mapp
     if answered is None or not isinstance(answered.asked, Commit):
         return {}
     if isinstance(value, Remembered | Memorized):
-        # A fact that its own text ends is named in the reply, and its record goes with it.
+        # A fact that is ended by its own text is in the reply but has no record.
         ended = [*list_kept(answered.facts), *value.ended]
         stored = (it.id for it in value.entities if it.id not in ended)
         return {} if getattr(value, "repeated", False) else Counter(stored)
@@ -244,7 +245,7 @@ def count_accesses(answered: OperationSnapshot | None, outcome: Outcome) -> Mapp
 
 
 def list_kept(facts: Mapping[str, object]) -> Iterator[str]:
-    """Yield the ids of the facts of a text that had ended before and stay ended, which is no access."""
+    """Yield the ids of the facts of a text that had ended before and stay ended; they are not accessed."""
     drafts = facts.get("drafts")
     for draft in drafts if isinstance(drafts, tuple) else ():
         if None not in (draft.old, draft.past):
@@ -252,7 +253,7 @@ def list_kept(facts: Mapping[str, object]) -> Iterator[str]:
 
 
 def check_recorded(entities: Iterable[Entity], writes: Iterable[Write]) -> None:
-    """Demand that access records written with a remember have importance and type of its entities."""
+    """Demand that access records written with a remember have the importance and type of its entities."""
     expected = {entity.id: (entity.importance_ppm, entity.type) for entity in entities}
     for body in (write.body for write in writes if write.address.id in expected):
         if isinstance(body, AccessRecord):
@@ -264,10 +265,10 @@ def check_recorded(entities: Iterable[Entity], writes: Iterable[Write]) -> None:
 def check_scan(
     operation: Operation, tables: Sequence[AccessTable], inside: Sequence[str], now_ms: int, config: Config
 ) -> None:
-    """Check the page of a scan that has just asked for its rows.
+    """Check the page of a scan that has just requested its rows.
 
-    `tables`: what the scan may have looked at, one for each state of the accesses in this step. `inside`: ids
-    in core.
+    `tables`: the access tables that the scan may have used, one for each state of the accesses in this step.
+    `inside`: ids in core.
     """
     facts = operation.facts
     candidates, others = facts.get("candidates"), facts.get("others")
@@ -275,7 +276,7 @@ def check_scan(
     if not isinstance(candidates, tuple) or not isinstance(others, tuple) or not is_new:
         return
     looked, cursor = (*candidates, *others), facts["cursor"]
-    # an access that this step counted may have come before the scan or after it: either table will do
+    # An access of this step may have been counted before the scan or after it, so either table is accepted.
     pages = [page_of(table) for table in tables]
     missing = [[key for key in page if key not in looked and key not in inside] for page, _ in pages]
     demand([] in missing, rules.PROMOTION_FAIR, "a scan passes over records of its page", pages, looked)
@@ -290,8 +291,8 @@ def check_scan(
 
 
 def page_of(table: AccessTable) -> tuple[list[str], str]:
-    """Return the ids of the next page of records, and the cursor where the page after it begins."""
-    # records a b c d, cursor b, pages of one: the page is [c], the next begins after c; after d at ""
+    """Return the ids of the next page of records, and the cursor of the page after it."""
+    # Records a b c d, cursor b, pages of one: the page is [c] and the next cursor c; after d it is "".
     later = sorted(key for key in table.records if key > table.cursor)
     page = later[:SCAN_COUNT_MAX]
     return page, page[-1] if len(later) > len(page) else ""

@@ -1,10 +1,10 @@
-"""Admission and eviction a second time, as simple as can be: core as a list of entries, always counted again.
+"""A second, simplest implementation of admission and eviction: core is a list of entries, always recounted.
 
-Law 1. From the weakest up, entries leave until no limit is exceeded; then, from the best down, each one that
-       need not have left comes back. An entry about the agent itself never leaves.
-Law 2. A newcomer gets a place if there is room, or if all that must leave for it are weaker by the margin; an
-       entry about the agent itself gets one whatever its score, within its quota.
-Law 3. A successor of an ended fact gets a place only if no entry has to leave for it.
+Law 1. From the weakest up, entries are removed until no limit is exceeded; then, from the best down, each one
+       that fits after all is put back. An entry about the agent itself is never removed.
+Law 2. A newcomer is admitted if there is room, or if all entries that must leave for it are weaker by the
+       margin. An entry about the agent itself is admitted whatever its score, within its quota.
+Law 3. A successor of an ended fact is admitted only if no entry has to leave for it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ Slot = tuple[str, str]
 
 
 class ScoredEntry(Data):
-    """An entry in core, or one that asks for a place."""
+    """An entry in core, or a candidate for it."""
 
     entity_id: str
     kind: str
@@ -31,9 +31,9 @@ class ScoredEntry(Data):
 
 
 class ReferenceEviction(Owner):
-    """Core as the reference fills it.
+    """The reference core.
 
-    `texts`: bytes of labels and authored texts by slot; these never leave. `candidates`: the entries in core,
+    `texts`: bytes of labels and authored texts by slot; these always stay. `candidates`: the entries in core,
     by id.
     """
 
@@ -42,7 +42,7 @@ class ReferenceEviction(Owner):
     candidates: dict[str, ScoredEntry]
 
     def make_room(self) -> bool:
-        """Remove entries for authored text, or lowered limits. Return False if that is not enough."""
+        """Remove entries to make room for authored text or lowered limits; return False if impossible."""
         victims = self.list_victims("")
         self.remove(victims or [])
         return victims is not None
@@ -52,7 +52,7 @@ class ReferenceEviction(Owner):
             return
         self.candidates[candidate.entity_id] = candidate
         victims = self.list_victims(candidate.entity_id)
-        # score 600,000, margin 50,000: entries up to 550,000 may leave, one of 560,000 may not
+        # For a score of 600,000 and a margin of 50,000, entries up to 550,000 may be removed.
         limit_ppm = PPM if candidate.is_self else candidate.score_ppm - self.config.displace_margin_ppm
         is_strong = any(victim.score_ppm > limit_ppm for victim in victims or ())
         if victims is None or is_strong or (is_successor and victims):
@@ -70,24 +70,24 @@ class ReferenceEviction(Owner):
         return len(sizes) > SELF_ENTRY_COUNT_MAX or sum(sizes) > share_bytes
 
     def has_room_for(self, candidate: ScoredEntry) -> bool:
-        """Return True if `candidate` fits too, so that no entry has to leave for it."""
+        """Return True if `candidate` fits without the removal of an entry."""
         more = ReferenceEviction(self.config, self.texts, {**self.candidates, candidate.entity_id: candidate})
         return not more.is_short([])
 
     def list_victims(self, newcomer: str) -> list[ScoredEntry] | None:
-        """List the entries that leave for the entry with the id `newcomer`, or for what is in core already.
+        """List the entries to remove for the entry `newcomer`, or, if that is "", for the present contents.
 
-        None if even without all other entries a limit is exceeded.
+        Return None if a limit is exceeded even without all other entries.
         """
         others = [it for key, it in self.candidates.items() if not it.is_self and key != newcomer]
         weakest = sorted(others, key=lambda it: (it.score_ppm, it.entity_id))
-        # Quadratic and more, on purpose: each candidate is
-        # counted afresh, with no running totals to get wrong.
+        # More than quadratic on purpose: everything is recounted
+        # each time, without running totals that could be wrong.
         enough = next((n for n in range(len(weakest) + 1) if not self.is_short(weakest[:n])), None)
         if enough is None:
             return None
         needed: list[ScoredEntry] = []
-        # weakest first a (10 bytes), b (90), with 80 bytes too many: a and b leave, then a comes back
+        # Weakest first a (10 bytes) and b (90), 80 bytes too many: both are removed, then a is put back.
         for n in reversed(range(enough)):
             if self.is_short([*weakest[:n], *needed]):
                 needed.append(weakest[n])

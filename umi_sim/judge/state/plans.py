@@ -1,13 +1,13 @@
-"""Commits as they are planned: which entries enter core, which leave, why, and in which block they stand.
+"""Planned commits: which entries enter or leave core, why, and in which block they are.
 
-Law 1. An entry leaves only if that was asked for, or if its room was needed; the reply names it.
-Law 2. Which entries leave, enter or are refused follows from eviction.py, the simpler second implementation.
-Law 3. A commit writes rows of its own scope alone, and deletes nothing of the facts that leave core.
-Law 4. A fact that enters core enters the block that was decided, or that is stored with it, and no entry
-       changes its block. A decision says that a fact was promoted if and only if core shows it anew.
+Law 1. An entry leaves only if the request removes it or its room is needed; the reply names it.
+Law 2. The entries that leave, enter or are refused are those of eviction.py, a simpler implementation.
+Law 3. A commit writes only rows of its own scope, and deletes no fact because its entry leaves core.
+Law 4. A fact enters core in the block that was decided or that is stored with it, and no entry changes its
+       block. A decision has the outcome "promoted" if and only if core newly shows the fact.
 
-A plan is judged in the step that made it, because scores move with time and accesses. If an access was
-counted in that same step, before or after the plan, both tables are tried.
+A plan is judged in the step that made it, because scores change with time and accesses. If an access was
+counted in the same step, before or after the plan, both access tables are tried.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ from umi_sim.record.broken import Broken, demand
 
 @runtime_checkable
 class Planned(Protocol):
-    """The fact `plan` of a workflow, which lies a layer above this file."""
+    """The interface of the fact `plan` of a workflow, whose class this file must not import."""
 
     at_ms: int
     core: CoreTier | None
@@ -59,7 +59,7 @@ RowVersion = tuple[str, int]  # id and version
 
 
 def check_new_plan(operation: Operation, state: State, access_before: AccessTable) -> None:
-    """Check the commit that this operation has just sent for the first time, if its question is one."""
+    """Check the question that this operation has just sent for the first time, if it is a commit."""
     if not isinstance(operation.asked, Commit):
         return
     check_scope(operation.asked.writes, state.scope)
@@ -79,8 +79,8 @@ def check_scope(writes: Iterable[Write], scope: Scope) -> None:
 
 
 def is_of_scope(address: Address, scope: Scope) -> bool:
-    """Return True if a row is of this scope; a session has a scope of its own, of its user."""
-    # user u, agent a, session s: its row is in the scope (u, s), for all agents of u
+    """Return True if a row is of this scope, or a session of its user."""
+    # The row of session s of user u is in the scope (u, s), so that all agents of u can read it.
     of = address.scope
     return of is scope or of == scope or (address.kind == "session" and of == Scope(scope.user, address.id))
 
@@ -94,7 +94,7 @@ def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> Non
     for relation in (write.body for write in writes):
         if isinstance(relation, Relation) and relation.kind in EVOLUTION_KINDS:
             ends = relation.source, relation.target
-            # The source is the known fact; or the new one, if the known fact ends it.
+            # The source is the known fact, or the new one if the known fact ends it.
             is_asked = ends in asked or (relation.kind in ENDING_KINDS and ends[::-1] in asked)
             message = "a relation of facts that no model was asked about"
             demand(is_asked, rules.RELATION_ENDS, message, list(asked), ends)
@@ -120,7 +120,7 @@ def check_compared(facts: Mapping[str, object]) -> None:
 
 
 def check_marked(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
-    """Demand that a new current fact has a vector, or is marked as missing one, which a scan adds later."""
+    """Demand that a new current fact has a vector, or is marked as missing it, so that a scan adds it."""
     request, drafts = facts.get("request"), facts.get("drafts")
     if isinstance(request, Remember | AddArchival | LoadSession) and isinstance(drafts, tuple):
         rows = {(write.address.kind, write.address.id): write.body for write in writes}
@@ -146,12 +146,12 @@ def read_ref(ref: str) -> RowVersion:
 def check_plan(
     facts: Mapping[str, object], writes: Sequence[Write], tables: Sequence[AccessTable], config: Config
 ) -> None:
-    """Check what a plan does to core.
+    """Check the changes of a plan to core.
 
-    `facts` are of an operation that has planned; one of `tables` is what it scored with.
+    `facts`: those of the operation; `tables`: access tables, one of which the plan has used for scores.
     """
     plan, core = facts.get("plan"), facts.get("core")
-    if not isinstance(core, CoreTier) or not isinstance(plan, Planned):  # the second takes longer
+    if not isinstance(core, CoreTier) or not isinstance(plan, Planned):  # the slower check comes second
         return
     after, request = core if plan.core is None else plan.core, facts.get("request")
     endings = {it.body.id: it.body.by for it in writes if isinstance(it.body, Ended)}
@@ -163,20 +163,20 @@ def check_plan(
     check_entering(change)
     check_blocks(core, after, plan.decisions, plan.accessed, facts.get("rows"))
     check_recorded(plan.accessed, writes)
-    if "gone" in facts:  # of a scan
+    if "gone" in facts:  # the operation is a scan
         removed, inside = facts["gone"], ids_of(core)
         raise_unless_explained(
             [prune_fault(plan.pruned, removed, inside, table, plan.at_ms) for table in tables]
         )
-    # Scores decide what leaves, and an access of this very
-    # step changes scores: one of both tables must fit.
+    # Scores decide which entries leave, and an access in this step
+    # changes scores, so one of the tables must explain the plan.
     raise_unless_explained([find_eviction_fault(change, facts, table, config) for table in tables])
-    if change.left_ids:  # found to be needed, and the weakest
+    if change.left_ids:  # all needed, and the weakest
         demand(True, rules.DISPLACEMENT if change.entered_ids else rules.FEWEST_VICTIMS, "")
 
 
 def raise_unless_explained(faults: Sequence[Broken | None]) -> None:
-    """Raise the first fault unless one of the tables explains the plan: its place in the list has None."""
+    """Raise the first fault, unless one of the faults is None: then that table explains the plan."""
     if faults[0] is not None and None not in faults:
         raise faults[0]
 
@@ -187,7 +187,7 @@ def list_named(request: object, core: CoreTier, plan: Planned) -> tuple[str, ...
         case ForgetResource() | DeleteArchival():
             return tuple(key for key in ids_of(core) if key in plan.forgotten)
         case UpdateEntity(entity_id=entity_id):
-            # another text makes another fact with another id: then the old one leaves
+            # With another text the fact has another id, and the old entry leaves.
             return () if entity_id in [it.id for it in plan.accessed] else (entity_id,)
         case Forget(entity_id=entity_id):
             return (entity_id,)
@@ -197,8 +197,8 @@ def list_named(request: object, core: CoreTier, plan: Planned) -> tuple[str, ...
             block = core.find(kind, label)
             return tuple(entry.entity_id for entry in block.entries) if block else ()
         case DeleteBlock() if plan.core is not None:
-            # The request names a block by id or label, and the reply has the label; two blocks of different
-            # kinds may have it, so only those that are missing afterwards count.
+            # The request names a block by id or label, and the reply has the label. Two blocks of different
+            # kinds may have it, so only those that are missing after the plan count.
             there, shown = {slot_of(block) for block in plan.core.blocks}, getattr(plan.value, "label", None)
             removed = [block for block in core.blocks if slot_of(block) not in there]
             left = [block.entries for block in removed if (block.label or block.kind) == shown]
@@ -207,7 +207,7 @@ def list_named(request: object, core: CoreTier, plan: Planned) -> tuple[str, ...
 
 
 class CoreChange(NamedTuple):
-    """Core as it was read and as it is planned.
+    """Core as it was read, and as it is planned.
 
     `named_ids`: entries whose facts the request removes or ends. `endings`: by the id of each fact that the
     commit ends, the id of the fact that ends it.
@@ -221,7 +221,7 @@ class CoreChange(NamedTuple):
 
     @property
     def left_ids(self) -> tuple[str, ...]:
-        """List the ids that leave without having been named, in the order of core."""
+        """List the ids that leave core although the request does not name them, in the order of core."""
         there = (*ids_of(self.after), *self.named_ids)
         return tuple(key for key in ids_of(self.before) if key not in there)
 
@@ -274,7 +274,7 @@ def check_leaving(change: CoreChange, writes: Iterable[Write]) -> None:
 
 
 def check_entering(change: CoreChange) -> None:
-    """Demand that the reply names just the entries that enter core, with one decision for each fact."""
+    """Demand that the reply names exactly the entries that enter core, and one decision for each fact."""
     plan = change.plan
     check_promoted(change, getattr(find_core_reply(plan), "promoted", change.entered_ids))
     if plan.decisions is not None:
@@ -285,33 +285,33 @@ def check_entering(change: CoreChange) -> None:
 
 
 def check_promoted(change: CoreChange, ids: Iterable[str]) -> None:
-    """Compare `ids`, which a reply calls promoted, with the entries that enter core.
+    """Compare `ids`, which a reply names as promoted, with the entries that enter core.
 
-    An entry that left and came back in the same plan may be named or not.
+    An entry that left and entered again in the same plan may or may not be named.
     """
     reentered = [key for key in ids_of(change.before) if key in change.evicted_ids]
     promoted, entered = sorted(key for key in ids if key not in reentered), sorted(change.entered_ids)
     demand(promoted == entered, rules.ROUTE_KNOWN_ONLY, "the entries called promoted", entered, promoted)
 
 
-# Compared with the reference.
+# Comparison with the reference.
 
 
 def find_eviction_fault(
     change: CoreChange, facts: Mapping[str, object], access: AccessTable, config: Config
 ) -> Broken | None:
-    """Return what is wrong with the entries of core after the plan; None if nothing is."""
+    """Return the rule that is broken by the entries of core after the plan, or None."""
     plan = change.plan
-    # A remember scores with the records as they will be after its commit.
+    # A remember computes scores from the records after its commit.
     inside = ids_of(change.before)
     scored = access.record_accesses(plan.accessed, plan.at_ms, inside) if plan.accessed else access
     there = list_present(change, scored)
     successors, candidates = list_successors(change, scored), list_candidates(change, facts, scored)
     texts = {slot_of(block): bytes_of_text(block) for block in change.after.blocks}
     reference = ReferenceEviction(config, texts, dict(there))
-    # In the order of the memory: room for text first, then successors, then candidates.
+    # In the same order as the memory: room for text first, then successors, then candidates.
     if not reference.make_room():
-        return None  # authored text and self alone are too large: recovery says so and gives up
+        return None  # authored text and self alone are too large; recovery reports that and fails
     for it in successors:
         reference.admit(it, is_successor=True)
     for it in candidates:
@@ -323,9 +323,9 @@ def find_eviction_fault(
 def find_difference(
     reference: ReferenceEviction, known: dict[str, ScoredEntry], change: CoreChange
 ) -> Broken | None:
-    """Return the rule that breaks where plan and reference differ.
+    """Return the rule that is broken if plan and reference differ, or None.
 
-    `known`: by id all entries that were in core or asked for a place.
+    `known`: by id, all entries that were in core or candidates for it.
     """
     expected, got = sorted(reference.candidates), sorted(ids_of(change.after))
     if expected == got:
@@ -336,14 +336,14 @@ def find_difference(
     intruders = [key for key in got if key not in expected and key in change.entered_ids]
     is_needless = any(planned.has_room_for(known[key]) for key in missing)
     is_over_quota = any(key in known and known[key].is_self for key in intruders)
-    # c is in core, a is not: c displaced a wrongly; with room for a, it left or was refused without need
+    # If c is in core instead of a, c has displaced a wrongly. If there is room for a, a is missing needlessly.
     rule = rules.CORE_LIMITS if is_over_quota else rules.DISPLACEMENT if intruders else rules.FEWEST_VICTIMS
     rule = rules.FEWEST_VICTIMS if is_needless else rule
     return Broken(rule, "entries of core after the plan", expected, got)
 
 
 def list_present(change: CoreChange, access: AccessTable) -> dict[str, ScoredEntry]:
-    """Return by id the entries that were in core and that the request did not name."""
+    """Return by id the entries that were in core and are not named by the request."""
     at_ms = change.plan.at_ms
     entries = [(block, it) for block, it in change.before.entries() if it.entity_id not in change.named_ids]
     return {it.entity_id: score_entry(it, block.kind, access, at_ms) for block, it in entries}
@@ -352,18 +352,18 @@ def list_present(change: CoreChange, access: AccessTable) -> dict[str, ScoredEnt
 def list_candidates(
     change: CoreChange, facts: Mapping[str, object], access: AccessTable
 ) -> list[ScoredEntry]:
-    """List the facts that ask for a place, in order."""
+    """List the candidates for core, in the order of their admission."""
     plan, rows, candidates = change.plan, facts.get("rows"), list[ScoredEntry]()
     if plan.decisions is not None:
         entities = {entity.id: entity for entity in plan.accessed}
         asking = [(entities[it.entity_id], it.block) for it in plan.decisions if it.promote]
-        # Self entries come first, and among each group the best.
+        # Self entries come first; in each group the best come first.
         candidates = sorted(
             score_facts(asking, access, plan.at_ms), key=lambda it: (not it.is_self, *rank_of(it))
         )
     elif isinstance(rows, tuple):
         found = [row.body for row in rows if isinstance(row, Row) and isinstance(row.body, Entity)]
-        # A record that is about to be pruned makes no candidate.
+        # An entity whose record is about to be pruned is no candidate.
         records, least_ms = access.records, plan.at_ms - ACCESS_PRUNE_MS
         asking = [(it, it.block) for it in found if it.id in records and records[it.id].last_ms >= least_ms]
         candidates = sorted(score_facts(asking, access, plan.at_ms), key=rank_of)
@@ -372,16 +372,16 @@ def list_candidates(
 
 
 def list_successors(change: CoreChange, access: AccessTable) -> list[ScoredEntry]:
-    """List the facts that end one in core, once each, in the order in which they ask for its place."""
+    """List the facts that end a fact in core, each once, in the order of their admission."""
     entities, inside = {entity.id: entity for entity in change.plan.accessed}, ids_of(change.before)
     by = [find_current(new, change.endings) for old, new in change.endings.items() if old in inside]
-    # A forget that takes a relation from a fact that ended earlier ends nothing: nothing asks for its place.
+    # A forget may rewrite a fact that had ended before, without a relation; it has no successor then.
     asking = dict.fromkeys(new for new in by if new not in inside and new in entities)
     return score_facts([(entities[key], entities[key].block) for key in asking], access, change.plan.at_ms)
 
 
 def find_current(key: str, endings: Mapping[str, str]) -> str:
-    """Return the current fact at the end of the chain of facts that end each other in one commit."""
+    """Return the current fact at the end of a chain of facts that end each other in one commit."""
     current = key
     for _ in endings:
         current = endings.get(current, current)
@@ -389,14 +389,14 @@ def find_current(key: str, endings: Mapping[str, str]) -> str:
 
 
 def score_facts(asking: Iterable[tuple[Entity, str]], access: AccessTable, at_ms: int) -> list[ScoredEntry]:
-    """Return the entry of each fact with its block, but for facts that are too long for an entry."""
+    """Return the entry of each fact with its block, without facts that are too long for an entry."""
     entries = [(entry_of(entity, at_ms), kind) for entity, kind in asking]
     fitting = [(it, kind) for it, kind in entries if len(it.text.encode()) <= ENTRY_TEXT_BYTES_MAX]
     return [score_entry(it, kind, access, at_ms) for it, kind in fitting]
 
 
 def score_entry(entry: Entry, kind: str, access: AccessTable, at_ms: int) -> ScoredEntry:
-    """Return an entry with its score; 0, so that it leaves first, if it has no access record."""
+    """Return an entry with its score; without an access record it is 0, so that the entry leaves first."""
     record = access.records.get(entry.entity_id)
     score_ppm = promotion.score_ppm(record, at_ms) if record else 0
     return ScoredEntry(entry.entity_id, kind, bytes_of_entry(entry), score_ppm)
@@ -416,12 +416,12 @@ def check_blocks(
     accessed: Sequence[Entity],
     rows: object,
 ) -> None:
-    """Raise Broken for an entry in a wrong block; `rows`: those of entities that a rebalance looked at."""
+    """Raise Broken for an entry in a wrong block. `rows`: rows of entities read by a rebalance."""
     was, now = ({entry.entity_id: it.kind for it, entry in core.entries()} for core in (before, after))
     read = [row.body for row in rows if isinstance(row, Row)] if isinstance(rows, tuple) else []
     stored = {it.id: it.block for it in (*read, *accessed) if isinstance(it, Entity)}
     for key in now:
-        # The block where it stood; for a new entry the block in its row, if that is known.
+        # The block of the entry before; for a new entry the block in its row, if that is known.
         expected = was.get(key, stored.get(key, now[key]))
         demand(now[key] == expected, rules.ENTRY_AT_HOME, f"the block of {key}", expected, now[key])
     for it in decisions or ():

@@ -1,10 +1,10 @@
-"""Prompts: a question to a model has each of its inputs once, complete, in a line of its own; and its record.
+"""Prompts: a question to a model has each input once, complete, in a line of its own; and records of calls.
 
-Law 1. A line of an input has a name, and its value is JSON; no text of a user can begin such a line.
-Law 2. Inputs that follow from the request alone are compared in full. Of the others only the names are
-compared, and every reference must lead to something listed. Tasks of added workflows are not judged.
-Law 3. The record of each question to a model or an embedder has sizes and hash of what was sent, as
-interceptors left it, and its outcome. A late answer counts as none.
+Law 1. The line of an input has a name and a JSON value; no text of a user can begin such a line.
+Law 2. Inputs that follow from the request alone are compared. Of other inputs only the names are compared,
+and all references must exist in the prompt. Tasks of added workflows are not judged.
+Law 3. The record of each question to a model or an embedder has its outcome, and sizes and hash of the text
+that was sent, after interceptors. A late answer counts as none.
 """
 
 import json
@@ -56,7 +56,7 @@ INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "reflect": ("texts", "told"),
     "name_subcategory": ("category", "keywords", "contents"),
 }
-OF_JSON: Final = ("extract", "route", "evolve", "expand", "rank")  # problems of other forms have fewer names
+OF_JSON: Final = ("extract", "route", "evolve", "expand", "rank")  # other tasks have fewer kinds of problems
 PROBLEMS: Final = {
     "empty": "The last reply was empty.",
     "too_long": f"The last reply had more than {REPLY_BYTES_MAX} bytes.",
@@ -78,7 +78,7 @@ def check_prompt(operation: Operation, config: Config, now_ms: int) -> None:
         return
     lines = [line.partition(" = ") for line in asked.prompt.split("\n") if line.startswith("INPUT ")]
     names = tuple(name.removeprefix("INPUT ") for name, _, _ in lines)
-    # speaker and summary are inputs only if there is one
+    # `speaker` and `summary` are inputs only if there is one.
     expected += (
         ("speaker",) if asked.task == "extract" and getattr(request, "speaker", None) is not None else ()
     )
@@ -97,9 +97,9 @@ def check_prompt(operation: Operation, config: Config, now_ms: int) -> None:
 
 
 def check_asked_again(was: AskModel, now: object, reply: str | None) -> None:
-    """Demand that the next attempt asks the same, and names the problem of a reply that could not be read.
+    """Demand that the next attempt has the same question, and names the problem of an unreadable reply.
 
-    `reply`: the reply to the attempt before; None if no model has replied to it.
+    `reply`: the reply to the attempt before; None if no model has replied.
     """
     message = "the question of the next attempt"
     before, mark, problem = getattr(now, "prompt", "").partition("\nINPUT problem = ")
@@ -116,10 +116,10 @@ def check_asked_again(was: AskModel, now: object, reply: str | None) -> None:
 
 
 def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> dict[str, object]:
-    """Return the inputs of a prompt, by name, that follow from the request and its resolved query alone."""
+    """Return the inputs of a prompt that follow from the request and its resolved query, by name."""
     match task, facts["request"], facts.get("resolution"):
         case "extract", Remember() as request, _:
-            # Whether these are its dates the oracle of the archive judges, which knows when it was asked.
+            # The oracle of the archive, which knows the time of the request, judges the dates in the text.
             inputs = {"text": facts.get("stated"), "told": name_day(int(str(facts.get("stated_on"))))}
             return inputs if request.speaker is None else {**inputs, "speaker": request.speaker}
         case "route", Remember() | LoadSession(), _:
@@ -147,7 +147,7 @@ def expect_inputs(task: str, facts: Mapping[str, object], config: Config) -> dic
 
 
 def check_turns(given: Recall | Descent, kept: object, count_max: int = TURN_COUNT_MAX) -> None:
-    """Demand that an operation keeps the last turns of its query that are not blank, each cut."""
+    """Demand that an operation keeps the last turns that are not blank, each cut to its limit."""
     if isinstance(kept, Recall | Descent) and kept.op_id == given.op_id:
         expected = [
             (it.role, it.text[:TURN_CHARS_MAX]) for it in given.turns if it.text[:TURN_CHARS_MAX].strip()
@@ -164,10 +164,10 @@ def read(value: str) -> Any:  # any JSON
 
 
 def check_refs(values: Mapping[str, Any]) -> None:  # any JSON
-    """Demand that each pair names a new statement and an old one, and each statement is listed once."""
+    """Demand that each pair has a new and an old statement, and that each statement is listed once."""
     for side in ("new", "old") if "pairs" in values else ():
         listed = [statement["ref"] for statement in values[side]]
-        # pairs n1-o1 and n1-o2: the new statements are [n1], the old ones [o1, o2]
+        # For the pairs n1-o1 and n1-o2 the new statements are [n1] and the old ones [o1, o2].
         named = list(dict.fromkeys(pair[side] for pair in values["pairs"]))
         demand(sorted(listed) == sorted(named), RULE, f"the {side} statements", sorted(named), sorted(listed))
 
@@ -206,9 +206,9 @@ def expect_outline(sent: AskModel | Embed, operation: Operation, now_ms: int) ->
 
 
 def check_reported_calls(was: Iterable[ModelCall], now: Iterable[ModelCall]) -> None:
-    """Demand that the calls before a step (`was`) are still listed after it (`now`), at their places."""
+    """Demand that the calls before a step (`was`) are the first ones after it (`now`)."""
     expected, got = [call.request_id for call in was], [call.request_id for call in now]
-    # before the step [q1, q2]; after it [q1, q2, q3] is sound, [q1, q3] is not
+    # After [q1, q2], the calls [q1, q2, q3] are valid and [q1, q3] are not.
     demand(
         got[: len(expected)] == expected,
         rules.WORKFLOW_CONTRACT,
@@ -219,9 +219,9 @@ def check_reported_calls(was: Iterable[ModelCall], now: Iterable[ModelCall]) -> 
 
 
 def check_closed(value: Value, calls: Iterable[ModelCall]) -> None:
-    """Demand that the call which `value` answers is recorded as it was answered.
+    """Demand that the call answered by `value` is recorded with that outcome.
 
-    `calls`: those of the operation that waited for `value`.
+    `calls`: the calls of the operation that waited for `value`.
     """
     if not isinstance(value, ModelReplied | Embedded | EffectFailed):
         return

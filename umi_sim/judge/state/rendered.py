@@ -1,7 +1,7 @@
-"""Renderings of core, read back: what a text shows as blocks.
+"""Parsers of renderings of core, which return the blocks that a text shows.
 
 Law 1. Parsing a rendering gives `as_rendered(core)`: the blocks with importance in hundredths.
-Law 2. The parsers take any text: what is no block is skipped.
+Law 2. The parsers accept any text and skip everything that is no block.
 """
 
 import re
@@ -35,7 +35,7 @@ def block_of(kind: str, label: str, importance: str, text: str | None, shown: It
 
 
 def unescape(text: str) -> str:
-    # & last: "&amp;lt;" is the text "&lt;" and not "<".
+    # The ampersand comes last, since "&amp;lt;" is the text "&lt;" and not "<".
     return text.replace("&quot;", '"').replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&")
 
 
@@ -80,7 +80,7 @@ MARKDOWN_BLOCK: Final = re.compile(
 
 def parse_markdown(text: str) -> tuple[Block, ...]:
     """Return the blocks of a rendering: a heading and the text up to the next one."""
-    # Split with four groups: kind, label, importance and the text up to the next heading, again and again.
+    # Splitting gives four parts per block: kind, label, importance, and the text up to the next heading.
     parts = MARKDOWN_BLOCK.split(text)[1:]
     return tuple(map(parse_markdown_block, parts[0::4], parts[1::4], parts[2::4], parts[3::4]))
 

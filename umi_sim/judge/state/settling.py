@@ -1,8 +1,9 @@
-"""Settling: commits of unknown outcome, and what is learnt of them in the end.
+"""Settling: commits of unknown outcome, and how their outcome is found out.
 
-Law 1. The same batch is sent again, three times in all. Law 2. If an earlier plan of the same request won,
-the reply reports what that plan decided, nothing of the later plan counts as stored, and core is read again.
-Law 3. A core row that was read or written takes the place of an older one.
+Law 1. The same batch is sent again, three times in total.
+Law 2. If an earlier plan of the same request won, the reply reports the decisions of that plan, nothing of
+the later plan counts as stored, and core is read again.
+Law 3. A core row that was read or written replaces an older one.
 """
 
 from typing import Final
@@ -27,9 +28,9 @@ WRITERS_OF_CORE: Final = (
 def check_sent_again(answered: OperationSnapshot, value: Value, operation: Operation | None) -> None:
     """Demand that a commit of unknown outcome is sent again.
 
-    `operation`: the one that sent it, after the step; None if it has ended.
+    `operation`: the sender after the step; None if it has ended.
     """
-    # sent, unknown, sent, unknown, sent, unknown: after the third time it need not be sent again
+    # Sent, unknown, sent, unknown, sent, unknown: after the third time it need not be sent again.
     is_unknown = isinstance(value, EffectFailed) and value.kind == "unknown"
     if not is_unknown or not isinstance(answered.asked, Commit) or answered.attempt >= ATTEMPTS:
         return
@@ -43,15 +44,15 @@ def find_receipt(asked: Asked | None) -> Receipt | None:
 
 
 def is_durable(asked: Asked | None, value: Value) -> bool:
-    """Return True if storage has this very batch, not an earlier plan or another request with its key."""
+    """Return True if storage has this batch, rather than an earlier plan or another request with its key."""
     own = find_receipt(asked)
     return isinstance(value, Committed) and (own is None or value.receipt == own)
 
 
 def find_winner(asked: Asked | None, value: Value) -> Receipt | None:
     """Return the receipt of an earlier plan for the same request; None if this plan was committed."""
-    # plan 1 is sent, no answer comes   it lands after all
-    # plan 2 is sent under the same key  -> storage answers with the receipt of plan 1
+    # Plan 1 is sent and gets no answer, but becomes durable. Plan 2 is sent under the same key, and storage
+    # answers with the receipt of plan 1.
     own, receipt = find_receipt(asked), value.receipt if isinstance(value, Committed) else None
     if own is None or not isinstance(receipt, Receipt) or receipt.request_digest != own.request_digest:
         return None
@@ -90,7 +91,7 @@ def reads_core(asked: Asked | None) -> bool:
 
 
 def check_believed(believed: CoreTier | None, core: CoreTier) -> None:
-    """Demand that core is no older than `believed`, the core row of an answer that was used."""
+    """Demand that core is not older than `believed`, the core row of an answer that was used."""
     if believed is not None:
         expected, got = believed.guard_version, core.guard_version
         message = "the version of core after an answer with a newer one"

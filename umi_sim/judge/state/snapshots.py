@@ -1,6 +1,6 @@
-"""Snapshots: where operations stood before a step, and what the step was given.
+"""Snapshots: the state of operations before a step, and the input of the step.
 
-Law 1. What changes in place is copied; of everything else the reference is kept. Nothing is judged here.
+Law 1. Values that change in place are copied; all others are kept by reference. Nothing is judged here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from umi_core.state import Operation, Phase, State, Tiers
 
 
 class OperationSnapshot(NamedTuple):
-    """The place of an operation in its workflow, and all that a step can change of it."""
+    """The place of an operation in its workflow, and all its fields that a step can change."""
 
     pinned: tuple[str, int, int]
     place: tuple[int, int, int]
@@ -24,10 +24,10 @@ class OperationSnapshot(NamedTuple):
     asked: Asked | None
     request: object
     facts: Mapping[str, object]
-    reported_counts: tuple[int, int]  # degradations so far, and notes of interceptors
+    reported_counts: tuple[int, int]  # numbers of degradations and of notes of interceptors so far
     calls: tuple[ModelCall, ...]
-    yields: tuple[int, int]  # how many plans gave way, and how many batches had landed when its plan began
-    is_asked: bool = True  # by a request; background work is not
+    yields: tuple[int, int]  # how many plans gave way, and how many batches were durable when its plan began
+    is_asked: bool = True  # whether a request began it, rather than background work
 
 
 def snapshot_operation(operation: Operation) -> OperationSnapshot:
@@ -48,9 +48,9 @@ def count_degradations(degradations: Iterable[Degraded]) -> int:
 
 
 class StateSnapshot(Owner):
-    """The state as the last step left it, to compare the next one with.
+    """The state after one step, for comparison with the next one.
 
-    `hooked_count`: how often an interceptor refused a question, or answered it in place of the world.
+    `hooked_count`: how often an interceptor has refused a question, or answered it in place of the world.
     """
 
     phase: Phase
@@ -64,23 +64,23 @@ class StateSnapshot(Owner):
 
 
 def before_step(state: State) -> StateSnapshot:
-    """Take a snapshot of a state, at any time between two steps."""
+    """Return a snapshot of a state, at any time between two steps."""
     working = state.tiers.working
     size = working.used_bytes, len(working.entries)
     snapshots = {number: snapshot_operation(operation) for number, operation in state.operations.items()}
     counters = dict(state.counters)
     hooked_count = counters.get("hook refused", 0) + counters.get("hook substituted", 0)
     counts = state.operation_count, state.request_count, hooked_count
-    # The working tier changes in place, so its size is taken now; everything else is replaced as a whole.
+    # The working tier changes in place, so its size is recorded; everything else is replaced as a whole.
     return StateSnapshot(state.phase, state.tiers.copy(), size, *counts, counters, snapshots)
 
 
 class StepInput(Owner):
-    """The value that a step was given, as the memory takes it.
+    """The input of a step, as the memory treats it.
 
-    `answered`: the operation that waited for it, None if none did. `is_hooked`: an interceptor refused a
-    question in this step, or answered it. `still`: each operation that goes on, before the step and after it.
-    `after`: the state after the step.
+    `answered`: the operation that waited for it, or None. `is_hooked`: an interceptor refused or answered a
+    question in this step. `still`: each operation that continues, before the step and after it. `after`: the
+    state after the step.
     """
 
     value: Value
@@ -91,7 +91,7 @@ class StepInput(Owner):
 
 
 def describe_step(before: StateSnapshot, value: Value, state: State) -> StepInput:
-    """Describe the step that was given `value`; `state` is the one after it."""
+    """Describe the step with the input `value`; `state` is the state after it."""
     answered, after = find_waiting(before, value), before_step(state)
     now = after.snapshots
     still = [(snapshot, now[number]) for number, snapshot in before.snapshots.items() if number in now]
@@ -109,7 +109,7 @@ def find_waiting(before: StateSnapshot, value: Value) -> OperationSnapshot | Non
 
 
 def normalise_answer(answered: OperationSnapshot | None, value: Value) -> Value:
-    """Return an answer as the memory takes it: a malformed one becomes a failure."""
+    """Return an answer as the memory treats it: a malformed one becomes a failure."""
     if answered is None or answered.asked is None:
         return value
     assert isinstance(value, ModelReplied | Embedded | ReadDone | Committed | EffectFailed)
@@ -117,7 +117,7 @@ def normalise_answer(answered: OperationSnapshot | None, value: Value) -> Value:
 
 
 def find_operation(before: StateSnapshot, answered: OperationSnapshot, state: State) -> Operation | None:
-    """Return the operation that waited, as it is after the step; None if it has ended."""
+    """Return the operation that waited, in its state after the step; None if it has ended."""
     number = next(number for number, snapshot in before.snapshots.items() if snapshot is answered)
     return state.operations.get(number)
 

@@ -1,14 +1,15 @@
-"""A memory before and after one step: what may change it, and when it may ask again.
+"""A memory before and after one step: allowed changes, and the time of retries.
 
 Law 1. Core changes only to a row that was just read, or written by a batch known to be durable.
-Law 2. An entry of self leaves core only by a request that names it. Law 3. A late answer changes nothing.
+Law 2. An entry of self leaves core only by a request that names it.
+Law 3. A late answer changes nothing.
 Law 4. After a failure no operation asks again before the policy, or the failure itself, allows it.
-Law 5. A load puts the saved session in place as a whole, or changes nothing.
-Law 6. Accesses are counted when a commit or the rows of a recall are learnt, and at no other time.
+Law 5. A load replaces the whole session by the saved one, or changes nothing.
+Law 6. Accesses are counted only in steps that get the answer to a commit or the rows of a recall.
 Law 7. An operation keeps its revision, and keeps its facts until it plans again.
-Law 8. Interceptors may observe and rewrite questions. If one refuses a question or answers it in place of the
-world, that step is judged by the rules that need no answer: those of late answers, revisions and prompts, and
-of plans if neither accesses nor core changed in that step.
+Law 8. Interceptors may observe and rewrite questions. If one refuses or answers a question, the step is
+judged only by the rules that need no answer: those of late answers, revisions and prompts, and those of plans
+if neither accesses nor core changed in the step.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -71,7 +72,7 @@ from umi_sim.judge.state.vectors import check_counted as check_vectors_counted
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
-# Counters "rebalance done" and so on: of workflows that a memory begins by itself, without a request.
+# Prefixes of counters such as "rebalance done", for workflows that a memory begins without a request.
 OF_BACKGROUND: Final = ("rebalance ", "recover ", "evolve_category ", "purge ")
 MAY_LEAVE: Final = ("forget", "remove_block", "delete_block", "delete_archival")
 Decisions = tuple[RoutingDecision, ...]
@@ -81,7 +82,7 @@ TIERS: Final = Tiers.__struct_fields__
 def check_step(before: StateSnapshot, given: StepInput, state: State) -> None:
     """Check the rules that compare a memory before and after a step."""
     was, tiers, answered = before.tiers, state.tiers, given.answered
-    # Most steps are requests of the working tier: nothing is in flight, and no tier is another object.
+    # Most steps are requests of the working tier: nothing is in flight, and no tier object was replaced.
     if not before.snapshots and not state.operations and not list_replaced(was, tiers):
         return
     check_late(before, given, state)
@@ -91,8 +92,8 @@ def check_step(before: StateSnapshot, given: StepInput, state: State) -> None:
     elif not given.is_hooked:
         check_attempts(given, state.seen_ms)
         check_core_source(was.core, given, tiers.core, state.config)
-        # An operation that can end without its answer learns when its time-out comes, whatever that step is
-        # given.
+        # An operation that can end without its answer changes the state at its time-out, whatever the input
+        # of that step is.
         if not any(map(may_end_unanswered, before.snapshots.values())):
             check_access_source(was.access, tiers.access, given.value, answered)
             check_session_source(was.session, tiers.session, given.value, answered)
@@ -106,7 +107,7 @@ def check_step(before: StateSnapshot, given: StepInput, state: State) -> None:
             check_settling(before, given, state)
         check_embedded(before, given, state)
         check_scanned(before, given, state)
-    # Also in a step in which an interceptor gave the answer: what is asked follows from the state.
+    # Questions follow from the state, so they are also checked if an interceptor gave an answer.
     check_questions(before, given, state)
 
 
@@ -118,13 +119,13 @@ def is_switched(given: StepInput, state: State) -> bool:
     last = answered.facts.get("last")
     if not isinstance(given.value, Committed) or not isinstance(last, tuple) or "epoch" in answered.facts:
         return False
-    # `last` is (7, "ready"): epoch and phase in which this process recovers; epoch 0 means that it begins.
+    # `last` is (7, "ready"): epoch and phase in which this process recovers again. Epoch 0: the first start.
     return bool(last[0] > 0 and answered.facts.get("closed") != (last[1] == "closed"))
 
 
 def check_emptied(was: Tiers, now: Tiers) -> None:
-    """Demand that nothing of the closed agent is left; working tier and session do not belong to it."""
-    # `upkeep` is left out: the purge of the old rows is scheduled there.
+    """Demand that the tiers of a closed agent are empty, except the working tier and the session."""
+    # `upkeep` is left out, since the purge of the old rows is scheduled there.
     fresh = Tiers(working=was.working, session=was.session)
     kept = [name for name in TIERS if name != "upkeep" and getattr(now, name) != getattr(fresh, name)]
     demand(not kept, rules.CLOSED_IS_CLOSED, "tiers of a closed agent that are not empty", [], kept)
@@ -144,7 +145,7 @@ def check_replies(before: StateSnapshot, given: StepInput, state: State, replies
             check_taken(given, state, replies)
     for reply in replies:
         mine = [snapshot for snapshot in ended if getattr(snapshot.request, "op_id", None) == reply.op_id]
-        if len(mine) == 1:  # of two with one op_id either may have ended
+        if len(mine) == 1:  # if two have the same op_id, either may have ended
             check_reported_calls(mine[0].calls, reply.calls)
             check_fallbacks(reply, mine[0].place[2])
 
@@ -153,7 +154,7 @@ def check_reported(before: StateSnapshot, given: StepInput, state: State, replie
     """Demand that degradations and notes of interceptors are counted, and that replies have the notes."""
     has_any = any(operation.degraded or operation.notes for operation in state.operations.values())
     if state.counters == before.counters and not has_any:
-        return  # every end of an operation is counted
+        return  # a counter changes at every end of an operation
     degradation_count, note_count = count_since(before.counters, state.counters)
     degradations = sum(
         count_degradations(reply.outcome.degraded) for reply in replies if isinstance(reply.outcome, Done)
@@ -162,7 +163,7 @@ def check_reported(before: StateSnapshot, given: StepInput, state: State, replie
     ended = [snapshot for number, snapshot in before.snapshots.items() if number not in state.operations]
     for operation in state.operations.values():
         snapshot = before.snapshots.get(operation.number)
-        # two degradations before the step, three now: this step has added one
+        # If there were two degradations before the step and three now, this step has added one.
         degradations += count_degradations(operation.degradations) - (
             snapshot.reported_counts[0] if snapshot else 0
         )
@@ -185,13 +186,13 @@ def check_reported(before: StateSnapshot, given: StepInput, state: State, replie
 
 
 def check_fallbacks(reply: Reply, plan_number: int) -> None:
-    """Demand that fallbacks of interceptors are reported as degraded; a new plan drops those of the old."""
+    """Demand that fallbacks of interceptors are reported as degradations."""
     if not isinstance(reply.outcome, Done):
         return
     notes = [it for it in reply.hooks if (it.hook, it.what) == ("on_error", "substituted")]
     expected = sorted({f"{it.step}{BY_HOOK}{it.name}" for it in notes})
     got = sorted({it.name for it in reply.outcome.degraded if BY_HOOK in it.name})
-    # a new plan drops the degradations of the old one, and the notes stay
+    # A new plan drops the degradations of the old one, while the notes stay.
     holds = expected == got if plan_number == 1 else {*got} <= {*expected}
     demand(holds, rules.HOOK_ORDER, "fallbacks of interceptors among the degradations", expected, got)
 
@@ -205,7 +206,7 @@ def may_have_been_dropped(before: StateSnapshot, state: State, replies: Iterable
 
 
 def has_background_work(before: StateSnapshot, state: State) -> bool:
-    """Return True if background work ran in this step: its interceptors have no reply to be noted in."""
+    """Return True if background work ran in this step; it has no reply with the notes of interceptors."""
     running = any(operation.op_id is None for operation in state.operations.values())
     was_running = any(not snapshot.is_asked for snapshot in before.snapshots.values())
     now, was = state.counters.items(), before.counters
@@ -219,7 +220,7 @@ def list_replaced(was: Tiers, now: Tiers) -> list[str]:
 
 
 def count_since(was: Mapping[str, int], now: Mapping[str, int]) -> tuple[int, int]:
-    """Return how much the counters of degradations and of interceptors grew; no counter ever goes."""
+    """Return by how much the counters of degradations and of interceptors have grown."""
     degradations = notes = 0
     for name, count in now.items():
         added = count - was.get(name, 0)
@@ -230,7 +231,7 @@ def count_since(was: Mapping[str, int], now: Mapping[str, int]) -> tuple[int, in
     return degradations, notes
 
 
-# Commits, and core as storage has it.
+# Commits, and core compared with storage.
 
 
 def check_settling(before: StateSnapshot, given: StepInput, state: State) -> None:
@@ -242,7 +243,7 @@ def check_settling(before: StateSnapshot, given: StepInput, state: State) -> Non
     check_won(answered, given.value, operation, before.tiers, state.tiers)
     if is_durable(answered.asked, given.value):
         check_deleted(answered.asked, given.value, before.tiers.access, state.tiers.access)
-    # an operation that asks again has used nothing of the answer
+    # An operation that asks the same again has not used the answer.
     if operation is not None and snapshot_operation(operation).place > answered.place:
         check_believed(find_core_row(given), state.tiers.core)
 
@@ -250,7 +251,7 @@ def check_settling(before: StateSnapshot, given: StepInput, state: State) -> Non
 def check_taken(given: StepInput, state: State, replies: Iterable[Reply]) -> None:
     """Demand that core is not older than the core row of the answer that ended an operation.
 
-    A reply that says that core was not read (`settle:`) is exempt.
+    A reply that reports that core was not read (`settle:`) is exempt.
     """
     op_id = getattr(getattr(given.answered, "request", None), "op_id", None)
     for outcome in (reply.outcome for reply in replies if reply.op_id == op_id):
@@ -259,7 +260,7 @@ def check_taken(given: StepInput, state: State, replies: Iterable[Reply]) -> Non
 
 
 def find_core_row(given: StepInput) -> CoreTier | None:
-    """Return the core row of an answer; None if another plan won, since its core row is unknown."""
+    """Return the core row of an answer; None if another plan won, whose core row is unknown."""
     asked = given.answered.asked if given.answered is not None else None
     return core_row(given.value, asked) if find_winner(asked, given.value) is None else None
 
@@ -268,7 +269,7 @@ def find_core_row(given: StepInput) -> CoreTier | None:
 
 
 def check_embedded(before: StateSnapshot, given: StepInput, state: State) -> None:
-    """Demand that the vectors of an answer are learnt, and that missing ones are reported."""
+    """Demand that the vectors of an answer are used, and that missing ones are reported."""
     answered, answer = given.answered, given.value
     if answered is None or not isinstance(answer, Embedded) or is_late(answered, state):
         return
@@ -281,7 +282,7 @@ def check_embedded(before: StateSnapshot, given: StepInput, state: State) -> Non
 
 
 def check_scanned(before: StateSnapshot, given: StepInput, state: State) -> None:
-    """Demand that a scan counts no entity as deleted whose row it was just given."""
+    """Demand that a scan takes no entity as deleted whose row it has just read."""
     answered, answer = given.answered, given.value
     if answered is None or not isinstance(answer, ReadDone) or answered.pinned[0] != "rebalance":
         return
@@ -297,7 +298,7 @@ def check_late(before: StateSnapshot, given: StepInput, state: State) -> None:
     """Demand that a late answer changes nothing, unless something else was due or began."""
     if given.answered is not None or not hasattr(given.value, "request_id"):
         return
-    # The step of a late answer has a time, too, at which something else may be due.
+    # At the time of a late answer something else may be due.
     was_scheduled = any((snapshot.due_ms or 0) <= state.seen_ms for snapshot in before.snapshots.values())
     if was_scheduled or before.operation_count != state.operation_count:
         return
@@ -319,12 +320,12 @@ def check_revisions(given: StepInput, state: State) -> None:
             check_reported_calls(snapshot.calls, now.calls)
         message = "workflow, revision and interceptors of an operation"
         demand(snapshot.pinned == now.pinned, rules.REVISION_PINNED, message, snapshot.pinned, now.pinned)
-        # four batches had landed when the plan began, five have now: it may give way to the fifth
+        # If four batches were durable when the plan began and five are now, it may give way to the fifth.
         gave_way = now.yields[0] > snapshot.yields[0]
         has_cause, message = not gave_way or state.committed_count > snapshot.yields[1], "a plan gave way"
         demand(has_cause, rules.BACKOFF, message, "a batch that landed since it began", now.yields)
-        # In the same plan facts are only added. By identity, not equality:
-        # an equal copy would hide that it was computed a second time.
+        # Within a plan facts are only added. They are compared by identity,
+        # since an equal copy would mean that a fact was computed twice.
         if snapshot.place[2] == now.place[2]:
             others = [name for name, value in snapshot.facts.items() if now.facts.get(name) is not value]
             demand(not others, rules.WORKFLOW_CONTRACT, "facts of a plan that changed", [], others)
@@ -337,12 +338,12 @@ def check_attempts(given: StepInput, now_ms: int) -> None:
 
 
 def check_wait(snapshot: OperationSnapshot, now: OperationSnapshot, given: StepInput, now_ms: int) -> None:
-    """Demand that an operation on the same row slept until its time, or sleeps long enough now."""
+    """Demand that an operation in the same place slept until its time, or sleeps long enough now."""
     if snapshot.waiting is None:
         was_scheduled = (snapshot.due_ms or 0) <= now_ms
         holds = was_scheduled or (now.waiting, now.due_ms) == (None, snapshot.due_ms)
         demand(holds, rules.BACKOFF, "the time of the next attempt", snapshot.due_ms, now_ms)
-    # A read that was answered may ask for its next page at once, in the same place: that is no new attempt.
+    # After an answer a read may request its next page immediately, in the same place. That is no new attempt.
     elif snapshot.waiting != now.waiting and not (
         snapshot is given.answered and isinstance(given.value, ReadDone)
     ):
@@ -357,16 +358,16 @@ def check_wait(snapshot: OperationSnapshot, now: OperationSnapshot, given: StepI
 
 
 def least_wait_ms(snapshot: OperationSnapshot, given: StepInput, now_ms: int) -> int:
-    """Return the backoff, doubled with each attempt, or the wait that a failure names, if that is longer."""
-    # after attempt 1: 100 ms, 2: 200 ms, 6: 3,200 ms, from 7 on 5,000 ms
+    """Return the backoff, which doubles with each attempt, or the wait named by a failure if it is longer."""
+    # After attempt 1: 100 ms, 2: 200 ms, 6: 3,200 ms, from 7 on 5,000 ms.
     wait_ms = min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(snapshot.attempt - 1, 16))
-    # An answer after the deadline counts as a time-out, so a wait that it names does not count.
+    # An answer after the deadline counts as a time-out, so the wait that it names does not apply.
     in_time = snapshot is given.answered and now_ms < (snapshot.due_ms or 0)
     named_ms: int = getattr(given.value, "retry_after_ms", 0) if in_time else 0
     return max(wait_ms, min(named_ms, RETRY_AFTER_MS_MAX))
 
 
-# Where core came from.
+# The source of core.
 
 
 def check_core_source(before: CoreTier, given: StepInput, core: CoreTier, config: Config) -> None:
@@ -378,7 +379,7 @@ def check_core_source(before: CoreTier, given: StepInput, core: CoreTier, config
     demand(row is not None, rules.REFUSED_MEANS_UNCHANGED, message, before, core)
     assert answered is not None
     demand(core == row, rules.CORE_CURRENT, "core after an answer", row, core)
-    # core of version 7; a read that was answered with version 6 comes late, and must not be used
+    # With core of version 7, the answer to a read with version 6 is stale and must not be used.
     was, now = before.guard_version, core.guard_version
     demand(was < now, rules.CORE_CURRENT, "the version of core after an answer", f"more than {was}", now)
     if isinstance(given.value, Committed):
@@ -391,14 +392,14 @@ def check_core_source(before: CoreTier, given: StepInput, core: CoreTier, config
 def is_built_on(core: CoreTier, asked: Asked | None) -> bool:
     """Return True if a batch expected storage to have this version of core.
 
-    Else the batch was made from another version than the one that this memory has now.
+    Otherwise the batch was planned from another version than the present one of this memory.
     """
     expects = asked.expects if isinstance(asked, Commit) else ()
     return any(it.address.kind == "core" and it.version == core.guard_version for it in expects)
 
 
 def core_row(value: Value, asked: Asked | None) -> CoreTier | None:
-    """Return the core row that was asked for and read, or that a batch wrote; None if there is none."""
+    """Return the core row that was requested and read, or written by a batch; None if there is none."""
     found: list[tuple[object, int]] = []
     if isinstance(value, ReadDone) and reads_core(asked):
         found = [(row.body, row.version) for row in value.rows if row.address.kind == "core"]
@@ -417,7 +418,7 @@ def ended_by(asked: Asked | None) -> tuple[str, ...]:
 def check_self_stays(before: CoreTier, after: CoreTier, cause: str, ended: tuple[str, ...] = ()) -> None:
     """Demand that entries of self leave core only by a request that may remove them.
 
-    `cause`: name of the request whose commit was learnt, or of the workflow in background work.
+    `cause`: the name of the request whose commit was answered, or of the workflow in background work.
     """
     there = [*(entry.entity_id for _, entry in after.entries()), *ended]
     mine = [entry.entity_id for block, entry in before.entries() if block.kind == SELF_BLOCK]
@@ -439,11 +440,11 @@ def check_decisions_source(was: Decisions, given: StepInput, now: Decisions) -> 
 def check_questions(before: StateSnapshot, given: StepInput, state: State) -> None:
     """Check the questions of this step.
 
-    In a step with an answer of an interceptor, accesses and core may have changed more than once, and a plan
-    may have used a state between: then plans and scans are judged only if neither has changed.
+    If an interceptor answered, accesses and core may have changed more than once in the step, and a plan may
+    have used an intermediate state. Then plans and scans are judged only if neither has changed.
     """
     was, now = before.tiers, state.tiers
-    # a scan passes over the ids that are in core before the step, or after it
+    # A scan skips the ids that are in core before the step, or after it.
     inside = [entry.entity_id for core in (was.core, now.core) for _, entry in core.entries()]
     new = range(before.operation_count + 1, state.operation_count + 1)
     for operation in (state.operations[number] for number in new if number in state.operations):
@@ -451,7 +452,7 @@ def check_questions(before: StateSnapshot, given: StepInput, state: State) -> No
             check_turns(given.value, operation.facts.get("request"), state.config.resolve_turn_count_max)
     is_seen = not given.is_hooked or (was.access is now.access and was.core is now.core)
     for operation in state.operations.values():
-        # numbers of questions only grow: one above the count before the step was asked in it
+        # Question ids only grow, so one above the count before the step was asked in the step.
         if (operation.waiting or 0) > before.request_count:
             check_opened(operation, state.seen_ms)
         if (operation.waiting or 0) > before.request_count and operation.attempt == 1:
@@ -476,7 +477,7 @@ def check_load(before: StateSnapshot, given: StepInput, state: State) -> None:
         message = "bytes and entries of the working tier during a load"
         demand(is_left, rules.LOAD_OR_NOTHING, message, before.working_size, size)
     elif answered is not None and workflow == "load_session":
-        # The row was read in this step, or in an earlier one, if the session carries more than keys.
+        # The row was read in this step, or in an earlier one if the session carries more than keys.
         rows = value.rows if isinstance(value, ReadDone) else ()
         read = [it for it in (answered.facts.get("session"), *rows) if isinstance(it, Row)]
         body = next((row.body for row in read if isinstance(row.body, SessionRow)), None)

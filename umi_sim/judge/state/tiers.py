@@ -1,8 +1,8 @@
-"""What holds in the tiers alone: space, deadlines, snapshots, blocks of core and their renderings, scores.
+"""Invariants of the tiers alone: space, deadlines, snapshots, blocks of core and their renderings, scores.
 
-Law 1. Everything is counted again from the entries themselves; totals are only compared.
-Law 2. Of the access records one is checked at each step, a different one each time: all ten thousand would
-       take a second.
+Law 1. Everything is recounted from the entries themselves, and compared with totals.
+Law 2. Each check looks at one access record, a different one each time, since all ten thousand would take a
+       second.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,12 +35,12 @@ Rows = Mapping[str, tuple[bytes, int]]
 
 
 def check_snapshot(tier: WorkingTier, info: SessionInfo, now_ms: int, config: Config) -> None:
-    """Demand that a snapshot taken now and loaded now holds the entries alive now, whatever their order."""
+    """Demand that a snapshot saved and loaded now has the live entries, and does not show their order."""
     bad = session.bad_field(info)
     demand(bad is None, rules.SESSION_KEYS_TRUE, "a field of the session is beyond its limits", None, bad)
     live = {key: entry for key, entry in tier.entries.items() if now_ms < entry[1]}
     saved = session.encode(tier, info, now_ms)
-    # the bytes must not tell in which order the entries came
+    # The bytes must not depend on the order of the entries.
     backwards = session.encode(WorkingTier(dict(reversed(live.items()))), info, now_ms)
     message = "the bytes of a snapshot of the same entries in another order"
     demand(saved == backwards, rules.SNAPSHOT_CANONICAL, message, saved, backwards)
@@ -67,11 +67,11 @@ def slot_of(block: Block) -> tuple[str, str]:
 
 
 def check_core_limits(core: CoreTier, config: Config) -> None:
-    """Check the limits of the tier. They may be lowered between two lives, and hold again after recovery."""
+    """Check the limits of the tier. If they were lowered before a restart, they hold again after recovery."""
     check_core_counts(core, config)
     sizes, limit = list(map(bytes_of_block, core.blocks)), config.core_bytes_max
     demand(sum(sizes) <= limit, rules.CORE_LIMITS, "bytes of core", limit, sum(sizes))
-    # a block has a limit of its own: it may be full while core is not
+    # A block has a limit of its own and may be full while core is not.
     largest = max(sizes, default=0)
     demand(largest <= BLOCK_BYTES_MAX, rules.CORE_LIMITS, "bytes of a block", BLOCK_BYTES_MAX, largest)
     for block in core.blocks:
@@ -93,8 +93,8 @@ def check_core_counts(core: CoreTier, config: Config) -> None:
 
 
 def check_share_of_self(before: CoreTier, after: CoreTier, config: Config) -> None:
-    """Demand that entries of self grow only within their share; they may stay above one that was lowered."""
-    # 40,000 bytes of core: self grows up to 10,000; 12,000 from before the limit fell may stay, and not grow
+    """Demand that entries of self grow only within their share; above a lowered share they may only stay."""
+    # With 40,000 bytes of core self may grow up to 10,000. If the limit was lowered, 12,000 may stay.
     share_bytes = config.core_bytes_max * limits.SELF_SHARE_PPM // PPM
     was_bytes, now_bytes = bytes_of_self(before), bytes_of_self(after)
     holds = now_bytes <= max(share_bytes, was_bytes)
@@ -123,7 +123,7 @@ def bytes_of_block(block: Block) -> int:
 
 
 def check_rendering(core: CoreTier) -> None:
-    """Demand that both renderings are read back as the blocks, in the order of the tier."""
+    """Demand that parsing both renderings gives the blocks in the order of the tier."""
     shown = rendered.as_rendered(core)
     check_parsed("XML", shown, rendered.parse_xml(rendering.render_xml(core)))
     check_parsed("Markdown", shown, rendered.parse_markdown(rendering.render_markdown(core)))
@@ -140,16 +140,16 @@ def check_parsed(form: str, blocks: Sequence[Block], parsed: Sequence[Block]) ->
 
 
 def check_unsaved(access: AccessTable) -> None:
-    """Demand that a write is scheduled while records wait to be stored (M7.3)."""
+    """Demand that a write is scheduled as long as records wait to be stored (M7.3)."""
     is_scheduled = access.is_due or not access.unsaved
     message = "access records wait to be stored, and no write is scheduled"
     demand(is_scheduled, rules.ACCESS_TRUTH, message, (), access.unsaved)
 
 
 def check_scores(access: AccessTable, now_ms: int) -> None:
-    """Check one record of the table, a different one at each time."""
+    """Check one record of the table, chosen by the time."""
     count = len(access.records)
-    # ten records: number 3 at 1,003 ms, number 4 at 1,004 ms
+    # Of ten records number 3 at 1,003 ms, and number 4 at 1,004 ms.
     start = now_ms % count if count else 0
     for key, record in islice(access.records.items(), start, start + SAMPLE_COUNT):
         demand(key == record.entity_id, rules.UNIQUE_ROWS, "a record under another id", key, record.entity_id)
@@ -161,7 +161,7 @@ def check_scores(access: AccessTable, now_ms: int) -> None:
 
 
 def check_score(record: AccessRecord, now_ms: int) -> None:
-    """Demand that neither higher importance nor another access lowers the score."""
+    """Demand that neither a higher importance nor another access lowers the score."""
     score = check_ppm("score", promotion.score_ppm(record, now_ms))
     dearer = structs.replace(record, importance_ppm=min(PPM, record.importance_ppm + 1_000))
     for raised in (dearer, structs.replace(record, count=record.count + 1)):
@@ -171,7 +171,7 @@ def check_score(record: AccessRecord, now_ms: int) -> None:
 
 
 def check_recency(age_ms: int) -> None:
-    """Demand that recency never rises with age, and does not jump at the start."""
+    """Demand that recency never rises with age, and has no jump at the start."""
     ages = sorted({0, 1, age_ms, age_ms + 1, age_ms + DAY_MS})
     recency = [check_ppm("recency", promotion.recency_ppm(age)) for age in ages]
     falling = sorted(recency, reverse=True)
@@ -181,7 +181,7 @@ def check_recency(age_ms: int) -> None:
 
 
 def check_frequency(record: AccessRecord, now_ms: int) -> None:
-    """Demand that frequency never falls with the count, and does not jump at the start."""
+    """Demand that frequency never falls with the count, and has no jump at the start."""
     counts = (record.count, record.count + 1, record.count + 1_000)
     frequency = [check_ppm("frequency", promotion.frequency_ppm(n, record.first_ms, now_ms)) for n in counts]
     rising = sorted(frequency)

@@ -1,8 +1,10 @@
-"""Vectors: an embedder is asked for vectors of the right texts, and its answer is what is stored.
+"""Vectors: an embedder is asked for vectors of the right texts, and its answers are stored.
 
-Law 1. The texts are those of the rows that get the vectors, in their order; of a recall, its variants.
-Law 2. A vector is learnt, and written, as it was answered. One that is not sound is missing, and so are all
-if there are too few or too many. Law 3. The reply says how many are missing, and why the first of them is.
+Law 1. The texts are those of the rows that get the vectors, in their order; for a recall they are its
+variants.
+Law 2. A vector is used and written as in the answer. An invalid vector counts as missing; if there are too
+few or too many, all count as missing.
+Law 3. The reply has the number of missing vectors, and the reason for the first one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,25 +21,25 @@ from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
 RULE: Final = rules.VECTORS_AS_ANSWERED
-STEP: Final = "embed"  # or `embed_categories`
+STEP: Final = "embed"  # a prefix: also `embed_captions` and so on
 NAMED: Final = f"degraded {STEP}"
-BY_HOOK: Final = ":hook:"  # in the name of a degradation: an interceptor of that step gave a substitute
+BY_HOOK: Final = ":hook:"  # in the name of a degradation: an interceptor gave a substitute in that step
 MISCOUNTED: Final = "wrong number of vectors"
 
 
 def list_owed(facts: Mapping[str, object]) -> list[Entity] | None:
-    """Return the entities that must get a vector each, in order; None if `facts` are of another operation."""
+    """Return the entities that must each get a vector, in order; None for other operations."""
     drafts, lacking = facts.get("drafts"), facts.get("lacking")
     if isinstance(drafts, tuple):
         return [draft.entity for draft in drafts if draft.old is None]
     return [row.body for row in lacking] if isinstance(lacking, tuple) else None
 
 
-# What is asked.
+# Questions.
 
 
 def check_texts(operation: Operation) -> None:
-    """Check the question that this operation has just asked, if it goes to the embedder."""
+    """Check the question that this operation has just asked, if it is for the embedder."""
     asked = operation.asked
     if isinstance(asked, Embed) and (expected := expect_texts(operation)) is not None:
         demand(
@@ -50,23 +52,23 @@ def expect_texts(operation: Operation) -> tuple[str, ...] | None:
     if operation.workflow == "recall" and isinstance(variants, tuple):
         return variants
     texts = operation.facts.get("to_embed")
-    if isinstance(texts, tuple) and "vectors" in operation.facts:  # those of facts were asked for before
+    if isinstance(texts, tuple) and "vectors" in operation.facts:  # the vectors of facts exist already
         return tuple(text for _, text in texts)
     entities = list_owed(operation.facts)
     return None if entities is None else tuple(map(text_of, entities))
 
 
 def text_of(entity: Entity) -> str:
-    """Return names and content, cut at the limit for an embedder, behind a whole character."""
+    """Return names and content, cut at the limit for an embedder, after a complete character."""
     text = f"{', '.join((entity.name, *entity.others))}\n{entity.content}".encode()
     return text[:EMBED_TEXT_BYTES_MAX].decode(errors="ignore")
 
 
-# What is answered.
+# Answers.
 
 
 def check_learnt(texts_count: int, answer: Embedded, operation: Operation | None, dims: int) -> None:
-    """Check the vectors that an operation learnt from `answer`.
+    """Check the vectors that an operation has taken from `answer`.
 
     `operation`: the one that asked for `texts_count` vectors; None if it ended in the same step.
     """
@@ -85,8 +87,8 @@ def check_learnt(texts_count: int, answer: Embedded, operation: Operation | None
 def check_counted(texts_count: int, answer: Embedded, counted: int, is_alone: bool, dims: int) -> None:
     """Check how many vectors are reported missing.
 
-    `counted`: vectors that the counters of this step report. `is_alone`: no other operation can have added
-    to these.
+    `counted`: missing vectors by the counters of this step. `is_alone`: no other operation can have increased
+    them.
     """
     lacking = find_missing(answer.vectors, texts_count, dims)[1]
     holds = counted == lacking if is_alone else counted >= lacking
@@ -100,35 +102,35 @@ def count_named(counters: Mapping[str, int]) -> int:
 
 
 def find_missing(value: object, count: int, dims: int) -> tuple[str, int]:
-    """Return why the first missing vector is missing, and how many are; a wrong number of vectors is one."""
+    """Return the reason for the first missing vector, and their number; a wrong count of vectors is one."""
     if not isinstance(value, tuple | list) or len(value) != count:
         return MISCOUNTED, 1
-    # two dims, [[1, 2], [0, 0], [9]]: ("zero", 2), as [0, 0] and [9] are missing and [0, 0] is the first
+    # Two dims, [[1, 2], [0, 0], [9]]: ("zero", 2), since [0, 0] and [9] are invalid and [0, 0] is the first.
     faults = [fault for vector in value if (fault := fault_of(vector, dims))]
     return (faults[0], len(faults)) if faults else ("", 0)
 
 
-# What is written.
+# Written rows.
 
 
 def check_written(facts: Mapping[str, object], writes: Sequence[Write]) -> None:
-    """Demand that each current row gets the vector that was answered for it, under its version, or none."""
+    """Demand that each current row gets the vector of its text with its version, or none."""
     entities, vectors = list_owed(facts), facts.get("vectors")
     if entities is None or not isinstance(vectors, tuple):
         return
     message = "the number of vectors, each of them possibly None"
     demand(len(entities) == len(vectors), RULE, message, len(entities), len(vectors))
-    # entities [a, b], vectors [(1, 2), None]: one vector row, that of a
-    past = {write.address.id for write in writes if isinstance(write.body, Ended)}  # new, and ended at once
+    # With entities [a, b] and vectors [(1, 2), None], only a gets a vector row.
+    past = {write.address.id for write in writes if isinstance(write.body, Ended)}  # stored as ended
     pairs = [(it, one) for it, one in zip(entities, vectors, strict=True) if it.id not in past]
     expected = [Vector(it.id, it.version, one) for it, one in pairs if one]
     texts, others = facts.get("to_embed"), facts.get("caption_vectors")
     if isinstance(texts, tuple) and isinstance(others, tuple):
         rows = {write.address.id for write in writes if isinstance(write.body, Category)}
-        # A new category, whose only fact is of the past, gets no row.
+        # A new category whose only fact has ended gets no row.
         keys = [key if key in rows or not key.startswith("cat_") else "" for key, _ in texts]
         expected += [Vector(key, 1, one) for key, one in zip(keys, others, strict=True) if key and one]
     got = [write.body for write in writes if isinstance(write.body, Vector)]
-    # By id: a category that loses a member to an ended fact and gets another one is written where it lost it.
+    # Sorted by id: a category that loses a member and gets another one is written at its first change.
     expected, got = (sorted(vectors, key=attrgetter("entity_id")) for vectors in (expected, got))
     demand(got == expected, RULE, "vectors that are written", expected, got)
