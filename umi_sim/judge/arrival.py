@@ -1,6 +1,6 @@
-"""Arrival: when a move of rows is done, a memory over them is asked for the rows, and then it is deleted.
+"""Arrival: after a finished move of rows, a memory on them must show the rows, and none after its deletion.
 
-Both happen on a copy of the storage, so the run does not change.
+Both checks run on a copy of the storage, so the run does not change.
 """
 
 from typing import Any, Final
@@ -28,7 +28,7 @@ Shown = list[tuple[str, str]]
 
 
 def check_arrival(model: MigrationModel, storage: SimStorage, scope: Scope, now_ms: int) -> None:
-    """Demand that a memory on this storage shows the rows that have moved, and nothing once it is deleted."""
+    """Demand that a memory on this storage shows the moved rows, and none after the agent is deleted."""
     copy = SimStorage()
     copy.put_back({row.address: row for row in storage.live_rows(scope)}, now_ms)
     world = SmallWorld(scope, Config(auto_rebalance=False), now_ms, storage=copy)
@@ -47,7 +47,7 @@ def check_arrival(model: MigrationModel, storage: SimStorage, scope: Scope, now_
 
 
 def ask(world: SmallWorld, request: Request) -> Any:
-    """Return the value that a request is done with."""
+    """Return the value in the reply to a request."""
     outcome, message = world.ask(request), f"{type(request).__name__} in a world without faults"
     demand(isinstance(outcome, Done), rules.MIGRATION_ARRIVES, message, "Done", outcome)
     assert isinstance(outcome, Done)

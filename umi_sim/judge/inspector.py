@@ -1,8 +1,8 @@
-"""The inspector of a run: the oracle from outside and, of Umi's own memory, the invariants from inside.
+"""The inspector of a run: the oracle from outside and, for Umi's own memory, the invariants from inside.
 
-Cheap rules run after every step; full ones at every CHECK_EVERY-th step, and when the runner asks. Each
-raises Broken with the readable name of the first rule that does not hold. If that rule is off, the rest of
-that one check is skipped, and the run goes on.
+Cheap rules are checked after every step; full checks run at every CHECK_EVERY-th step, and on request of the
+runner. Each raises Broken with the readable name of the first broken rule. If that rule is off, the rest of
+that check is skipped and the run continues.
 """
 
 from collections import Counter
@@ -50,18 +50,18 @@ from umi_sim.services.storage import SimStorage
 
 P = ParamSpec("P")
 
-# A full check counts all rows and entries again, so its
-# cost grows with the memory; that of a step does not.
+# A full check recounts all rows and entries, so unlike the
+# checks of a step its cost grows with the memory.
 CHECK_EVERY: Final = 64
-# With these faults a read may give a row other than it was written, so a memory may rightly hold other rows,
-# or schedule less, than storage has.
+# With these faults a read may return a row that differs from the written one. So a memory may rightly hold
+# other rows than storage, or schedule less work.
 SPOILING: Final = ("storage_damaged", "storage_unfit", "storage_bit_flip", "storage_misdirected")
 JUDGES: Final = (
     "observe_call", "observe_commit", "observe_answer", "observe_reply", "observe_crash", "observe_takeover",
     "end_incarnation", "observe_step", "check",
 )  # fmt: skip
 NO_SNAPSHOT: Final[tuple[Memory | None, StateSnapshot | None]] = (None, None)
-PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
+PHASES: Final = "da"  # first letters of op_ids of the phases: drain:1, audit:1, ...
 
 
 def is_forged(config: RunConfig) -> bool:
@@ -77,13 +77,13 @@ OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
         lambda config: RowBytes(),
         lambda config: WrittenRows(),
         lambda config: ServiceQuestions(),
-        # With revisions, interceptors answer some questions, and the inspector does not see their answers.
+        # With revisions, interceptors answer some questions; the inspector does not see those answers.
         lambda config: DegradationReasons(Config.of(config.memory), is_sole=not config.revise_every),
         lambda config: CoreShown(),
     ),
     "migrator": (lambda config: TwoStores(), lambda config: WrittenRows()),
 }
-"""By name of the target (umi_sim/machines/table.py), the observers of its lives from inside."""
+"""By name of the target (umi_sim/machines/table.py), the observers of its incarnations from inside."""
 
 
 class Inspector:
@@ -110,11 +110,11 @@ class Inspector:
             for event in ("observe_request", "observe_answer", "observe_reply", "observe_step")
         )
         for name in JUDGES if config.off else ():
-            # Only if a rule is off, as the wrapper makes each call slower.
+            # Only if a rule is off, since the wrapper makes each call slower.
             setattr(self, name, forgive_rules(getattr(self, name), config.off))
 
     def meet(self, world_ms: Callable[[], int], services: Services) -> None:
-        """Take the world's time, and the services of the run."""
+        """Connect the inspector to the world time and the services of the run."""
         self.oracle.meet(world_ms, services)
         for observer in self._observers:
             observer.meet(services.stores)
@@ -131,22 +131,22 @@ class Inspector:
         self.oracle.observe_commit(call)
 
     def observe_answer(self, call: Call, answer: Answer, reading_ms: int) -> None:
-        # A life that was replaced has a clock of its own, which goes on.
+        # A replaced incarnation has a clock of its own.
         is_old = call.old_asker in self.oracle.replaced
         self.oracle.read_clock(call.old_asker if is_old else call.agent, reading_ms)
         taken = answer
-        if not is_answer_to(call.effect, answer):  # a memory takes a malformed answer for this failure
+        if not is_answer_to(call.effect, answer):  # a memory treats a malformed answer as this failure
             kind: FailureKind = "unknown" if isinstance(call.effect, Commit) else "unavailable"
             taken = EffectFailed(call.effect.request_id, kind)
         if isinstance(call.effect, AskModel) and isinstance(taken, ModelReplied):
-            # The memory drops thoughts before the answer (`<think>...</think>`).
+            # The memory drops reasoning before the answer (`<think>...</think>`).
             taken = structs.replace(taken, text=strip_reasoning(taken.text))
         for observer in self._of_answered:
             observer.observe_answer(call, taken, self.oracle.scope_of(call.agent))
         self.oracle.observe_answer(call, taken)
 
     def check_outcome(self, agent: str, op_id: str, outcome: Outcome) -> None:
-        """Check the types and ranges of an outcome before anything else reads it."""
+        """Check the types and ranges of an outcome before any other judge reads it."""
         check_reply(op_id, self.oracle.request_of(agent, op_id), outcome)
 
     def observe_reply(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
@@ -177,27 +177,27 @@ class Inspector:
         self.oracle.observe_wipe()
 
     def observe_tampering(self) -> None:
-        """Observe that rows at rest were changed: from now on little is certain."""
+        """Observe that stored rows were tampered with; from now on few rules can be checked."""
         self.oracle.rows_tampered()
 
     def end_incarnation(self, agent: str) -> None:
-        """Compare a life that has ended, by the equivalences that are on."""
+        """Compare an ended incarnation by the equivalences that are on."""
         if self._lives is not None and (life := self._lives.over(agent)):
             from umi_sim.judge.equivalences.table import check
 
             check(life, self.oracle.config.equivalences, self.compared)
 
     def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None:
-        """Take a snapshot before a step, unless it can change the working tier alone.
+        """Take a snapshot before a step, unless the step can change only the working tier.
 
-        A working request that meets no operation can change nothing else.
+        A request of the working tier can change nothing else if no operation is in flight.
         """
         self._replies.clear()
         memory = memory_of(machine)
         if memory is None:
             return
         is_new = memory.state.phase == "new"
-        if is_new and agent not in self._begun:  # later lives of the agent begin in the same way
+        if is_new and agent not in self._begun:  # later incarnations of the agent begin in the same way
             self._begun[agent] = None
             check_beginning(memory)
         if is_new:
@@ -206,10 +206,10 @@ class Inspector:
             self._reading_ms = reading_ms
             if is_new:
                 self._lives.begin(agent)
-        # a get with no operation in flight changes nothing but entries, so cheap checks are enough
+        # With no operation in flight a get changes only entries, so cheap checks are enough.
         is_lone = is_working(value) and not memory.state.operations
         last, after = self._after.pop(agent, NO_SNAPSHOT)
-        # two steps in a row: the snapshot after the first is the one before the second
+        # The snapshot after one step is also the one before the next step.
         known = after if last is memory else None
         self._before = None if is_lone else known or before_step(memory.state)
 
@@ -221,7 +221,7 @@ class Inspector:
             observer.observe_step(agent, self.oracle.scope_of(agent), machine, effects)
         if memory is None:
             return
-        # "a1~1", a life that another has replaced: the equivalences compare the lives of "a1" alone.
+        # A replaced incarnation such as "a1~1" is not compared by the equivalences.
         is_old = agent not in self.oracle.agents
         if self._lives is not None and not is_old:
             self._lives.record_step(agent, memory, self._reading_ms, value, tuple(effects))
@@ -238,20 +238,20 @@ class Inspector:
                 check_leaving(effect, memory.in_flight[effect.request_id].workflow, storage)
                 check_opening(effect, storage)
         core = memory.state.tiers.core
-        # Blocks are replaced as a whole when core changes, so the same object has been rendered already.
-        if core.blocks is not self._rendered.get(agent):  # both forms follow from the blocks alone
+        # Blocks are replaced as a whole when core changes, and both renderings follow from the blocks alone.
+        if core.blocks is not self._rendered.get(agent):  # these blocks were not checked before
             self._rendered[agent] = core.blocks
             check_renderings(core)
         is_over = memory.state.phase not in ("recovering", "deposed")
         has_recovered = before is not None and is_over and is_beginning(before)
-        if has_recovered and self.oracle.tampered is None:  # else it may have read rows before they changed
+        if has_recovered and self.oracle.tampered is None:  # otherwise rows may have changed since its reads
             check_recovered(storage, memory.state)
             check_upkeep(storage, memory.state, is_sure=not self._is_spoilt)
         if self._count % CHECK_EVERY == 0 and not is_old:
             self.check(machine, storage)
 
     def check(self, machine: Machine, storage: SimStorage) -> None:
-        """Check every rule over everything; the state of another store than Umi's memory is not visible."""
+        """Check every full rule; only the state of Umi's own memory is visible."""
         memory = memory_of(machine)
         if memory is None:
             return
@@ -264,9 +264,9 @@ class Inspector:
 
 
 def check_beginning(memory: Memory) -> None:
-    """Demand that a first request of the working tier is answered at once, and begins recovery.
+    """Demand that a first request of the working tier is answered in the same step, and begins recovery.
 
-    A second memory like this one is asked. What it raises, this one will raise too, and there it is reported.
+    A second, equal memory gets the request. If that one raises, so will this one, where it is reported.
     """
     state = memory.state
     try:
@@ -279,13 +279,13 @@ def check_beginning(memory: Memory) -> None:
 
 
 def is_beginning(before: StateSnapshot) -> bool:
-    """Return True if a life was recovering for the first time; a running one may look up its agent again."""
+    """Return True if this was the first recovery of an incarnation; it may recover again while running."""
     last = [it.facts.get("last") for it in before.snapshots.values() if it.pinned[0] == "recover"]
     return before.phase == "recovering" and last == [(0, "")]
 
 
 def list_concerned(observers: Sequence[Observer], event: str) -> list[Observer]:
-    """List the observers that override the method of an event: a step calls no others."""
+    """List the observers that override the method of an event; only these are called."""
     return [it for it in observers if getattr(type(it), event) is not getattr(Observer, event)]
 
 

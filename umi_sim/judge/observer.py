@@ -1,4 +1,4 @@
-"""Observer: sees the lives of a target from inside, for rules that are about one target alone."""
+"""Observer: base class for rules that observe the incarnations of one kind of target from inside."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,31 +14,31 @@ from umi_sim.services.stores import SimStore
 
 
 class Observer(Owner):
-    """Raises Broken if a rule is broken. It sees answers and replies before the oracle does.
+    """Observes the events of a run before the oracle does, and raises Broken if a rule is broken.
 
     A subclass overrides the methods of the events that it needs.
     """
 
     def meet(self, stores: Mapping[str, SimStore]) -> None:
-        """Take the services of the run."""
+        """Connect the observer to the stores of the run."""
 
     def observe_request(self, agent: str, op_id: str, request: Request) -> None:
-        """Observe a request that was handed to the memory."""
+        """Observe a request that was given to the memory."""
 
     def observe_answer(self, call: Call, answer: Answer, scope: Scope) -> None:
-        """Observe an answer as the memory has to take it."""
+        """Observe an answer, in the form in which the memory must treat it."""
 
     def observe_reply(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
         """Observe the end of an operation."""
 
     def observe_crash(self, agent: str) -> None:
-        """Observe the end of a life."""
+        """Observe a crash of the agent."""
 
     def observe_takeover(self, agent: str, old: str) -> None:
-        """Observe that a new life has the name `agent`; the life that had it goes on as `old`."""
+        """Observe that a new incarnation has the name `agent`; the one before runs on as `old`."""
 
     def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
         """Observe a step and its effects."""
 
     def observe_rows(self, rows: Iterable[Row]) -> None:
-        """Observe all rows of a scope, at some steps, in a world in which stored rows are sound."""
+        """Observe all rows of a scope, at some steps, in a world without damage to stored rows."""

@@ -1,6 +1,6 @@
-"""A small world without faults: one memory over one storage, where every question is answered at once.
+"""A small world without faults: one memory on one storage, where every question is answered immediately.
 
-Comparisons run in it, so that they do not change the run.
+Comparisons use it so that they do not change the run.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from umi_sim.services.embedder import embed
 from umi_sim.services.model import truth
 from umi_sim.services.storage import SimStorage
 
-# `settle` counts down to 0, which a count that begins below 0 never reaches.
+# `settle` counts down to 0; a count that begins below 0 never reaches it.
 NEVER: Final = -1
 
 
@@ -61,7 +61,7 @@ class SmallWorld(Owner):
             count -= 1
 
     def ask(self, request: Request) -> Outcome:
-        """Return the outcome of a request. Raises Broken if it has no reply when all is answered."""
+        """Return the outcome of a request. Raises Broken if it has no reply after all answers."""
         self.step(request)
         self.settle()
         message = f"{type(request).__name__} has no reply when all questions are answered"

@@ -1,6 +1,6 @@
-"""Read renderings of the core tier, as M3.18 to M3.23 say, in both forms.
+"""Readers of renderings of the core tier (M3.18 to M3.23) in all forms.
 
-A rendering shows importance in hundredths, and of entries id, name and text; the rest is not in it.
+A rendering shows the importance in hundredths, and the id, name and text of entries, but no other fields.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Final
 from umi_core.data import Data
 from umi_core.values import Block
 
-KEPT: Final = 16  # renderings are looked at far more often than blocks change
+KEPT: Final = 16  # cached, since renderings are read far more often than blocks change
 
 
 class ShownEntry(Data):
@@ -29,13 +29,13 @@ class ShownBlock(Data):
 
 
 def byte_count(text: str) -> int:
-    """Return the number of bytes of a text; one in a malformed request may hold half a surrogate pair."""
+    """Return the size of a text in bytes; one in a malformed request may contain a lone surrogate."""
     return len(text.encode(errors="surrogatepass"))
 
 
 def expect_block(block: Block) -> ShownBlock:
-    """Return what every rendering of this block must show."""
-    # 655,000 ppm -> 66 hundredths, 654,999 -> 65: half a hundredth is rounded up
+    """Return the contents that every rendering of this block must show."""
+    # Half a hundredth is rounded up: 655,000 ppm -> 66 hundredths, 654,999 -> 65.
     hundredths = (block.importance_ppm + 5_000) // 10_000
     entries = tuple(ShownEntry(it.entity_id, it.name, it.text) for it in block.entries)
     importance = f"{hundredths // 100}.{hundredths % 100:02}"
@@ -44,7 +44,7 @@ def expect_block(block: Block) -> ShownBlock:
 
 # XML.
 
-# A block without a text has nothing between its tags, one with an empty text a line end: None and "".
+# A block without a text (None) has nothing between its tags, a block with an empty text ("") a line end.
 XML_BLOCK: Final = (
     r'<block type="(\w+)"(?: label="([^"<>]*)")? importance="(\d\.\d\d)">\n((?:[^<>]*\n)?)'
     r"((?:<entry [^<>]*>[^<>]*</entry>\n)*)</block>\n"
@@ -79,7 +79,7 @@ def xml_block(match: re.Match[str]) -> ShownBlock:
 
 
 def every(pattern: str, text: str) -> Iterator[re.Match[str]]:
-    """Yield one match after the other, with nothing between them. Raises ValueError for anything else."""
+    """Yield adjacent matches that cover the whole text. Raises ValueError for anything else."""
     at = 0
     while at < len(text):
         match = re.compile(pattern).match(text, at)
@@ -97,8 +97,8 @@ def unescape(text: str) -> str:
 
 MD_HEAD: Final = "# Core Memory\n\n"
 MD_BLOCK: Final = r"## ([A-Z][a-z]+)(?: - (.*))? \(importance: (\d\.\d\d)\)"
-# 28 characters: "ent_" or "fct_" and 24 hex digits. Without
-# the length, braces in a name could pass for an id.
+# An id has 28 characters: "ent_" or "fct_" and 24 hex digits.
+# Without the length, braces in a name could match as an id.
 MD_ENTRY: Final = r"### (.*) \{(.{28})\}"
 
 
@@ -113,7 +113,7 @@ def read_markdown(text: str) -> tuple[ShownBlock, ...]:
 
 
 def split_at_mark(lines: list[str], mark: str) -> list[list[str]]:
-    """Return the lines before the first that begins with the mark, then those from each of these on."""
+    """Split lines before each line that begins with the mark."""
     found: list[list[str]] = [[]]
     for line in lines:
         if line.startswith(mark):
@@ -143,14 +143,14 @@ STRUCTURE: Final = re.compile(r"^[ \t]*(#|```|~~~|<|=[= \t]*$|-[- \t]*$)", re.MU
 
 
 def unescape_lines(lines: list[str]) -> str:
-    """Join lines, without the backslashes that escape structure. Raises ValueError for structure."""
+    """Join lines and remove escaping backslashes. Raises ValueError for an unescaped mark."""
     text = "\n".join(lines)
     if found := STRUCTURE.search(text):
         raise ValueError(f"Markdown takes this line of a text for structure: {found[0]!r}")
     return re.sub(r"(?m)^([ \t]*)\\", r"\1", text) if "\\" in text else text
 
 
-# Labels as tags, the shape of an agent server: a label that is no name of a tag stands in an attribute.
+# Labels as tags, the form of an agent server; a label that cannot be the name of a tag is in an attribute.
 
 TAGGED_HEAD: Final = r'<(?:block label="([^"<>]*)"|([\w.-]+))>\n'
 TAGGED_BLOCK: Final = TAGGED_HEAD + r"((?:[^<>]*\n)?)((?:<entry [^<>]*>[^<>]*</entry>\n)*)</[\w.-]+>\n"
@@ -158,7 +158,7 @@ TAGGED_BLOCK: Final = TAGGED_HEAD + r"((?:[^<>]*\n)?)((?:<entry [^<>]*>[^<>]*</e
 
 @lru_cache(maxsize=KEPT)
 def read_tagged(text: str) -> tuple[ShownBlock, ...]:
-    """Return the blocks of a rendering with labels as tags; it has no importance, and no kinds.
+    """Return the blocks of a rendering with labels as tags, which has no importance and no kinds.
 
     Raises ValueError if it is malformed.
     """

@@ -1,4 +1,4 @@
-"""Decide the hits of a level of a search, whether they are enough, and which of them a context shows."""
+"""The hits of a level of a search, whether they are enough, and those that a context shows."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from umi_core.text import cut, size
 from umi_sim.judge.plain.blocks import every, unescape
 from umi_sim.judge.plain.scores import join_scores
 
-# As H6.18, H6.29 and H7 say.
+# These functions follow H6.18, H6.29 and H7.
 
 
 KINDS: Final = {
@@ -38,7 +38,7 @@ class LevelRow(Data):
     text: str
     told_ms: int = 0  # when its fact became current, its text was stored, or its summary was written
     happened_ms: int | None = None
-    whole: str | None = None  # the text that this one is a part of
+    whole: str | None = None  # the text of which this one is a part
 
     @property
     def shown(self) -> str:
@@ -46,7 +46,7 @@ class LevelRow(Data):
 
     @property
     def times(self) -> dict[str, str]:
-        """Return when it was stored and, if that is known, when it happened, as a model is shown it."""
+        """Return when it was stored and, if known, when it happened, as in a prompt."""
         happened = {} if self.happened_ms is None else {"happened": minute_of(self.happened_ms)}
         return {"told": minute_of(self.told_ms), **happened}
 
@@ -54,9 +54,9 @@ class LevelRow(Data):
 def rank_level(
     level: str, by_vector: Sequence[Row], by_words: Sequence[Sequence[Row] | None], least_ppm: int
 ) -> list[LevelRow]:
-    """Return each row once, the best first; of a text and its parts either the text or the parts.
+    """Return each row once, the best first, and never both a text and its parts.
 
-    `by_words`: a list for the query as it is, and one for each of its dates; None for one that failed.
+    `by_words`: a list for the query itself, and one for each of its dates; None for a failed read.
     """
     worded = join_rows([rows for rows in by_words if rows is not None], least_ppm)
     found = union(level, by_vector, worded, len(by_vector) + len(worded))
@@ -64,9 +64,9 @@ def rank_level(
 
 
 def join_rows(lists: Sequence[Sequence[Row]], least_ppm: int) -> list[Row]:
-    """Return one list of lists by words; all but the first are of the query with a date."""
+    """Merge lists of hits by words; all lists but the first are for the query with a date."""
     rows = {(row.address.id, row.version): row for each in lists for row in each}
-    newest = dict(sorted(rows))  # of the versions of an id the last one stays
+    newest = dict(sorted(rows))  # keeps the last version of each id
     scores = [
         {row.address.id: row.score_ppm or 0 for row in each if row.version == newest[row.address.id]}
         for each in lists
@@ -95,15 +95,15 @@ def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> Le
 def is_enough(found: Sequence[LevelRow], wanted: int, average_ppm: int) -> bool:
     """Return True if enough hits by vector are good enough on average."""
     best = sorted(it.vector_ppm for it in found if it.vector_ppm is not None)[-wanted:]
-    # Sum against sum, so that nothing is rounded.
+    # Sums are compared rather than averages, so that nothing is rounded.
     return len(best) == wanted and sum(best) >= average_ppm * wanted
 
 
 def fitting_count(texts: Sequence[str], bytes_max: int) -> int:
-    """Return how many of the texts, from the first on, fit; the first is cut if it must be."""
+    """Return how many of the texts, from the first on, fit; the first one is cut if necessary."""
     used, count = 0, 0
     for text in texts:
-        # The first hit is always shown, cut if it has to be; a later one as a whole or not at all.
+        # The first hit is always shown, if necessary cut; later ones are shown completely or not at all.
         used += size(cut(text, bytes_max) if count == 0 else text)
         if used > bytes_max:
             break

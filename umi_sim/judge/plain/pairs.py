@@ -1,6 +1,6 @@
-"""Decide the order of the facts of a text, and the pairs of facts that a model is asked about.
+"""The order of the facts of a text, and the pairs of facts that a model is asked about.
 
-Law. A new fact is compared with the five facts most like it, of the stored ones and of those before it in its
+Law. A new fact is compared with the five most similar facts among the stored ones and the earlier ones of its
 text.
 """
 
@@ -14,7 +14,7 @@ from umi_core.rows import Entity
 from umi_core.text import cut
 
 LEAST_PPM: Final = 200_000
-JUDGED_COUNT: Final = 40  # new facts of a text: of all pairs of thousands it would take minutes
+JUDGED_COUNT: Final = 40  # new facts of a text whose pairs are judged; thousands would take minutes
 
 
 class TextFact(NamedTuple):
@@ -27,8 +27,8 @@ class TextFact(NamedTuple):
 
 def order_by_text(contents: Mapping[str, str], text: str) -> list[str]:
     """Return the ids by the first place of their contents; one without a place follows the one before."""
-    # contents a "tea", b (reworded, so not in the text), c "milk"; text "milk and tea":
-    # places a 9, b none, c 0; known 9, 9, 0; in order c, a, b
+    # Contents a "tea", b (reworded, so not in the text), c "milk"; text "milk and tea":
+    # places are a 9, b none, c 0, so `known` is 9, 9, 0 and the order is c, a, b.
     places = {key: text.index(it) if it in text else None for key, it in contents.items()}
     known = list[int]()
     for place in places.values():
@@ -37,7 +37,7 @@ def order_by_text(contents: Mapping[str, str], text: str) -> list[str]:
 
 
 def list_new(extracted: Iterable[TextFact], text: str) -> list[str]:
-    """Return the ids of the new facts that are compared, as the text has them."""
+    """Return the ids of the new facts that are compared, in the order of the text."""
     facts = {it.fact.id: it for it in extracted}
     order = order_by_text({key: it.fact.content for key, it in facts.items()}, text)
     return [key for key in order if facts[key].is_new][:EVOLVE_FACT_COUNT_MAX]
@@ -48,7 +48,7 @@ def list_pairs(
 ) -> list[tuple[str, str]]:
     """Return the pairs of the first new facts by their ids, the later fact first.
 
-    `found`: for each new fact the known ones that a search has found, with their scores.
+    `found`: for each new fact, the known facts found by a search, with their scores.
     """
     facts = {it.fact.id: it for it in extracted}
     order = order_by_text({key: it.fact.content for key, it in facts.items()}, text)
@@ -64,7 +64,7 @@ def list_pairs(
         weights = statistics.weigh_query("\n".join((named, *words_before(fact.content))))
         scores = {other: statistics.score_row(weights, it) for other, it in lines.items()}
         statistics.add(counts[key])
-        # Two new facts meet once, where the later one is compared; a known one has no turn of its own.
+        # Two new facts are compared once, in the turn of the later one; known facts have no turn.
         others = [it for it in lines if it in earlier or not facts[it].is_new]
         best = sorted([(-ppm, it) for ppm, it in known] + [(-scores[it], it) for it in others])
         near = [it for ppm, it in best if ppm <= -LEAST_PPM or it not in facts][:EVOLVE_CANDIDATE_COUNT_MAX]

@@ -1,4 +1,4 @@
-"""Apply filters, and check the values of replies, whatever the memory holds."""
+"""Filters of requests, and the types of values in replies."""
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from functools import cache
@@ -19,12 +19,12 @@ from umi_core.shapes import anything, shape_of
 from umi_core.text import show_value
 from umi_core.values import Block, RoutingDecision, Scope
 
-# Filters: their errors, and the levels, kinds and rows that they include, as H9 says.
+# Filters: their errors, and the levels, kinds and rows that they include (H9).
 
 
 Given = tuple[tuple[str, str, Any], ...]
 
-KINDS_OF: Final[Mapping[str, str]] = {  # by first letter; n: reflection, x: ended
+KINDS_OF: Final[Mapping[str, str]] = {  # by field, the first letters of kinds; n: reflection, x: ended
     "id": "cermsnx", "about": "ex", "by": "x", "how": "x", "at_ms": "x",
     "created_ms": "cermsn", "updated_ms": "cersn", "name": "ces", "member_count": "c",
     "type": "e", "memory_type": "e", "event_time_ms": "e", "reinforced_count": "e", "sources": "e",
@@ -61,22 +61,22 @@ HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 
 def may_hold(given: Given, level: str, scope: Scope) -> bool:
-    """Return True if rows of this level or kind have the fields of a filter, and the scope fulfils it."""
+    """Return True if rows of this level or kind have the fields of a filter, and the scope satisfies it."""
     own = {"user": scope.user, "agent": scope.agent}
-    # By its first letter; a reflection is no resource, and an ended fact no entity.
+    # The first letter of the kind, with other letters for reflections and ended facts.
     letter = "n" if level.startswith("reflection") else "x" if level == "ended" else level[0]
     has_fields = all(letter in KINDS_OF[name] for name, _, _ in given if name not in own)
     return has_fields and all(HOLDS[how](own[name], value) for name, how, value in given if name in own)
 
 
 def meets(given: Given, known: Mapping[str, Any]) -> bool | None:
-    """Return True if a row with these fields meets all conditions; None if an unknown field may decide."""
+    """Return True if a row with these fields satisfies all conditions; None if unknown fields decide."""
     requests = [
         HOLDS[how](known[name], value) if name in known else None
         for name, how, value in given
         if name not in OF_SCOPE
     ]
-    # One condition that surely fails decides, whatever the unknown ones would say.
+    # A condition that certainly fails decides, whatever the unknown fields are.
     return False if False in requests else None if None in requests else True
 
 
@@ -87,12 +87,12 @@ def fields_of(row: Any, unsure: Collection[str] = ()) -> dict[str, Any]:
 
 @cache
 def names_of(cls: type) -> tuple[str, ...]:
-    """Return the fields of such a row that a filter may use."""
+    """Return the fields of this class of rows that a filter may use."""
     return tuple(name for name in KINDS_OF if hasattr(cls, name))
 
 
 def refuse_unlisted(request: Request, listed: Container[str], known: Container[str]) -> Error | None:
-    """Return the error for a category that is not in `known`; or not `listed`, if a fact is put there."""
+    """Return the error for a category that is not in `known`, or, if a fact is stored in it, not `listed`."""
     if isinstance(request, CreateEntity | UpdateEntity) and request.categories:
         is_right = all(name in listed for name in request.categories)
         return None if is_right else errors.BadType("categories", show_value(request.categories), "")
@@ -108,15 +108,15 @@ def is_no_agent(outcome: Outcome) -> bool:
 
 
 def is_same(wanted: Error | None, got: Error | None) -> bool:
-    """Return True if two errors are equal, but for the sentence about allowed values."""
+    """Return True if two errors are equal except for the text about allowed values."""
     if type(wanted) is type(got) and isinstance(wanted, BadOption) and isinstance(got, BadOption):
         return (wanted.option, wanted.value) == (got.option, got.value)
     return wanted == got
 
 
-# The types of values that requests are done with.
+# The types of values in replies.
 #
-# Requests of the working tier are missing here: a twin knows their replies.
+# Requests of the working tier are missing here, since twins derive their replies.
 
 
 TYPES: Final[Mapping[type, Any]] = {
@@ -163,7 +163,7 @@ check_requests(requests.ALL)
 
 
 def describe_misfit(request: Request, outcome: Outcome) -> str:
-    """Return what is wrong with the types or ranges in this outcome; empty if nothing is."""
+    """Return the first wrong type or range in this outcome; empty if there is none."""
     cls = type(request)
     if isinstance(outcome, Done) and cls in TYPES:
         return shape_of(TYPES[cls])(outcome.value)

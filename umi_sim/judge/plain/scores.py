@@ -1,4 +1,4 @@
-"""Decide how lists of hits are fused, how often a step asks, and when work is scheduled."""
+"""Fusion of lists of hits, attempts of steps, and times of scheduled work."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -9,17 +9,17 @@ from umi_core.rows import Category, Reflection, Resource
 
 
 def sound_vectors(vectors: object, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...] | None:
-    """Return the vectors of an embedder, None for each bad one; None if they are too few or too many."""
+    """Return the vectors of an embedder, None for each invalid one; None if their number is wrong."""
     if not isinstance(vectors, tuple | list) or len(vectors) != count:
         return None
     return tuple(None if fault_of(vector, dims) else tuple(vector) for vector in vectors)
 
 
 def fault_of(vector: object, dims: int) -> str:
-    """Return why a vector is bad; empty for `dims` whole numbers in -127..127, not all of them 0."""
+    """Return why a vector is invalid; empty for `dims` whole numbers in -127..127, not all of them 0."""
     if not isinstance(vector, tuple | list) or len(vector) != dims:
         return "wrong_length"
-    # Not isinstance: True is an int to Python, and no component.
+    # Types are compared exactly, since True is an instance of int but no component.
     if {*map(type, vector)} != {int}:
         return "not_whole"
     if max(map(abs, vector)) > 127:
@@ -29,13 +29,13 @@ def fault_of(vector: object, dims: int) -> str:
 
 # Lists of hits.
 
-Found = tuple[str, int]  # an id and how relevant it is
+Found = tuple[str, int]  # an id and its relevance
 
 
 def join_scores(lists: Sequence[dict[str, int]], least_ppm: int) -> dict[str, int]:
-    """Return the scores by words of a variant; all lists but the first are of the query with a date.
+    """Return the scores by words of a variant; all lists but the first are for the query with a date.
 
-    A row has the score of its best date; without any it has the least score that a hit must have.
+    A row has the best of its scores with a date; without one it has the least score of a hit.
     """
     plain, *dated = lists
     best = {key: max(each.get(key, 0) for each in dated) for each in dated for key in each}
@@ -43,7 +43,7 @@ def join_scores(lists: Sequence[dict[str, int]], least_ppm: int) -> dict[str, in
 
 
 def rank_variant(found: Iterable[Found], most: int) -> list[Found]:
-    """Return the hits of one variant of a query, each id once at its best; at most so many."""
+    """Return at most `most` hits of one variant of a query, each id once with its best score."""
     best: dict[str, int] = {}
     for key, relevance_ppm in found:
         best[key] = max(relevance_ppm, best.get(key, 0))
@@ -53,7 +53,8 @@ def rank_variant(found: Iterable[Found], most: int) -> list[Found]:
 def fuse_lists(lists: Sequence[Sequence[Found]], limit: int) -> list[tuple[str, int, int]]:
     """Return the best (id, score, relevance) of the ranked lists of all variants.
 
-    One list keeps its relevances as scores; of several, seven tenths are the best one, the rest is rank.
+    With one list the scores are its relevances. With several, seven tenths of a score are the best relevance
+    and three tenths the rank.
     """
     shown = []
     for key in dict.fromkeys(key for each in lists for key, _ in each):
@@ -70,21 +71,21 @@ def fused_ppm(relevance_ppm: int, rank_ppm: int) -> int:
 def rank_ppm(key: str, lists: Sequence[Sequence[Found]]) -> int:
     """Return the rank of an id in all lists, in ppm: one million if it is the first of each."""
     places = [rank for each in lists for rank, (found, _) in enumerate(each) if found == key]
-    # Reciprocal rank fusion with its usual constant: the first place counts 1/60, the second 1/61.
+    # Reciprocal rank fusion with the constant 60: the first place counts 1/60, the second 1/61.
     return PPM * sum(10**12 // (60 + rank) for rank in places) // (len(lists) * (10**12 // 60))
 
 
 def fit_alone(query: str, content: str, record: str) -> tuple[int, int]:
-    """Return how well a record fits a query by its text, if nothing else is known: at least, at most."""
+    """Return the lowest and highest relevance of a record if only its text is known; both are equal."""
     own = score_alone(query, "", content)
     return own, own
 
 
 # Policies: how often a step asks, how long it waits, and the substitutes of answers.
 #
-# Law 1. Storage is asked three times, and a step that has a substitute twice: models, embedders, reads that
-# an operation can do without. A final refusal is not asked again. Recovery asks without end.
-# Law 2. A plan that meets a conflict is made again, three times in all.
+# Law 1. A step is tried three times, or twice if it has a substitute (models, embedders, optional reads).
+# After a final refusal it is not tried again. Recovery tries without end.
+# Law 2. After a conflict a plan is made again, three times in total.
 
 
 LEVELS: Final = ("categories", "entities", "reflections", "resources")
@@ -102,21 +103,21 @@ SUBSTITUTES: Final = {
     **{f"rank_{level}": "by_score" for level in LEVELS},
     **{f"enough_{level}": "go_on" for level in LEVELS[:-1]},
 }  # fmt: skip
-"""Substitutes of answers, by step; steps with one name have that of most, or an entry with their workflow."""
+"""Substitutes for answers, by step; an entry with the workflow's name overrides that of the step alone."""
 FINAL: Final = ("refused", "full", "too_long")
 PLAN_COUNT: Final = 3
 WITHOUT_END: Final = "recover"
 
 
 def substitute(workflow: str, step: str) -> str | None:
-    """Return what takes the place of the answer to this step; None if its operation fails."""
+    """Return the substitute for an answer to this step; None if its operation fails without one."""
     if workflow == WITHOUT_END:
         return None
     return SUBSTITUTES.get(f"{workflow}.{step}", SUBSTITUTES.get(step))
 
 
 def count_attempts(workflow: str, step: str) -> int:
-    """Return how often a step asks in all, if its failures may pass."""
+    """Return how often a step is tried in total after temporary failures."""
     other = substitute(workflow, step)
     # "failed" is no substitute but the loss of a list, so such
     # a step is tried as often as one without a substitute.
@@ -124,9 +125,9 @@ def count_attempts(workflow: str, step: str) -> int:
 
 
 def wait_ms(count: int, named_ms: int) -> int:
-    """Return how long after `count` attempts a step asks again.
+    """Return the wait after `count` attempts of a step, in ms.
 
-    `named_ms`: the wait that the failure named; it counts up to an hour.
+    `named_ms`: the wait named by the failure, which counts up to an hour.
     """
     return max(min(100 << (count - 1), 5_000), min(named_ms, 3_600_000))
 
@@ -138,7 +139,7 @@ A_DAY_MS: Final = 86_400_000
 
 
 def division_ms(category: Category, config: Any) -> int | None:
-    """Return when the members of a category are divided anew; None if they are not."""
+    """Return when the members of a category must be divided again; None if they need not be."""
     if not config.auto_evolution or category.evolved_digest != "":
         return None
     if category.member_count < config.cluster_size_min and not category.subcategory_ids:
@@ -148,7 +149,7 @@ def division_ms(category: Category, config: Any) -> int | None:
 
 
 def again_ms(body: object, now_ms: int, config: Any) -> int:
-    """Return when work that fails now is tried again: after as long as it was left, within limits."""
+    """Return when work that fails now is tried again: after the age of its row, within limits."""
     assert isinstance(body, Resource | Category | Reflection)
     wait_ms = int(config.upkeep_interval_ms)
     if now_ms - body.updated_ms > wait_ms:

@@ -336,7 +336,7 @@ def find_difference(
     intruders = [key for key in got if key not in expected and key in change.entered_ids]
     is_needless = any(planned.has_room_for(known[key]) for key in missing)
     is_over_quota = any(key in known and known[key].is_self for key in intruders)
-    # If c is in core instead of a, c has displaced a wrongly. If there is room for a, a is missing needlessly.
+    # If c is in core instead of a, c displaced a wrongly. If there is room for a, a is missing needlessly.
     rule = rules.CORE_LIMITS if is_over_quota else rules.DISPLACEMENT if intruders else rules.FEWEST_VICTIMS
     rule = rules.FEWEST_VICTIMS if is_needless else rule
     return Broken(rule, "entries of core after the plan", expected, got)
