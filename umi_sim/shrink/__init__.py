@@ -4,11 +4,11 @@ passes.py          the passes in order, as one table
 removal.py         passes that remove something
 simplification.py  passes that make values simpler
 tidying.py         passes over the configuration, and over the order of requests
-search.py          which candidate is run, which is the best; the budget, and earlier candidates
+search.py          the search for smaller runs: candidates, the best one, the budget
 candidate.py       a configuration with items, their size, and which items belong together
-references.py      ids in requests, and the replies that gave them
+references.py      ids in requests, and the replies that returned them
 leaves.py          single values in the arguments of items
-reduction.py       lists, numbers and texts alone
+reduction.py       reduction of lists, numbers and texts
 """
 
 from collections.abc import Mapping
@@ -34,11 +34,11 @@ FIXPOINT = "fixpoint"
 
 
 class NothingToShrink(ValueError):
-    """The run does not fail as its file says, or a recording breaks no rule; the message is one line."""
+    """The run does not fail as recorded, or a recording breaks no rule; the message is one line."""
 
 
 class Shrunk(Data):
-    """The smaller seed file; other failures met on the way; what happens without each needed item."""
+    """The smaller seed file, other failures found on the way, and the result without each needed item."""
 
     seed: SeedFile
     others: tuple[Verdict, ...] = ()
@@ -46,9 +46,9 @@ class Shrunk(Data):
 
 
 def shrink(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int = SECONDS_MAX) -> SeedFile:
-    """Return the smallest run that is found within the budget and fails with the same fingerprint.
+    """Return the smallest run found within the budget that fails with the same fingerprint.
 
-    Raises NothingToShrink if the run does not fail so.
+    Raises NothingToShrink if the run does not fail as recorded.
     """
     return shrink_whole(seed, runs_max=runs_max, seconds_max=seconds_max).seed
 
@@ -58,7 +58,7 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
     search = ShrinkSearch(seed.fingerprint, Budget(runs_max, seconds_max), Candidate(seed.config, seed.items))
     without: Mapping[str, str] | None = None
     try:
-        with runner.tables(seed.config.planted):  # a bug is planted once, not anew for each candidate
+        with runner.tables(seed.config.planted):  # plant a bug once rather than for each candidate
             begin(search, seed)
             without = to_fixpoint(search)
         stopped = FIXPOINT
@@ -66,7 +66,7 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
         stopped = str(out)
     except KeyboardInterrupt:
         stopped = "interrupted"
-    # Interrupted, or out of budget, before the very first run failed: nothing is known about this file.
+    # If the first run was interrupted, or used up the budget, nothing is known about this file.
     if search.verdict is None:
         raise NothingToShrink(f"{stopped} before it was seen to fail; nothing was changed")
     minimised = Minimised(
@@ -78,7 +78,7 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
 
 
 def begin(search: ShrinkSearch, seed: SeedFile) -> None:
-    """Run the file once, without what comes after the failure if it fails alike. Raises NothingToShrink."""
+    """Run the file once, then without the items after the failure. Raises NothingToShrink."""
     if seed.failure is None:
         raise NothingToShrink("the file expects to pass, so there is no failure to shrink")
     item = seed.failure.item
@@ -87,9 +87,9 @@ def begin(search: ShrinkSearch, seed: SeedFile) -> None:
 
 
 def to_fixpoint(search: ShrinkSearch) -> dict[str, str]:
-    """Run all passes until a whole round changes nothing; return what happens without each remaining item.
+    """Run all passes until a round changes nothing; return the result without each remaining item.
 
-    Later rounds cost little: most of their candidates were tried before, and are not run again.
+    Later rounds are fast, since most of their candidates were tried before and are not run again.
     """
     before, without = None, None
     while before is not search.best or without is None:
@@ -102,20 +102,20 @@ def to_fixpoint(search: ShrinkSearch) -> dict[str, str]:
 
 
 def find_needed(search: ShrinkSearch) -> dict[str, str] | None:
-    """Return what happens without each single item, in a run to its end; None if one was removed."""
+    """Return the result of a complete run without each single item; None if an item could be removed."""
     without = {}
     for item_id, candidate in alone(search.best):
         # The passes ran each candidate only as far as the best run went, so they miss later failures.
         if search.tries(candidate, TO_THE_END):
             return None
-        if candidate.ops:  # where nothing is asked nothing is broken
+        if candidate.ops:  # a run without requests breaks nothing
             without[item_id] = search.outcome(candidate)
     return without
 
 
 def file_of(seed: SeedFile, best: Candidate, verdict: Verdict | None, minimised: Minimised) -> SeedFile:
     """Return the file of the best run; `seed` itself if nothing in it would change."""
-    # A file that was shrunk to a fixpoint keeps this note: a search with a smaller budget must not undo it.
+    # If the file was shrunk to a fixpoint before, a search with a smaller budget must not undo that mark.
     is_same = (best.config, best.items) == (seed.config, seed.items)
     if is_same and seed.minimised is not None and (seed.minimised.one_minimal or not minimised.one_minimal):
         return seed

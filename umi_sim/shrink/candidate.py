@@ -1,8 +1,8 @@
 """A candidate: a configuration and items that may fail as the first run did, and their size.
 
-Law 1. Fewer items are smaller; with as many items, fewer kinds and options; then fewer bytes; then the text
-       that is first in the alphabet. Ids do not count: they never change.
-Law 2. A fault or deviation belongs to the owner of the event that it names, and is removed with it.
+Law 1. Fewer items are smaller; for equal counts fewer kinds and options, then fewer bytes, then the text that
+       sorts first. Ids do not count, since they never change.
+Law 2. A fault or deviation belongs to the owner of its event, and is removed together with the owner.
 """
 
 import json
@@ -39,25 +39,25 @@ class Candidate(Data, dict=True):
     @cached_property
     def outline(self) -> tuple[int, int]:
         """Return the number of items, and the number of their kinds and of options."""
-        # These are cheap: the texts are written only if both numbers are equal.
+        # These are cheap; the texts are written only if both numbers are equal.
         kinds = len({kind_of(item) for item in self.items})
         return len(self.items), kinds + option_count(self.config)
 
     def only(self, kind: type[Item], kept: Sequence[Item]) -> "Candidate":
-        """Return the candidate with only these items of their kind, without what belongs to the others."""
+        """Return the candidate with only the `kept` items of a kind, and without what the others own."""
         ids = {item.id for item in kept}
         removed = {item.id for item in self.items if isinstance(item, kind) and item.id not in ids}
         return self.without(removed.__contains__)
 
     def without(self, is_removed: Callable[[str], bool]) -> "Candidate":
-        """Return the candidate without the items whose ids `is_gone` accepts, and what belongs to them."""
+        """Return the candidate without the items whose ids `is_removed` accepts, and what they own."""
         left = [item for item in self.items if not is_removed(item.id)]
         # One round is enough: faults and deviations own nothing.
         left = [item for item in left if not any(map(is_removed, owners(item)))]
         return self if len(left) == len(self.items) else Candidate(self.config, tuple(left))
 
     def replace_items(self, changes: Mapping[str, Item]) -> "Candidate":
-        """Return the candidate with these items in place of those of the same ids."""
+        """Return the candidate with these items in place of those with the same ids."""
         return structs.replace(self, items=tuple(changes.get(item.id, item) for item in self.items))
 
 
@@ -76,7 +76,7 @@ def counts(items: Sequence[Item]) -> dict[str, int]:
 
 
 class Scale(Owner):
-    """Measures candidates; remembers the texts of items and of a configuration, which most of them share."""
+    """Measures candidates; caches the texts of items and configurations, since candidates share most."""
 
     _texts: dict[str, tuple[object, str]] = {}
 
@@ -88,7 +88,7 @@ class Scale(Owner):
         return one < two if one != two else by_length(self.text(candidate)) < by_length(self.text(other))
 
     def text(self, candidate: Candidate) -> str:
-        """Write the candidate without the ids, which never change."""
+        """Return the candidate as text, without the ids, which never change."""
         items = (self._text(item.id, item, item_text) for item in candidate.items)
         return "\n".join((*items, self._text("config", candidate.config, config_text)))
 
@@ -99,7 +99,7 @@ class Scale(Owner):
 
     def _text(self, name: str, value: T, write: Callable[[T], str]) -> str:
         known = self._texts.get(name)
-        # Items are frozen, and candidates share unchanged ones: the same object has the same text.
+        # Items are frozen and shared by candidates, so the same object has the same text.
         if known is None or known[0] is not value:
             known = self._texts[name] = value, write(value)
         return known[1]
@@ -134,7 +134,7 @@ def kind_of(item: Item) -> str:
 
 
 def option_count(config: RunConfig) -> int:
-    """Count the parts of a configuration that are not plain: options, agents, users, clocks that are off."""
+    """Count the parts of a configuration that are not plain: options, agents, users, wrong clocks."""
     users = {agent.scope.user for agent in config.agents}
     changed = [name for name in OPTIONS if getattr(config, name) != getattr(PLAIN, name)]
     skews = sum(agent.skew_ms != 0 for agent in config.agents)
@@ -147,7 +147,7 @@ def option_count(config: RunConfig) -> int:
 def drop_agent(candidate: Candidate, agent: str) -> Candidate:
     """Return the candidate without this agent and all its requests."""
     its = {item.id for item in candidate.items if isinstance(item, Op | ClockMove) and item.agent == agent}
-    # The name itself, too: faults may be bound to events of the agent (a/wake#3), not of an operation.
+    # The name as well, since faults may be bound to events of the agent itself (a/wake#3).
     left = candidate.without(lambda name: name in its or name == agent)
     return with_agents(left, (each for each in left.config.agents if each.name != agent))
 

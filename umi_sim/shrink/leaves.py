@@ -21,20 +21,20 @@ from umi_sim.shrink.reduction import fewer, lower, shorter
 
 Way = tuple[str | int, ...]
 WithArgs = Op | Fault | ClockMove
-Place = tuple[str, Way]  # id of the item, way to the value
+Place = tuple[str, Way]  # id of the item, path to the value
 
-# An id of a row, which is derived from its content.
+# The id of a row, which is derived from its content.
 DERIVED: Final = re.compile(r"(?<![a-z])[a-z]+_[0-9a-f]{12,}")
 
 
 def leaves(value: object, way: Way = ()) -> Iterator[tuple[Way, object]]:
-    """Yield all single values below this one; a list comes before its members."""
+    """Yield all single values within this one; a list comes before its members."""
     match value:
         case Turn():
             yield (*way, "role"), value.role
             yield (*way, "text"), value.text
         case tuple() | list():
-            # The list first: removed members need not be simplified.
+            # The list comes first, since removed members need not be simplified.
             yield way, tuple(value)
             for at, each in enumerate(value):
                 yield from leaves(each, (*way, at))
@@ -72,7 +72,7 @@ def places(
 
 
 def with_leaves(candidate: Candidate, changes: Mapping[Place, object]) -> Candidate | None:
-    """Put these leaves in place; None if a seed file could not hold such an item."""
+    """Return the candidate with these leaves; None if a seed file could not contain such an item."""
     items: dict[str, Item] = {item.id: item for item in candidate.items}
     for (item_id, way), leaf in changes.items():
         item = items[item_id]
@@ -85,9 +85,9 @@ def with_leaves(candidate: Candidate, changes: Mapping[Place, object]) -> Candid
 
 
 def is_writable(item: Item) -> bool:
-    """Return whether a seed file can hold the item and gives it back as it is."""
+    """Return whether writing the item to a seed file and reading it back gives an equal item."""
     try:
-        # `from_json` checks the range of each value as for a file; an equal copy shows that nothing got lost.
+        # `from_json` checks the range of each value, as for a file.
         return item_json.from_json(item_json.to_json(item)) == item
     except Wrong:
         return False
@@ -100,7 +100,7 @@ def simplify(leaf: object, works: Callable[[object], bool]) -> object:
             return False if leaf and works(False) else leaf
         case int():
             return lower(leaf, works)
-        # A part of an id refers to nothing, so only the whole id is replaced.
+        # A part of an id refers to nothing, so an id is only replaced as a whole.
         case str() if DERIVED.fullmatch(leaf):
             return next((least for least in ("", "a") if works(least)), leaf)
         case str():
@@ -113,13 +113,13 @@ def simplify(leaf: object, works: Callable[[object], bool]) -> object:
 
 
 def plainest_word(kind: str, way: Way) -> str | None:
-    """Return the first word of an argument of a fault; None if it is not one of a few words."""
+    """Return the first possible word of a fault's argument; None if the argument is not a word."""
     argument = KINDS[kind].arguments.get(str(way[-1])) if way else None
     return argument.words[0] if argument is not None and argument.words else None
 
 
 def optional(op: Op) -> list[str]:
     """List the optional arguments that a request has."""
-    # Without the first field, the id of the operation.
+    # Without the first field, which is the op_id.
     fields = list_fields(REQUESTS[op.name])[1:]
     return [field.name for field in fields if not field.required and field.name in op.args]

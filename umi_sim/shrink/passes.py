@@ -1,4 +1,4 @@
-"""The passes in the order in which they run; together they are a round."""
+"""The passes of a round, in the order in which they run."""
 
 from collections.abc import Callable
 from typing import Final
@@ -19,7 +19,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     removal.faults,
     removal.deviations,
     removal.clock_moves,
-    tidying.all_options,  # early, for a plain run is a quick one
+    tidying.all_options,  # early, since plain runs are fast
     simplification.gaps,
     simplification.equal_arguments,
     simplification.arguments,

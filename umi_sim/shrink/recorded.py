@@ -10,27 +10,27 @@ Items = list[tuple[Taken, Label | None]]
 
 
 def shrink_recording(head: RecordingHead, steps: Sequence[Taken], runs_max: int) -> RecordingRun:
-    """Return the smallest run that is found within so many runs; at best no single step can be left out.
+    """Return the smallest run found within `runs_max` runs; if these suffice, no single step can be removed.
 
     Raises NothingToShrink.
     """
     first = run_recording(head, steps)
     if not first.failure:
         raise NothingToShrink("every rule holds, so there is nothing to shrink")
-    # Nothing behind the step that failed: `first.steps` ends with it.
+    # Without the steps after the failure: `first.steps` ends with it.
     items = list(zip(steps, labels_of(head, steps), strict=True))[: len(first.steps)]
     size, runs_left = len(items) // 2, runs_max
     while size and runs_left > 0:
         before = len(items)
-        # Parts of this size are left out from the end: later steps need earlier ones, hardly ever the
-        # reverse.
+        # Parts of this size are removed from the end on, since later steps depend on earlier ones and
+        # hardly ever the reverse.
         end = len(items)
         while end > 0 and runs_left > 0:
             start, runs_left = max(0, end - size), runs_left - 1
             rest = items[:start] + items[end:]
             items = rest if run_items(head, rest).failure == first.failure else items
             end = start
-        # Single steps are tried again until all are needed: one may have been needed only by a later one.
+        # Single steps are tried again until all are needed, since one may be needed only by a later one.
         if size > 1 or len(items) == before:
             size //= 2
     return run_items(head, items)

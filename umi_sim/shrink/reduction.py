@@ -1,8 +1,8 @@
 """Reduction: lists with fewer members, smaller numbers and shorter texts that still work.
 
-Law 1. Pure: the caller's `works` alone decides.
+Law 1. All functions are pure, except for the caller's `works`.
 Law 2. The result works if the input does, and is never larger.
-Law 3. If the result is the input, every single step down was tried.
+Law 3. If the result is the input, every single reduction was tried.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ Text = TypeVar("Text", str, bytes)
 
 
 def ending(units: Sequence[T], works: Callable[[Sequence[T]], bool]) -> Sequence[T]:
-    """Return the shortest end of the list that works, of 1, 2, 4 ... members; else the whole list."""
+    """Return the shortest end of the list, of 1, 2, 4 ... members, that works; else the whole list."""
     count = 1
     while count < len(units):
         if works(units[-count:]):
@@ -25,7 +25,7 @@ def ending(units: Sequence[T], works: Callable[[Sequence[T]], bool]) -> Sequence
 def fewer(units: Sequence[T], works: Callable[[Sequence[T]], bool]) -> Sequence[T]:
     """Return the list without runs of members that are not needed, long runs first, from the end."""
     kept = tuple(units)
-    size = (len(kept) + 1) // 2  # 9 members: runs of 5, 3, 2, 1; then each member was tried alone
+    size = (len(kept) + 1) // 2  # for 9 members runs of 5, 3, 2 and 1, so each member is tried alone
     while size:
         end = len(kept)
         while end > 0:
@@ -38,7 +38,7 @@ def fewer(units: Sequence[T], works: Callable[[Sequence[T]], bool]) -> Sequence[
 
 
 def lower(number: int, works: Callable[[int], bool]) -> int:
-    """Return a number nearer to zero: 0 or 1 if they work, else one whose lower neighbour fails."""
+    """Return a number nearer to zero: 0 or 1 if it works, else one whose lower neighbour fails."""
     sign = -1 if number < 0 else 1
     if sign < 0 and works(-number):
         return lower(-number, works)
@@ -50,7 +50,7 @@ def lower(number: int, works: Callable[[int], bool]) -> int:
     low, high = 1, abs(number)  # low fails and high works, unless both are 1
     if high > low + 1 and works(sign * (high // 2)):
         low, high = magnitude(low, high // 2, lambda least: works(sign * least))
-    elif high - low < 2 or not works(sign * (high - 1)):  # on a limit: its neighbour fails
+    elif high - low < 2 or not works(sign * (high - 1)):  # already at a limit: the neighbour fails
         return number
     else:
         low, high = high // 2, high - 1
@@ -63,7 +63,7 @@ def lower(number: int, works: Callable[[int], bool]) -> int:
 def magnitude(low: int, high: int, works: Callable[[int], bool]) -> tuple[int, int]:
     """Return a number that fails and one that works, with no power of two between them.
 
-    It halves the exponent, so that a number with 60 bits takes six tries and not sixty.
+    The exponent is halved, so that a number with 60 bits takes six tries rather than sixty.
     """
     fails, good = low, high
     least, most = low.bit_length() - 1, high.bit_length()
@@ -84,7 +84,7 @@ def shorter(text: Text, letter: Text, works: Callable[[Text], bool]) -> Text:
     start = text[: lower(len(text), lambda count: works(text[:count]))]
     kept = start[len(start) - lower(len(start), lambda count: works(start[len(start) - count :])) :]
     size = len(kept) // 2
-    # Smaller parts would cost a run for nearly every letter, and a text of thirty letters is short enough.
+    # Smaller parts would cost a run for nearly every letter, and thirty letters are short enough.
     while size > 0 and size >= len(kept) // 4:
         end = len(kept)
         while end > 0 and len(kept) > 1:

@@ -1,7 +1,7 @@
-"""References: ids in the arguments of requests, and the replies that gave them.
+"""References: ids in the arguments of requests, and the replies that returned them.
 
-Law 1. An id is derived from names and times, so a simpler request may get another id than before.
-Law 2. Then requests that named the old id name the new one: the replies of one request pair them.
+Law 1. An id is derived from names and times, so a simplified request may get another id than before.
+Law 2. Requests with the old id then get the new one; the old and new replies of a request pair the ids.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,11 +29,11 @@ class ReplyListener(Inspector):
 
 
 def follow_ids(candidate: Candidate, before: Replies, after: Replies) -> Candidate | None:
-    """Return the candidate with the new ids in place of the old ones; None if it names no changed id."""
+    """Return the candidate with new ids in place of old ones; None if it contains no changed id."""
     named = [(place, leaf) for place, leaf in places(candidate, Op, Fault) if is_id(leaf)]
     now: dict[object, str] = {}
     for op in candidate.ops if named else ():
-        # The n-th id of a reply before is the n-th of the reply now: "ent_ab12..." -> "ent_cd34...".
+        # The n-th id of the old reply becomes the n-th id of the new one: "ent_ab12..." -> "ent_cd34...".
         old, new = ids_of(before.get(op.id)), ids_of(after.get(op.id))
         for one, other in zip(old, new, strict=False):  # replies may differ in length
             now.setdefault(one, other)
@@ -42,11 +42,11 @@ def follow_ids(candidate: Candidate, before: Replies, after: Replies) -> Candida
 
 
 def with_sources(candidate: Candidate, kept: Sequence[Op], replies: Replies) -> Sequence[Op]:
-    """Return these requests, and those whose replies gave the ids that they name."""
+    """Return these requests, and those whose replies returned the ids in them."""
     sources: dict[object, str] = {}
     for op in candidate.ops:
         for name in ids_of(replies.get(op.id)):
-            # The first reply that shows an id is its source: later ones only show it again.
+            # The source of an id is the first reply that shows it.
             sources.setdefault(name, op.id)
     named = {op.id: [leaf for _, leaf in leaves(op.args)] for op in candidate.ops}
     ids = {op.id for op in kept}

@@ -1,4 +1,4 @@
-"""Passes that remove something: in one piece, then one after the other."""
+"""Passes that remove items: all at once, then one after the other."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -19,41 +19,41 @@ from umi_sim.shrink.simplification import moved_instead, one_by_one, simplify_at
 from umi_sim.shrink.tidying import NAMES, with_plain
 
 FEW: Final = 2  # requests
-PAIRED_MAX: Final = 8  # 28 pairs: more would eat the budget
-HEALED_STEPS_MAX: Final = 24  # enough to drain, and to read some things back
+PAIRED_MAX: Final = 8  # items; their 28 pairs are as many as the budget allows
+HEALED_STEPS_MAX: Final = 24  # enough to drain, and to read some rows back
 
 
 def after_the_failure(search: ShrinkSearch) -> None:
-    """Try without any request or move of a clock that comes after the item at which it failed."""
+    """Try without the requests and clock moves that come after the failing item."""
     assert search.verdict is not None
     assert search.verdict.failure is not None
     search.tries(until(search.best, search.verdict.failure.item))
 
 
 def until(candidate: Candidate, item_id: str) -> Candidate:
-    """Return the candidate without requests and moves of clocks behind this item, if it has the item."""
+    """Return the candidate without requests and clock moves after this item, if it has the item."""
     ids = [item.id for item in candidate.items]
     if item_id not in ids:
         return candidate
-    # Faults have no time: one that is listed behind the item may have been injected before it.
+    # Faults have no time: one that is listed after the item may have been injected before it.
     late = candidate.items[ids.index(item_id) + 1 :]
     removed = {item.id for item in late if isinstance(item, Op | ClockMove)}
     return candidate.without(removed.__contains__)
 
 
 def all_but_the_last(search: ShrinkSearch) -> None:
-    """Try the last few requests alone, as most failures need no more; in a plain world, or in this one.
+    """Try the last few requests alone, which suffice for most failures; first in a plain world, then as is.
 
-    With few requests, removing one after the other is as quick.
+    With few requests, removing one after the other is as fast.
     """
-    if search.reach[1]:  # an audit reads everything, and not only the last requests
+    if search.reach[1]:  # the failure is in an audit, which depends on all requests
         search.tries(bare(search.best))
         return
     if len(search.best.ops) <= FEW:
         return
 
     def works(ops: Sequence[Op]) -> bool:
-        # A request that names an id needs the request that made it, or it would only be refused.
+        # A request with an id needs the request that returned the id, or it would only be refused.
         last = search.best.only(Op, with_sources(search.best, ops, search.replies))
         return search.tries(bare(last)) or search.tries(last)
 
@@ -61,17 +61,17 @@ def all_but_the_last(search: ShrinkSearch) -> None:
 
 
 def bare(candidate: Candidate) -> Candidate:
-    """Keep nothing but requests, one after the other, in a plain world."""
+    """Return the candidate with requests only, one after the other, in a plain world."""
     return with_plain(one_by_one(requests_of(candidate)), NAMES)
 
 
 def requests_of(candidate: Candidate) -> Candidate:
-    """Return the candidate with requests alone."""
+    """Return the candidate with requests only."""
     return candidate.only(Fault, ()).only(Deviation, ()).only(ClockMove, ())
 
 
 def whole_kinds_of_items(search: ShrinkSearch) -> None:
-    """Try without all faults, all deviations, all moves of clocks; then requests alone, one by one."""
+    """Try without all faults, all deviations, all clock moves; then requests only, one by one."""
     for kind in (Fault, Deviation, ClockMove):
         search.tries(search.best.only(kind, ()))
     search.tries(one_by_one(requests_of(search.best)))
@@ -86,7 +86,7 @@ def kinds_of_faults(search: ShrinkSearch) -> None:
 
 
 def agents(search: ShrinkSearch) -> None:
-    """Try without each agent and its requests, or with another one that makes them; then one user for all."""
+    """Try without each agent and its requests, or give them to another agent; then try a single user."""
     for name in [agent.name for agent in reversed(search.best.config.agents)]:
         others = [agent.name for agent in search.best.config.agents if agent.name != name]
         if others and not search.tries(drop_agent(search.best, name)):
@@ -108,11 +108,11 @@ def operations(search: ShrinkSearch) -> None:
 
 
 def the_failing_item(search: ShrinkSearch) -> None:
-    """Try without the failing request: healing, drain and audit may fail in the same way."""
+    """Try without the failing request, since healing, drain and audit may fail in the same way."""
     assert search.verdict is not None
     assert search.verdict.failure is not None
     if not search.reach[1]:
-        # The run may go on into healing, but not far: most such runs pass, and a whole audit takes long.
+        # The run may continue into healing, but not far: most such runs pass, and an audit takes long.
         reach = search.reach[0] + HEALED_STEPS_MAX, HEALED_STEPS_MAX
         search.tries(search.best.without(search.verdict.failure.item.__eq__), reach)
 
@@ -126,7 +126,7 @@ def deviations(search: ShrinkSearch) -> None:
 
 
 def clock_moves(search: ShrinkSearch) -> None:
-    """Remove moves of clocks, or make them smaller; then make clocks right, or less wrong."""
+    """Remove clock moves, or make them smaller; then make clocks correct, or less wrong."""
     remove(search, ClockMove)
     for move in of_kind(search.best, ClockMove):
         search.tries(moved_instead(search.best, move.id))
@@ -147,19 +147,19 @@ def remove(search: ShrinkSearch, kind: type[Item]) -> None:
 
     def works(kept: Sequence[Item]) -> bool:
         candidate = search.best.only(kind, kept)
-        # A fault may matter only because it delays one request until another has ended. With the requests set
-        # apart in time such a run fails without the fault, too.
+        # A fault may matter only because it delays a request until another one has ended. With requests that
+        # do not overlap, such a run fails without the fault as well.
         return search.tries(candidate) or (kind is not Op and search.tries(one_by_one(candidate)))
 
     fewer(of_kind(search.best, kind), works)
 
 
 def pairs(search: ShrinkSearch) -> None:
-    """Try without two items at once, if there are only a few items."""
+    """Try without each pair of items, if there are only a few items."""
     items = search.best.items
     if 2 < len(items) <= PAIRED_MAX:
         for one, other in combinations(items, 2):
-            # After one pair is removed, the next round tries the others.
+            # After one pair was removed, the next round tries the others.
             if search.best.items == items:
                 search.tries(search.best.without({one.id, other.id}.__contains__))
 
@@ -169,6 +169,6 @@ def of_kind(candidate: Candidate, kind: type[Item]) -> Sequence[Item]:
 
 
 def alone(candidate: Candidate) -> Iterator[tuple[str, Candidate]]:
-    """Yield the candidate without each of its items, and without what belongs to that one."""
+    """Yield the candidate without each of its items, and without what that item owns."""
     for item in candidate.items:
         yield item.id, candidate.without(partial(eq, item.id))

@@ -1,10 +1,10 @@
-"""The search: which candidates were run, which of them is the best, and when the search ends.
+"""The search: candidates that were run, the best of them, and the end of the search.
 
-Law 1. Only a smaller candidate that fails with the same fingerprint becomes the best; other failures are
-       kept, at most OTHER_COUNT_MAX, and not followed.
-Law 2. A candidate is run once, no further than the best run went, and without healing if that one failed
+Law 1. Only a smaller candidate that fails with the same fingerprint becomes the best. Other failures are
+       kept, at most OTHER_COUNT_MAX, and not shrunk.
+Law 2. A candidate is run once, hardly further than the best run, and without healing if that one failed
        before it; the last round runs to the end.
-Law 3. The end of the budget and Ctrl-C leave the best as it is.
+Law 3. The end of the budget and Ctrl-C leave the best candidate unchanged.
 """
 
 import sys
@@ -25,16 +25,16 @@ from umi_sim.shrink.references import ReplyListener, follow_ids
 
 OTHER_COUNT_MAX: Final = 10
 STEPS_MORE: Final = 4  # a run may fail a little later than the best one
-Reach = tuple[int, int]  # how far to run: steps under faults, steps after healing
+Reach = tuple[int, int]  # limits of a run: steps under faults, steps after healing
 TO_THE_END: Final[Reach] = (sys.maxsize, sys.maxsize)
 
 
 class OutOfBudget(Exception):
-    """No run or no second is left, as the message says."""
+    """No runs or no seconds are left; the message says which."""
 
 
 class Budget(Owner):
-    """Runs and seconds that a search may take; None: as many as it needs."""
+    """The runs and seconds that a search may take; None means unlimited."""
 
     runs_max: int | None
     seconds_max: int | None
@@ -46,7 +46,7 @@ class Budget(Owner):
         self.began_s = self.clock()
 
     def spend(self) -> None:
-        """Take one more run. Raises OutOfBudget if there is none left."""
+        """Count one more run. Raises OutOfBudget if there is none left."""
         if self.runs_max is not None and self.runs >= self.runs_max:
             raise OutOfBudget("out of runs")
         if self.seconds_max is not None and self.clock() - self.began_s >= self.seconds_max:
@@ -55,7 +55,7 @@ class Budget(Owner):
 
 
 class ShrinkSearch(Owner):
-    """Looks for smaller runs of one failure. `verdict` is that of the best; None if nothing failed yet."""
+    """Looks for smaller runs of one failure. `verdict`: that of the best; None before the first failure."""
 
     fingerprint: str
     budget: Budget
@@ -64,30 +64,30 @@ class ShrinkSearch(Owner):
     verdict: Verdict | None = None
     scale: Scale = msgspec.field(default_factory=Scale)
     reach: Reach = TO_THE_END
-    replies: dict[str, Reply] = {}  # to the requests of the best
-    _tried: dict[bytes, tuple[Reach, str]] = {}  # how far, and the result
+    replies: dict[str, Reply] = {}  # replies in the best run
+    _tried: dict[bytes, tuple[Reach, str]] = {}  # by digest, the reach and the result
 
     def tries(self, candidate: Candidate, reach: Reach | None = None) -> bool:
-        """Return True if this candidate is smaller than the best and fails alike; then it is the best.
+        """Return True if this candidate is smaller than the best and fails alike; then it becomes the best.
 
-        If it does not, and names ids that no reply gives any more, it is tried with those of the new replies.
-        It runs as far as `reach` says, by default as far as the best did.
+        Otherwise, if it has ids that no reply returns any more, it is tried with the ids of the new replies.
+        `reach`: the limits of the run, by default those of the best.
         """
         until = reach or self.reach
         replies: dict[str, Reply] = {}
         if self.tries_unchanged(candidate, until, replies):
             return True
-        # A shorter name gives the fact another id, and the `forget` that follows still names the old one:
+        # A shorter name gives the fact another id, while the next `forget` still has the old one:
         #   remember "a" -> ent_9f..., forget ent_41...   refused, so the run passes
         #   the same with forget ent_9f...                fails as before
         other = follow_ids(candidate, self.replies, replies) if replies else None
         return other is not None and self.tries_unchanged(other, until, {})
 
     def tries_unchanged(self, candidate: Candidate, reach: Reach, replies: dict[str, Reply]) -> bool:
-        """Try a candidate with its own ids, as `tries`; the replies to its requests go into `replies`."""
+        """Try a candidate with its own ids, like `tries`; store the replies to it in `replies`."""
         if self.verdict is not None and not self.scale.is_smaller(candidate, self.best):
             return False
-        # Tried as far as (90, 0) says nothing about (90, 24), which goes on after healing.
+        # A try with reach (90, 0) says nothing about reach (90, 24), which continues after healing.
         known = self._tried.get(self.scale.digest(candidate)) if self._tried else None
         if known is not None and not any(map(lt, known[0], reach)):
             return False
@@ -103,20 +103,20 @@ class ShrinkSearch(Owner):
         return True
 
     def outcome(self, candidate: Candidate) -> str:
-        """Return the result of a candidate that was tried and did not fail in the same way."""
+        """Return the result of a tried candidate that did not fail in the same way."""
         return self._tried[self.scale.digest(candidate)][1]
 
     def is_same(self, failure: Failure | None) -> bool:
         return failure is not None and fingerprint.of(failure) == self.fingerprint
 
     def run(self, candidate: Candidate, reach: Reach, replies: dict[str, Reply]) -> Verdict | None:
-        """Run a candidate and put its replies into `replies`; None if the simulator cannot run it."""
+        """Run a candidate and store its replies in `replies`; None if the simulator cannot run it."""
         try:
             verdict, _ = run_once(
                 candidate.config, candidate.items, step_max=reach[0], healed_step_max=reach[1],
                 inspector=ReplyListener(candidate.config, replies),
             )  # fmt: skip
-        except Exception:  # of the simulator: it says nothing about the failure
+        except Exception:  # an exception of the simulator says nothing about the failure
             return None
         self.keep_other(verdict, reach)
         return verdict
@@ -126,7 +126,7 @@ class ShrinkSearch(Owner):
         failure = verdict.failure
         if failure is None or self.is_same(failure) or len(self.others) >= OTHER_COUNT_MAX:
             return
-        # A crash outside umi_core is one of the simulator in an unusual run.
+        # A crash outside umi_core is a problem of the simulator with an unusual run.
         is_ours = failure.kind == "crash" and not failure.frame.startswith("umi_core")
         is_stopped = failure.kind == "timeout" and reach != TO_THE_END
         if not is_ours and not is_stopped:
@@ -134,10 +134,10 @@ class ShrinkSearch(Owner):
 
 
 def reach_of(verdict: Verdict) -> Reach:
-    """Return how far another run has to go to fail as this one did, or a little later."""
+    """Return the reach with which another run can fail as this one did, or a little later."""
     failure = verdict.failure
     assert failure is not None
     if failure.kind == "timeout":
         return TO_THE_END
-    # A failure after healing may come at any step there; one before it needs no healing.
+    # A failure after healing may come at any step of it; one before healing needs no healing.
     return failure.step + STEPS_MORE, sys.maxsize if verdict.healed_at_step else 0

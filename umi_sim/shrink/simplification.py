@@ -1,4 +1,4 @@
-"""Passes that simplify times, arguments of requests, equal values together, and arguments of faults."""
+"""Passes that simplify times, arguments of requests, equal values at once, and arguments of faults."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from umi_sim.shrink.reduction import lower
 from umi_sim.shrink.search import ShrinkSearch
 
 APART_MS: Final = 100
-SHARED_MIN: Final = 2  # 0 and 1 are as simple as can be
+SHARED_MIN: Final = 2  # 0 and 1 cannot become simpler
 
 
 def gaps(search: ShrinkSearch) -> None:
-    """Shorten all gaps at once, then each as far as possible; then let messages take no time."""
+    """Shorten all gaps at once, then each as far as possible; then try instant messages."""
     search.tries(at_times(search.best, dict.fromkeys(times(search.best), 0)))
-    # From the end: a shorter gap moves all later items, which are simpler by then.
+    # From the end, since a shorter gap moves all later items.
     for at in reversed(range(len(times(search.best)))):
         lower(gap(search.best, at), partial(try_gap, search, at))
     instant = structs.replace(search.best.config, latency=PLAIN.latency)
@@ -34,12 +34,12 @@ def try_gap(search: ShrinkSearch, at: int, gap_ms: int) -> bool:
 
 
 def times(candidate: Candidate) -> list[int]:
-    """Return the different world times of items, in order."""
+    """Return the distinct world times of items, in order."""
     return sorted({item.at_ms for item in candidate.items if isinstance(item, Op | ClockMove)})
 
 
 def gap(candidate: Candidate, at: int) -> int:
-    """Return the time from the item time before to number `at`."""
+    """Return the time between item time number `at` and the one before."""
     known = [0, *times(candidate)]
     return known[at + 1] - known[at]
 
@@ -76,15 +76,15 @@ def one_by_one(candidate: Candidate) -> Candidate:
 
 
 def moved_instead(candidate: Candidate, move_id: str) -> Candidate:
-    """Return the candidate without a jump of a clock; later items move by as much, or back by as much."""
+    """Return the candidate without a clock jump; later items are moved by the same time instead."""
     move = next(item for item in list_timed(candidate) if item.id == move_id)
     by_ms = move.args.get("by_ms") if isinstance(move, ClockMove) else None
     left = candidate.without(move_id.__eq__)
     if not isinstance(by_ms, int):
         return left
     known = [0, *(at_ms for at_ms in times(candidate) if at_ms < move.at_ms)]
-    # With a jump by 100 at 50 an item of 60 moves to 160; with one back by 30 to 30, but never before the
-    # jump.
+    # Instead of a jump by 100 at 50, an item at 60 moves to 160; instead of a jump back by 30, to 30, but
+    # never before the last item ahead of the jump.
     moved = {at_ms: max(at_ms + by_ms, known[-1]) for at_ms in times(left) if at_ms >= move.at_ms}
     return at_times(left, {at_ms: moved.get(at_ms, at_ms) for at_ms in times(left)})
 
@@ -94,7 +94,7 @@ def list_timed(candidate: Candidate) -> list[Op | ClockMove]:
 
 
 def arguments(search: ShrinkSearch) -> None:
-    """Leave out arguments of requests, then make those left simpler."""
+    """Remove arguments of requests, then simplify the remaining ones."""
     for op in search.best.ops:
         names = optional(op)
         if names and not search.tries(left_out(search.best, op, names)):
@@ -109,7 +109,7 @@ def left_out(candidate: Candidate, op: Op, names: list[str]) -> Candidate:
 
 
 def simplify_at(search: ShrinkSearch, place: Place) -> None:
-    """Make the value at this place simpler, if there still is one."""
+    """Simplify the value at this place, if it still exists."""
     known = dict(places(search.best, Op, Fault, ClockMove))
     if place in known:
         simplify(known[place], partial(with_a_leaf, search, place))
@@ -121,12 +121,12 @@ def with_a_leaf(search: ShrinkSearch, place: Place, leaf: object) -> bool:
 
 
 def equal_arguments(search: ShrinkSearch) -> None:
-    """Simplify a value, or a gap between requests, in all its places; then rename texts to a, b, c ..."""
+    """Simplify a value, or a gap between requests, in all places at once; then rename texts to a, b, c ..."""
     for value in list_shared(search.best):
         together(search, value)
     for value in names(search.best):
         used = names(search.best)
-        # Only a letter that no other name has: two names that become one would be another run.
+        # Only an unused letter, since two names that become equal would make another run.
         letter = next((each for each in letters(value) if each not in used), None)
         if value in used and letter is not None:
             with_another(search, value, letter)
@@ -136,7 +136,7 @@ def list_shared(candidate: Candidate) -> list[object]:
     """List values that occur in several places and may become simpler."""
     values = [leaf for _, leaf in places(candidate, Op, Fault)]
     values += [gap(candidate, number) for number in range(len(times(candidate)))]
-    # With the type, as True == 1 and both would count as one value.
+    # Counted with the type, since True == 1.
     counts = Counter((type(value), value) for value in values if is_sharable(value))
     return [value for (_, value), count in counts.items() if count > 1]
 
@@ -148,8 +148,8 @@ def is_sharable(value: object) -> bool:
 
 
 def together(search: ShrinkSearch, value: object) -> None:
-    """Simplify a value in all its places."""
-    # `simplify` goes on from the value that worked last, so this is the one to be replaced next.
+    """Simplify a value in all places at once."""
+    # `simplify` continues from the value that worked last, so that one is replaced next.
     now = value
 
     def works(other: object) -> bool:
@@ -163,7 +163,7 @@ def together(search: ShrinkSearch, value: object) -> None:
 
 
 def with_another(search: ShrinkSearch, value: object, other: object) -> bool:
-    """Try another value wherever this one is."""
+    """Try another value in all places of this one."""
     best = search.best
     changes = {place: other for place, each in places(best, Op, Fault) if is_equal(each, value)}
     numbers = [at for at in range(len(times(best))) if is_equal(gap(best, at), value)]
@@ -184,7 +184,7 @@ def names(candidate: Candidate) -> list[str | bytes]:
 
 
 def letters(value: str | bytes) -> list[str | bytes]:
-    """List simpler names than this one, of its type."""
+    """List simpler names than this one, of the same type."""
     found: list[str | bytes] = list(ascii_lowercase)
     if isinstance(value, bytes):
         found = [letter.encode() for letter in ascii_lowercase]
@@ -196,7 +196,7 @@ def fault_arguments(search: ShrinkSearch) -> None:
     kinds = {item.id: item.fault for item in search.best.items if isinstance(item, Fault)}
     for place, leaf in places(search.best, Fault):
         word = plainest_word(kinds[place[0]], place[1])
-        # Of a few words only the first is tried: `nothing` in place of `unknown`.
+        # For an argument that is a word, only the first word is tried: `nothing` instead of `unknown`.
         if word is not None and leaf != word:
             with_a_leaf(search, place, word)
         else:
