@@ -20,12 +20,12 @@ ITEM_CHARS: Final = 58
 
 
 def keep_whole(text: str) -> str:
-    """Return the text as it is: a script that runs as it is printed is never cut."""
+    """Return the text unchanged: a script must run as printed, so it is never cut."""
     return text
 
 
 def call(name: str, *args: str) -> ReportRow:
-    """Return a call as a row; a long one is broken after a comma."""
+    """Return a call as a row; a long call is broken after a comma."""
     parts = list(args) or [""]
     parts[0] = f"{name}({parts[0]}"
     parts[-1] += ")"
@@ -33,14 +33,14 @@ def call(name: str, *args: str) -> ReportRow:
 
 
 def world_call(config: RunConfig, *, is_limited: bool = False) -> ReportRow:
-    """Write the call that makes the world, drawn or plain with its differences; limits too if asked."""
+    """Write the call that makes the world: drawn, or plain with every option that differs from plain."""
     parts = [literal(config.scenario), f"seed={config.seed}"]
-    # A script names a seed and a scenario; where these two say everything, no setting has to be written out.
+    # If the seed and the scenario determine the whole configuration, no options are written out.
     if is_drawn(config):
         names = literal([agent.name for agent in config.agents])
         return call("script = Script", *parts, f"agents={names}", f"latency={literal(config.latency)}")
     kept = ["target", *(name for name in CONFIG_FIELDS if name not in ("agents", *DRAWN))]
-    # Only a run that ended at a limit of steps needs that limit to fail in the same way.
+    # Only a run that ended at a limit needs the limits written out to fail in the same way.
     kept += LIMITS if is_limited else ()
     options = {name: getattr(config, name) for name in kept if getattr(config, name) != getattr(PLAIN, name)}
     agents = ", ".join(map(describe_agent, config.agents))
@@ -66,12 +66,12 @@ def describe_agent(agent: AgentConfig) -> str:
 
 def usual_agent(name: str) -> AgentConfig:
     """Return the agent of this name in a world with one user and correct clocks."""
-    # "a" -> user u1, agent a1; "b" -> a2: as `Script` makes them of bare names.
+    # "a" -> user u1, agent a1; "b" -> a2: the agents that `Script` makes from bare names.
     return structs.replace(PLAIN.agents[0], name=name, scope=Scope("u1", f"a{NAMES.find(name[0]) + 1}"))
 
 
 def item_call(item: Item) -> ReportRow:
-    """Return an item as a line of the script; times count from the start of the world."""
+    """Return an item as a line of the script; times are relative to the start of the world."""
     first: tuple[str, ...]
     match item:
         case Op():

@@ -1,6 +1,6 @@
-"""Where two runs differ first: the record, and the field of it, with the records that led there.
+"""Where two runs first differ: the record and its field, with the records that led there.
 
-Law 1. Records before the first difference are the same in both; steps are counted as failures count them.
+Law 1. Records before the first difference are equal in both runs. Steps are numbered as in failures.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ Traced = Trace | SavedTrace
 
 
 class FirstDifference(Data):
-    """The first difference of two runs, in `step`: records before it, and from it on those of each run."""
+    """The first difference of two runs. `before`: shared records before it; `after`: those of each run."""
 
     found: Difference
     names: tuple[str, str]
@@ -34,7 +34,7 @@ class FirstDifference(Data):
 
     @property
     def head(self) -> str:
-        """Name both records if they are of different events, else the field that differs."""
+        """Name both records if they describe different events, else the field that differs."""
         where = f"first difference at record {self.found.index}, step {self.step}"
         a, b = self.found.a, self.found.b
         if a is None or b is None or subject(a) == subject(b):
@@ -58,15 +58,15 @@ class FirstDifference(Data):
 def apart(
     first: Traced, second: Traced, names: tuple[str, str] = NAMES, around: int = AROUND_COUNT
 ) -> FirstDifference | None:
-    """Find where two runs part; None if they do not."""
+    """Find the first difference of two runs; None if there is none."""
     found = trace.first_difference(first, second)
     if found is None:
         return None
     kept = [[trace.decode(it) for it in side.kept] for side in (first, second)]
-    # A trace may have lost its oldest records, so the n-th record is not the n-th that is kept.
+    # A trace may have dropped its oldest records, so an index into the run is not an index into `kept`.
     starts = [found.index - trace.first_index(side) for side in (first, second)]
     before = kept[0][: starts[0]]
-    # Steps before, and the one that the difference begins, if its record is that of a step.
+    # Count the steps before the difference, plus one if a differing record itself is a step.
     count = sum(map(is_step, before)) + any(it is not None and is_step(it) for it in (found.a, found.b))
     mine, theirs = (records[start : start + around] for records, start in zip(kept, starts, strict=True))
     return FirstDifference(found, names, count, before[-around:], (mine, theirs))
@@ -87,7 +87,7 @@ def rows(found: FirstDifference) -> Iterator[Line]:
 
 
 def delta(first: Playback, second: Playback, step: int) -> list[TreeChange]:
-    """Find where the states of two runs differ after this step."""
+    """Find the differences between the states of two runs after this step."""
     one, other = (look(each.at(step).live) for each in (first, second))
     return list(state_tree.changes(one, other))
 

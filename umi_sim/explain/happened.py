@@ -15,7 +15,7 @@ from umi_sim.record.verdict import Event
 EVENT_COUNT_MAX: Final = 11
 CHANGE_COUNT_MAX: Final = 4
 EVENT_COLUMN: Final = 18
-LAST_COUNT: Final = 3  # events that are shown in any case
+LAST_COUNT: Final = 3  # the last events, which are always shown
 STORY_CHARS_MAX: Final = 108
 TEXT_CHARS_MAX: Final = 2 * LINE_CHARS_MAX - 20
 
@@ -23,8 +23,8 @@ TEXT_CHARS_MAX: Final = 2 * LINE_CHARS_MAX - 20
 def list_changes(
     texts: Sequence[str], config: RunConfig, items: Sequence[Item], file: str
 ) -> Iterator[ReportRow]:
-    """Yield what the failing step changed, a line for each place."""
-    # Reading minus start is the time of the world only while the clock was never moved.
+    """Yield what the failing step changed, one line for each place."""
+    # A clock reading minus the start is world time only if no clock was moved.
     head, *places = (
         texts if are_clocks_moved(config, items) else [with_moments(text, config) for text in texts]
     )
@@ -36,10 +36,10 @@ def list_changes(
 
 
 def with_moments(text: str, config: RunConfig) -> str:
-    """Add the time of the world to each time of a clock in a text."""
+    """Append the world time to each clock reading in a text."""
 
     def add_moment(found: re.Match[str]) -> str:
-        # A number of 13 digits that is no time of this run (an id, a count) stays as it is.
+        # A number of 13 digits that is not a time within this run (an id, a count) stays unchanged.
         at_ms = int(found[0]) - config.start_ms
         return f"{found[0]} ({group_digits(at_ms)} ms)" if 0 <= at_ms <= config.virtual_ms_max else found[0]
 
@@ -47,11 +47,11 @@ def with_moments(text: str, config: RunConfig) -> str:
 
 
 def are_clocks_moved(config: RunConfig, items: Sequence[Item]) -> bool:
-    """Check whether a clock may show another time than the world's."""
+    """Check whether any clock may differ from world time."""
     return any(isinstance(it, ClockMove) for it in items) or any(agent.skew_ms for agent in config.agents)
 
 
-# September 2001: from here on to the year 2286 a time in milliseconds has 13 digits
+# From September 2001 to the year 2286, a time in milliseconds has 13 digits.
 CLOCK_MS_MIN: Final = 10**12
 CLOCK_TIME: Final = r"\b\d{13}\b"
 
@@ -80,12 +80,12 @@ def story(tail: Sequence[Event], items: Sequence[Item], rule: str, room: int) ->
 
 
 def shown_of(tail: Sequence[Event], ids: Container[str], room: int) -> list[Event]:
-    """Choose the last events; of earlier ones those of requests and faults rather than their consequences."""
+    """Choose the last events, then earlier ones, preferring requests and faults to their consequences."""
     count = len(tail)
 
     def worth(at: int) -> tuple[bool, bool, int]:
-        # Sorted by this, the end of the list is what to show: the last three, then requests ("o7")
-        # before what followed from them ("o7/commit#1"), then the later before the earlier.
+        # Sort key, most worth showing last: the last LAST_COUNT events, then requests and faults ("o7")
+        # over their consequences ("o7/commit#1"), then later events over earlier ones.
         return at >= count - LAST_COUNT, tail[at].event in ids, at
 
     return [tail[at] for at in sorted(sorted(range(count), key=worth)[-room:])]

@@ -1,7 +1,7 @@
 """Playback: a recorded run, stopped after any of its steps, by running it again up to there.
 
-Law 1. A step is a call of the memory, counted as a failure counts them; going back is as exact as going on.
-Law 2. Watching changes nothing: the run that is watched has the trace of the run that is not.
+Law 1. A step is a call of the memory, numbered as in failures. Going back is as exact as going forward.
+Law 2. Watching changes nothing: a watched run has the same trace as an unwatched one.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,16 +24,16 @@ from umi_sim.record.verdict import Failure, Verdict
 from umi_sim.runs.runner import Run, begin_run, finish_run, run_once
 from umi_sim.services.storage import SimStorage
 
-HIDDEN: Final = ("config", "memory", "surroundings")  # of the oracle: what is shown elsewhere
+HIDDEN: Final = ("config", "memory", "surroundings")  # fields of the oracle that `oracle` does not show
 
 
 class Stop(BaseException):
-    """The step was reached. No exception of the run: nothing there may take it for one."""
+    """The step was reached. A BaseException, so that no `except Exception` in the run catches it."""
 
 
 class PausedRun(Data):
-    """A run right after a step: its state before the step, the run as it is now, and the records since the
-    step before.
+    """A run right after a step: its state before the step, the run itself, and the records since the
+    previous step.
 
     `failure` is set if the run failed in the step.
     """
@@ -45,7 +45,7 @@ class PausedRun(Data):
 
 
 class Course(Data):
-    """A whole run: the event of each step, from step 1 on, the step that sent each effect, and its end."""
+    """A whole run: the event of each step from step 1 on, the step that sent each effect, and the failure."""
 
     events: Sequence[str]
     sent: Mapping[str, int]
@@ -72,7 +72,7 @@ class Watcher(Inspector):
 
 
 class Playback(Data):
-    """A run that can be repeated, from its configuration and items; None draws the items from the seed."""
+    """A run that can be repeated from its configuration and items; None draws the items from the seed."""
 
     config: RunConfig
     items: Sequence[Item] | None = None
@@ -85,11 +85,11 @@ class Playback(Data):
             yield live, watcher
 
     def live(self) -> tuple[Verdict, Trace]:
-        """Run it to its end, with all records."""
+        """Run to the end and keep the trace."""
         return run_once(self.config, self.items, keep_trace=True)
 
     def course(self) -> Course:
-        """Run, and return the event of each step, the step that sent each effect, and its failure."""
+        """Run to the end and return what happened in each step."""
         verdict, trace = self.live()
         events: list[str] = []
         sent: dict[str, int] = {}
@@ -101,12 +101,12 @@ class Playback(Data):
         return Course(events, sent, verdict.failure)
 
     def at(self, step: int, path: str = "") -> PausedRun:
-        """Run it until this step has ended, or to its end; `path`: the part of the state before to keep."""
+        """Run until this step has ended, or to the end. `path`: the part of the earlier state to keep."""
         before: list[Tree] = []
         first = 0
 
         def begins() -> None:
-            # Step 0 is the world before its first step: stopping at the first one to begin is exactly there.
+            # Step 0 is the world before its first step, so stop when the first step begins.
             if step == 0:
                 raise Stop
             if live.world.step_count == step:
@@ -116,25 +116,25 @@ class Playback(Data):
             nonlocal first
             if live.world.step_count == step:
                 raise Stop
-            # What is recorded from here on belongs to the step:
-            # what was sent, moved or injected since the one before.
+            # Records from here on belong to the requested step: whatever
+            # was sent, moved or injected since the previous step ended.
             if live.world.step_count == step - 1:
                 first = live.world.trace.record_count
 
         with self.begin() as (live, watcher):
             watcher.begins, watcher.ends = begins, ends
             failure = run_until_stop(live)
-        # Without a state before there is no such step (0, or beyond the end of the run).
+        # If no state was kept, the step does not exist: it is 0 or beyond the end of the run.
         records = [decode(record) for record in list(live.world.trace.kept)[first:]] if before else []
         return PausedRun(before[0] if before else None, live, records, failure)
 
     def first_change(self, path: str, after: int) -> int | None:
-        """Find the first step after this one that changes the value at a path; None if none does."""
+        """Find the first step after step `after` that changes the value at a path; None if none does."""
         seen: list[Tree] = []
         found: list[int] = []
 
         def begins() -> None:
-            if after == 0 and not seen:  # no step has ended before the first one, so look before it begins
+            if after == 0 and not seen:  # no step 0 ever ends, so look before step 1 begins
                 seen.append(look_or_missing(live, path))
 
         def ends() -> None:
@@ -142,7 +142,7 @@ class Playback(Data):
             if step < after:
                 return
             now = look_or_missing(live, path)
-            # The first look, at step `after` or before step 1, is what later ones are compared with.
+            # Compare with the value seen at step `after`, or before step 1 if `after` is 0.
             if seen and step > after and now != seen[-1]:
                 found.append(step)
                 raise Stop
@@ -162,16 +162,16 @@ def run_until_stop(live: Run) -> Failure | None:
         return None
 
 
-# What there is at an instant.
+# The state at an instant.
 
 
 def look(live: Run, path: str = "") -> Tree:
-    """Return a copy of a part of a run at this instant; the empty path is all. Raises NoSuchPath."""
+    """Return a copy of a part of the run's present state; the empty path means all. Raises NoSuchPath."""
     return tree_at(roots(live), path)
 
 
 def roots(live: Run) -> dict[str, object]:
-    """Return the objects that paths begin with."""
+    """Return the objects that paths start from, by name."""
     world = live.world
     memories = {name: memory_of(agent.machine) for name, agent in world.agents.items()}
     states = {name: memory and memory.state for name, memory in memories.items()}

@@ -1,9 +1,9 @@
 """Why a recorded run fails: what it needs, where it was decided, and the nearest run that passes.
 
-Law 1. A part is needed if without it alone the run does not end in the same fingerprint.
-Law 2. The draws come from the stream `why` of the file's seed, the same for every prefix: a page is
-       reproducible, up to where its seconds end, and two of its shares differ by the items, not by luck.
-Law 3. What was found before an interruption stays found.
+Law 1. An item or option is needed if the run without it alone does not fail with the same fingerprint.
+Law 2. Draws come from the stream `why` of the file's seed, the same for every prefix. A page is therefore
+       reproducible (up to its time limit), and two shares differ because of the items, not by chance.
+Law 3. An interruption keeps the results found before it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,35 +47,35 @@ class NothingToExplain(ValueError):
 
 
 class RunPart(Data):
-    """An item or an option. `is_needed`: without it the run ends otherwise; `instead` says how, in words."""
+    """An item or an option. `is_needed`: the run ends differently without it; `instead`: how it ends then."""
 
     name: str
     what: str
     is_needed: bool
     instead: str
     passes: bool = False
-    apart_at: int = 0  # the record at which the run without it is another one
+    apart_at: int = 0  # index of the first trace record that differs in the run without it
 
 
 class Share(Data):
-    """How many runs failed in the same way that kept so many items, and drew the rest."""
+    """Of `runs` runs that keep the first `kept` items and draw the rest, how many failed in the same way."""
 
     kept: int
     failed: int
     runs: int
 
     def rose_since(self, before: "Share | None") -> bool:
-        """Check whether the share is higher by at least a fifth."""
+        """Check whether the share is higher than `before` by at least one fifth of all runs."""
         if before is None or not (self.runs and before.runs):
             return False
         n, d = DECIDED
-        # In whole numbers: 5/8 - 3/8 >= 1/5 as (5 * 8 - 3 * 8) * 5 = 80 >= 1 * 8 * 8 = 64.
+        # Integer arithmetic: 5/8 - 3/8 >= 1/5 becomes (5 * 8 - 3 * 8) * 5 = 80 >= 1 * 8 * 8 = 64.
         rise = self.failed * before.runs - before.failed * self.runs
         return rise * d >= n * self.runs * before.runs
 
 
 class Analysis(Owner):
-    """The results so far. `nearest`: the part without which the run passes and differs latest."""
+    """The results so far. `nearest`: the item without which the run passes and diverges latest."""
 
     items: tuple[Item, ...]
     failure: Failure
@@ -94,7 +94,7 @@ class Analysis(Owner):
         return self.stopped == INTERRUPTED
 
     def find_decisions(self) -> list[int]:
-        """Return the numbers of kept items at which the share rose by a fifth or more."""
+        """Return the numbers of kept items at which the share of failing runs rose by a fifth or more."""
         pairs = zip((None, *self.shares), self.shares, strict=False)
         return [share.kept for before, share in pairs if share.rose_since(before)]
 
@@ -102,7 +102,7 @@ class Analysis(Owner):
 def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int | None = None) -> Analysis:
     """Analyse a failure: needed items and options, the nearest passing run, and shares of failing runs.
 
-    `runs`: how often the rest is drawn anew after each item; it stops after `seconds_max`, if given.
+    `runs`: runs per prefix of the items, drawing the rest. No draws begin `seconds_max` after the start.
     `own`: the file of a scenario that is not shipped. Raises NothingToExplain.
     """
     found = begin_analysis(seed)
@@ -121,7 +121,7 @@ def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int | None = None
 
 
 def begin_analysis(seed: SeedFile) -> Analysis:
-    """Run the file and return its analysis, still empty. Raises NothingToExplain."""
+    """Run the file and return an analysis without results. Raises NothingToExplain."""
     if seed.failure is None:
         raise NothingToExplain("the file expects to pass, so there is no failure to explain")
     verdict, records = Playback(seed.config, seed.items).live()
@@ -135,12 +135,12 @@ def begin_analysis(seed: SeedFile) -> Analysis:
 
 
 def as_happened(items: Sequence[Item], records: Trace) -> tuple[Item, ...]:
-    """Return the items in the order in which they happened; those that did not are last."""
+    """Return the items in the order in which they happened, then the items that did not happen."""
     left = {item.id: item for item in items}
     found: list[Item] = []
     for record in map(trace.decode, records.kept):
-        # A record of a schedule or a clock has no id: of two items that say the
-        # same, the first that is left is taken, which is the order of the record.
+        # A schedule or clock record has no item id. If several items match it, the
+        # first one not yet matched is taken: equal items keep their recorded order.
         item_id = next((item.id for item in left.values() if is_recorded_as(item, record)), None)
         if item_id is not None:
             found.append(left.pop(item_id))
@@ -148,7 +148,7 @@ def as_happened(items: Sequence[Item], records: Trace) -> tuple[Item, ...]:
 
 
 def is_recorded_as(item: Item, record: Record) -> bool:
-    """Check whether this is the record of this item, or of one like it."""
+    """Check whether the record is of this item, or of an item with equal fields."""
     match record[2], item:
         case ((Tag.OP | Tag.FAULT | Tag.SKIPPED), _):
             return record[3] == item.id
@@ -160,7 +160,7 @@ def is_recorded_as(item: Item, record: Record) -> bool:
 
 
 class Inquiry(Owner):
-    """The runs behind a page; their results go into `found`."""
+    """The runs of an analysis; their results are written to `found`."""
 
     seed: SeedFile
     found: Analysis
@@ -192,7 +192,7 @@ class Inquiry(Owner):
             self.found.options.append(self.part(name, what, candidate))
 
     def part(self, name: str, what: str, candidate: Candidate) -> RunPart:
-        """Run without something; return whether it is needed, and what happens without it."""
+        """Run a candidate without one part; return whether the part is needed and how the run ends."""
         verdict, records = self.live(candidate, self.seed.config.steps_max)
         if self.fails_so(verdict):
             return RunPart(name, what, False, later(verdict, self.found.failure))
@@ -203,12 +203,12 @@ class Inquiry(Owner):
         )
 
     def find_nearest(self) -> None:
-        """Find the run without one item that passes and equals the failing run for the longest time."""
+        """Find the passing run without one item that equals the failing run for the longest time."""
         passing = [part for part in self.found.parts if part.passes]
         if passing:
-            # The run that is alike for longest differs in little but what matters,
-            # so its first difference is the best hint. Its trace was not kept when
-            # it was tried: one trace of each item would be too much to hold.
+            # The passing run that diverges last differs in little besides the cause, so its
+            # first difference is the best hint. It is run again to get its trace, because
+            # keeping the trace of every item's run would take too much memory.
             nearest = max(passing, key=lambda part: part.apart_at)
             whole = Candidate(self.seed.config, self.seed.items)
             _, records = self.live(whole.without(nearest.name.__eq__), self.seed.config.steps_max)
@@ -217,7 +217,7 @@ class Inquiry(Owner):
     # Where it was decided.
 
     def find_shares(self, runs: int, own: str) -> None:
-        """Draw one run for each prefix, then the next one for each: whenever it ends, all have as many."""
+        """Run each prefix once per round, so that all have equally many runs whenever the search stops."""
         try:
             drawn = scenario.draw(scenario.of(self.seed.config, own), self.seed.config.seed)
         except scenario.BadScenario as error:
@@ -233,8 +233,8 @@ class Inquiry(Owner):
             self.budget.spend()
             seconds = self.budget.seconds_max or 0
             at("why: the rest drawn afresh", number * len(counts), runs * len(counts), seconds=seconds)
-            # One seed for all prefixes of this round (law 2): two
-            # rows of the table differ by one item, not by luck.
+            # All prefixes of a round share one seed (law 2), so two
+            # rows of the table differ by their items, not by chance.
             fresh = structs.replace(tail, seed=Stream(self.seed.config.seed, "why", number).word())
             for count in counts:
                 source = partial(Continued, self.found.items[:count], fresh)
@@ -244,10 +244,10 @@ class Inquiry(Owner):
             self.found.shares = [Share(count, failed[count], number + 1) for count in counts]
 
     def tail_configs(self, drawn: RunConfig) -> tuple[RunConfig, RunConfig, str]:
-        """Return the configurations of the world and of the generator, and the origin of the latter."""
+        """Return the configurations of the world and of the generator, and where the latter comes from."""
         recorded = self.seed.config
-        # As the scenario draws, but for what the items depend
-        # on: these agents, this start, these options of memory.
+        # Draw as the scenario does, but keep what the recorded items
+        # depend on: the agents, the start time and the memory options.
         tail = structs.replace(
             drawn, agents=recorded.agents, start_ms=recorded.start_ms, memory=recorded.memory,
             operations_max=min(drawn.operations_max, TAIL_OPERATION_COUNT_MAX),
@@ -269,7 +269,7 @@ class Inquiry(Owner):
 
 
 def prefixes(count: int) -> list[int]:
-    """Return how many items are kept: none, all, and every number between; of many some, evenly spread."""
+    """Return the prefix lengths to try: 0 to `count`, or PREFIX_COUNT_MAX of them, evenly spread."""
     if count < PREFIX_COUNT_MAX:
         return list(range(count + 1))
     # 100 items: 0, 4, 8, 13 ... 100; both ends are among them.
@@ -280,7 +280,7 @@ def prefixes(count: int) -> list[int]:
 
 
 def plainer(whole: Candidate) -> Iterator[tuple[str, str, Candidate]]:
-    """Yield each option of the world that is not plain, and the run with it put to plain."""
+    """Yield each option that is not at its plain value, and the run with the plain value instead."""
     config = whole.config
     for name in OPTIONS:
         if name not in (*DRAWN, *JUDGED) and getattr(config, name) != getattr(PLAIN, name):
@@ -310,7 +310,7 @@ def plainer(whole: Candidate) -> Iterator[tuple[str, str, Candidate]]:
 
 
 def are_options(options: Mapping[str, int | bool]) -> bool:
-    """Check whether a memory takes these options together: one limit may have to be at least another."""
+    """Check whether a memory accepts these options together: some limits must not be below others."""
     try:
         Config.of(options)
     except Rejected:
@@ -322,7 +322,7 @@ def are_options(options: Mapping[str, int | bool]) -> bool:
 
 
 def instead(verdict: Verdict, failure: Failure) -> str:
-    """Tell how a run ends that does not fail in the same way."""
+    """Describe the end of a run that does not fail in the same way."""
     other = verdict.failure
     if other is None:
         return "passes"
@@ -332,7 +332,7 @@ def instead(verdict: Verdict, failure: Failure) -> str:
 
 
 def later(verdict: Verdict, failure: Failure) -> str:
-    """Tell that a run fails in the same way, and how much earlier or later."""
+    """State that a run fails in the same way, and how many steps earlier or later."""
     assert verdict.failure is not None
     by = verdict.failure.step - failure.step
     when = (
