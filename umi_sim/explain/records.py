@@ -15,7 +15,7 @@ HANG: Final = 8
 
 
 def is_step(record: Record) -> bool:
-    """Check whether the memory is stepped with this: a request, an answer, or the time alone."""
+    """Check whether the record is a step of the memory: with a request, an answer, or only the time."""
     return record[TAG] in (Tag.OP, Tag.STEP)
 
 
@@ -56,16 +56,16 @@ def in_words(record: Record) -> str:
 
 
 def subject(record: Record) -> tuple[Field, str]:
-    """Return what a record is about: records of two subjects have no other telling field in common."""
+    """Return what a record is about: comparing other fields is useful only for records of one subject."""
     agent, _, event, _ = read_record(record)
-    # Two replies to o7 differ in a field; a reply to o7 and one to o8 are simply two different things.
+    # Two replies to o7 differ in some field; a reply to o7 and a reply to o8 are unrelated records.
     return record[TAG], event or agent
 
 
 def in_lines(records: Iterable[Record]) -> Iterator[ReportRow]:
     """Yield a line per record: number, step, world time, agent with its reading, event, and other fields."""
     kept = list(records)
-    # A running count of steps: each record is shown with the step that it belongs to.
+    # A running count of steps: each record is shown with its step.
     for record, step in zip(kept, accumulate(map(is_step, kept)), strict=True):
         agent, reading, event, values = read_record(record)
         clock = f"{agent} {group_digits(reading)}" if isinstance(reading, int) else agent

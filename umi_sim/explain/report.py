@@ -1,8 +1,8 @@
 """The report of a run: the verdict, the command that repeats it, the cause, and the story.
 
-Law 1. A pure function of the verdict: no time elapsed, no absolute path, nothing that a Python decides.
-Law 2. What most people want to know has a line of its own; the rest is told if it is asked for.
-Law 3. About LINE_COUNT_MAX lines at most, unless all was asked for.
+Law 1. A pure function of the verdict: no elapsed time, no absolute path, nothing that depends on the Python.
+Law 2. What most readers want to know has a line of its own; the rest is shown on request.
+Law 3. About LINE_COUNT_MAX lines at most, unless everything was requested.
 """
 
 import re
@@ -50,14 +50,14 @@ class ReportedFailure(Data):
     failure: Failure
     fingerprint: str
     repeat: str
-    seed: str = ""  # the command that makes it from its seed, if there is one
-    file: str = ""  # its seed file, if it has one
-    smaller: str = ""  # that of an earlier, smaller run which failed in the same way
+    seed: str = ""  # the command that draws the run from its seed, if there is one
+    file: str = ""  # the seed file of the run, if it has one
+    smaller: str = ""  # the seed file of an earlier, smaller run that failed in the same way
     tail: Sequence[Event] = ()
     changed: Sequence[str] = ()
     minimised: Minimised | None = None
     without: Mapping[str, str] = {}  # what happens without an item, if it was tried
-    step_before: int = 0  # where it failed before it was shrunk, if that is known
+    step_before: int = 0  # the step at which it failed before it was shrunk, if known
 
 
 def of_shrunk(done: "Shrunk", file: str, command: str, before: Failure) -> ReportedFailure:
@@ -74,7 +74,7 @@ def of_shrunk(done: "Shrunk", file: str, command: str, before: Failure) -> Repor
 
 
 def replay_of(file: str, *options: str) -> str:
-    """Return the command that replays a file so."""
+    """Return the command that replays a file with these options."""
     return join(["umi-sim", "replay", *options, file])
 
 
@@ -89,7 +89,7 @@ def of_run(
 ) -> Report:
     """Describe a run. `repeat`: the command that repeats it; `seed`: the one that draws it from its seed.
 
-    `file`: the seed file that the run has, if it has one. `smaller`: that of an earlier run that fails alike.
+    `file`: the run's seed file, if any. `smaller`: the seed file of an earlier run with the same failure.
     """
     failure = verdict.failure
     value = lambda: {**as_json(verdict), "repeat": repeat}  # noqa: E731  # shorter than a function of its own
@@ -118,7 +118,7 @@ def passed_rows(verdict: Verdict, repeat: str, *, with_details: bool) -> Iterato
     if verdict.config.planted:
         yield row("planted", f"{verdict.config.planted}, which this run does not show")
     yield whole("trace", verdict.trace_hash)
-    # The commonest first, and on a tie by name: a report must not depend on the order of a dict (law 1).
+    # Most frequent first, ties by name: a report must not depend on the order of a dict (law 1).
     often = sorted(verdict.fired, key=lambda name: (-verdict.fired[name], name))
     injected = show_counts({name: verdict.fired[name] for name in often}) or ["no fault"]
     yield list_row("injected", injected, len(injected) if with_details else INJECTED_COUNT_MAX)
@@ -197,7 +197,7 @@ def unusual(config: RunConfig) -> list[str]:
 
 
 def differ(one: Ratio, other: Ratio) -> bool:
-    # 1/2 is 2/4: compared crosswise, without a division.
+    # 1/2 equals 2/4: multiply crosswise to compare without a division.
     return one[0] * other[1] != other[0] * one[1]
 
 
@@ -269,13 +269,13 @@ def what_next(reported: ReportedFailure) -> Iterator[str]:
 
 
 def promise(failure: Failure) -> str:
-    """Return the statement of the rule that is broken."""
+    """Return the statement of the broken rule."""
     return CRASH if failure.kind == "crash" else rule_named(failure.rule_id).statement
 
 
 def instead(failure: Failure) -> Iterator[ReportRow]:
     """Yield the answer and the expected one; in one line if short: get 'k' answered b'', not nothing."""
-    # Both often begin with the same request, "get 'k': b'v'": it is said once, in the message.
+    # Both often begin with the same request, "get 'k': b'v'"; the message shows it only once.
     expected, got = failure.expected, failure.got
     subject = expected.partition(": ")[0] + ": "
     if expected.startswith(subject) and got.startswith(subject):
@@ -284,7 +284,7 @@ def instead(failure: Failure) -> Iterator[ReportRow]:
     texts = (f"...{text[alike:]}" if alike else text for text in (expected, got))
     expected, got = ("nothing" if text == "None" else cut(text, happened.TEXT_CHARS_MAX) for text in texts)
     message = cut(failure.message, happened.TEXT_CHARS_MAX)
-    # Where the message says already what came, a line of its own would only repeat it.
+    # If the message already contains what was received, a line of its own would only repeat it.
     if expected and (not failure.got or got in message or got == "nothing"):
         yield row("instead", f"{message}, where {expected} was expected")
         return
@@ -293,7 +293,7 @@ def instead(failure: Failure) -> Iterator[ReportRow]:
 
 
 def count_shared(one: str, other: str) -> int:
-    """Count the characters with which two texts begin in common; at most all of the shorter one."""
+    """Return the length of the common prefix of two texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
@@ -354,15 +354,15 @@ PLAIN_PARTS: Final[Mapping[str, Callable[[ReportedFailure], bool]]] = {
 
 
 def frames(failure: Failure) -> Iterator[ReportRow]:
-    """Yield where a crash happened: the innermost functions of ours, without folders of this machine."""
+    """Yield where a crash happened: the innermost functions of our packages, without local folders."""
     found = [f"{place}:{line} {name}" for place, line, name in re.findall(FRAME, failure.traceback)]
-    # The frame that is blamed first, then the innermost ones, innermost first.
+    # First the frame that is blamed, then the others from the innermost outwards.
     known = [failure.frame] if failure.frame else []
     yield from under("frame", (whole("", place) for place in (*known, *found[: -FRAME_COUNT_MAX - 1 : -1])))
 
 
-# The shortest path from umi_core or umi_sim on: a report
-# must not show where a machine has its folders (law 1).
+# A path is shown from umi_core or umi_sim on: a report
+# must not contain the folders of one machine (law 1).
 FRAME: Final = r'File "[^"]*?((?:umi_core|umi_sim)/[^"]*)", line (\d+), in (\S+)'
 
 
@@ -389,8 +389,8 @@ def until(items: Sequence[Item], item_id: str) -> Sequence[Item]:
     end = ids.index(item_id)
     last = items[end]
     end_ms = last.at_ms if isinstance(last, Op | ClockMove) else 0
-    # Faults and deviations have no time of their own, so
-    # all of them stay: any may have been injected before the end.
+    # Faults and deviations have no time, so all of them are
+    # kept: any of them may have been injected before the end.
     rest = [it for it in items[end:] if not isinstance(it, Op | ClockMove) or it.at_ms <= end_ms]
     return [*items[:end], *rest]
 
@@ -426,7 +426,7 @@ def failure_as_json(failure: Failure) -> dict[str, object]:
 
 
 def encode_reported(reported: ReportedFailure) -> dict[str, object]:
-    """Return a failure as it is in a seed file."""
+    """Return a failure in the format of a seed file."""
     config = reported.config
     minimised = minimised_to_json(reported.minimised) if reported.minimised else None
     return {

@@ -1,8 +1,8 @@
-"""Stepping through a recorded run, forwards and back: a conversation of one-letter commands.
+"""Stepping through a recorded run, forwards and back, with one-letter commands.
 
-Law 1. Each answer is computed from the run lived again up to the step, so going back is exact.
-Law 2. An answer has never more than LINE_COUNT_MAX lines.
-Law 3. What cannot be done is told in one line, and nothing has moved.
+Law 1. The state after a step is computed by repeating the run up to it, so going back is exact.
+Law 2. An answer never has more than LINE_COUNT_MAX lines.
+Law 3. An impossible command is refused with one line, and the current step stays the same.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -104,7 +104,7 @@ class Stepper:
         if not rest:
             raise CannotDo("write the name of an event, such as e o7/commit#1")
         events = self.course.events
-        # A delivered event first: "o7/commit#1" as an answer is more often meant than the step that sent it.
+        # Try delivered events first: "o7/commit#1" more often means its answer than the step that sent it.
         step = events.index(rest) + 1 if rest in events else self.course.sent.get(rest)
         if step is None:
             near = [event for event in dict.fromkeys(events) if event.startswith(rest)][:5]
@@ -116,7 +116,7 @@ class Stepper:
             raise CannotDo("write a path, such as f memory.a.counters")
         step = self._playback.first_change(rest, self.step)
         if step is None:
-            look(self.stand.live, rest)  # a path that never was is told as such
+            look(self.stand.live, rest)  # raises NoSuchPath if there is no such path
             yield f"{cut(rest)} does not change after step {self.step}"
             return
         yield from self.go(str(step))

@@ -1,7 +1,7 @@
 """Words: what anything on the screen means, be it a rule, a fault, a planted bug, a mark, or any other word.
 
-Law 1. What a page says is looked up in the glossary, the registries and the code; it cannot fall behind them.
-Law 2. The command that shows a rule bite was run before it is printed.
+Law 1. A page is composed from the glossary, the registries and the code, so it cannot become outdated.
+Law 2. The command that shows a rule finding a bug was run before it is printed.
 """
 
 import re
@@ -76,9 +76,9 @@ def page(name: str) -> Report:
 
 def look_up(name: str) -> tuple[str, str]:
     """Return the kind of thing that has this name, and its spelling there. Raises UnknownName."""
-    names_of = {kind: known() for kind, (known, _) in PAGES.items()}  # once: some lie in files
-    # Spellings outside, kinds inside: a name that fits exactly
-    # somewhere wins over one that fits roughly elsewhere.
+    names_of = {kind: known() for kind, (known, _) in PAGES.items()}  # once: some are read from files
+    # Spellings in the outer loop, kinds in the inner one: an exact
+    # match of any kind takes precedence over an approximate match.
     for each in spellings(name):
         for kind, known_names in names_of.items():
             if each in known_names:
@@ -87,9 +87,9 @@ def look_up(name: str) -> tuple[str, str]:
 
 
 def spellings(name: str) -> Iterator[str]:
-    """Yield what a name may mean: itself, in other letters, as singular or plural, or its general form."""
+    """Yield the spellings to try: the name, other letter case, singular or plural, and its general form."""
     before, _, after = re.sub(r"\([0-9]+\)$", "", name).rpartition(":")  # pct(5), route:partial
-    first = re.sub("[0-9]+$", "1", name)  # o12 is an item as o1 is
+    first = re.sub("[0-9]+$", "1", name)  # o12 is explained like o1
     for each in (name, after.strip(), before.strip(), before.partition(".")[2], first):
         yield from (each, each.lower(), each.upper(), each.replace("_", " "))
         yield from (each.removesuffix("s"), f"{each}s")
@@ -143,7 +143,7 @@ def nowhere(rule: Rule) -> str:
 
 
 def bugs_of(rule: Rule) -> list[Mutant]:
-    """Return the planted bugs that this rule may find; first those that it is the first to find."""
+    """Return the planted bugs that this rule may find, beginning with those that it should find first."""
     found = [bug for bug in MUTANTS.values() if rule.name in bug.rules]
     return sorted(found, key=lambda bug: bug.rules.index(rule.name))
 
@@ -163,7 +163,7 @@ def guarding(rule: Rule) -> list[str]:
 
 
 def places(name: str) -> list[str]:
-    """Return where in the code a rule is demanded, as file:line; the first few."""
+    """Return the first few places in the code that check a rule, as file:line."""
     found = mentions().get(name, [])
     more = [f"{len(found) - PLACE_COUNT_MAX} more"] if len(found) > PLACE_COUNT_MAX else []
     return found[:PLACE_COUNT_MAX] + more
@@ -199,7 +199,7 @@ def bite(bug: Mutant, seed: int) -> Bite | None:
     setting = {"scenario.mutant": bug.name, **bug.overrides}
     config = scenario.draw(scenario.find(bug.scenario), seed, setting)
     verdict, _ = run_once(config, step_max=BITE_STEP_COUNT_MAX)
-    # The timeout is the limit of this search, BITE_STEP_COUNT_MAX, and no failure of its own.
+    # A timeout only means that the run reached the limit of this search, BITE_STEP_COUNT_MAX.
     if verdict.failure is None or verdict.failure.kind == "timeout":
         return None
     given = [part for key, value in setting.items() for part in ("--set", f"{key}={value}")]
@@ -229,7 +229,7 @@ def about_fault(name: str) -> ExplainedPage:
 
 
 def seen_alone(kind: str) -> list[str]:
-    """Return options for a run with this fault alone, often."""
+    """Return the options of a run in which this fault, and no other, occurs often."""
     pinned = f"scenario.swarm.pin.kind={kind}"
     return ["--mode", "one_kind", "--set", pinned, "--set", f"faults.{kind}={SEEN_RATE}"]
 
@@ -275,7 +275,7 @@ def about_mark(name: str) -> ExplainedPage:
 
 @cache
 def floors() -> Mapping[str, list[tuple[str, str]]]:
-    """Return the marks of all scenarios: in which, and in what share of its runs."""
+    """Return, for each mark, the scenarios that require it and the share of runs that must reach it."""
     found: dict[str, list[tuple[str, str]]] = {}
     for path in scenario.list_shipped().values():
         each = scenario.load(path)
@@ -303,7 +303,7 @@ def about_option(name: str) -> ExplainedPage:
 
 @cache
 def values() -> Mapping[str, type]:
-    """Return the values of a memory by class name, except those that are words or requests already."""
+    """Return the value classes of a memory by name, except names that already are words or requests."""
     found = {cls.__name__: cls for cls in DECODERS.values() if issubclass(cls, Data)}
     # A name has one page: `Remember` is the request of that name, not the class.
     return {name: cls for name, cls in found.items() if name.lower() not in {*meanings(), *REQUESTS}}
