@@ -529,7 +529,7 @@ def once(found: list[ExpectedFact]) -> tuple[tuple[ExpectedFact, ...], int]:
 # Sentences that speakers say of themselves, under their own name, as M10.20 says.
 
 
-FIRST_PERSONS: Final = ("i", "my", "we", "our")
+FIRST_PERSONS: Final = ("i", "me", "my", "we", "us", "our")
 NOT_ALONE: Final = "je j m moi mon ma mes nous notre nos".split()  # French, and words or names of others
 
 
