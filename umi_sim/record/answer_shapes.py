@@ -1,7 +1,7 @@
-"""Shapes of answers: whether the message of a service is an answer at all, whatever its values are.
+"""Shapes of answers: is the message of a service an answer at all, whatever its values are?
 
-Law 1. The functions are total over all instances of the classes of answers.
-Law 2. They check no more than addresses, versions, and key and type of a receipt. Other checks judge bodies,
+Law 1. The functions never raise, for any instance of a class of answers.
+Law 2. They check types, addresses, versions, and key and type of a receipt. Other checks judge bodies,
 vectors and texts.
 """
 
@@ -17,11 +17,11 @@ ANSWER_TYPES: Final[dict[type, type]] = {
     Read: ReadDone,
     Commit: Committed,
 }
-"""By class of question, the class of its answer if it does not fail."""
+"""The class of a successful answer, by the class of the effect."""
 
 
 def is_answer_to(effect: object, answer: Answer) -> bool:
-    """Return whether `answer` can answer `effect`: it has the right shape, or says that it failed."""
+    """Return whether `answer` can answer `effect`: it has the right shape, or is a failure."""
     if type(answer) is EffectFailed:
         return True
     is_answer = type(answer) is ANSWER_TYPES[type(effect)] and is_shaped(answer)
@@ -43,7 +43,7 @@ def is_shaped(answer: Any) -> bool:
 
 
 def is_of_its_key(effect: Commit, answer: Any) -> bool:
-    """Return whether the receipt has the key of its commit, and a value of the type that its request gets."""
+    """Return whether the receipt has the key of its commit and, for the same request, its type of value."""
     got = answer.receipt
     sent = next((write.body for write in effect.writes if isinstance(write.body, Receipt)), None)
     if sent is None:

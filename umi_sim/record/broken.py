@@ -1,7 +1,7 @@
 """Broken rules: one exception for all of them, and counts of how often each rule is evaluated.
 
-Every check ends in a `demand`. A check that finds nothing to look at returns before it, so a rule that is
-counted had something to judge.
+Every check ends in a `demand`. A check with nothing to examine returns before it, so the count of a rule says
+how often it had something to judge.
 """
 
 from collections import Counter
@@ -12,11 +12,11 @@ from typing import Any, Final
 from umi_core.text import contrast_texts
 from umi_sim.record.rules import Rule
 
-Counts = dict[str, int]  # a Counter would take three times as long, forty times in each step of a run
+Counts = dict[str, int]  # not Counter, which takes three times as long: a step counts some 40 rules
 
 WHOLE_CHARS_MAX: Final = 120  # a collection that fits into a line is shown as it is
 COUNTS: Final[list[Counts]] = [{}]
-"""How often each rule was judged: `demand` adds to the last dict; the first is used outside all blocks."""
+"""A stack of counts by rule: `demand` adds to the last; each block of `count_rules` pushes one."""
 
 
 class Broken(Exception):
@@ -29,16 +29,16 @@ class Broken(Exception):
 
 
 def leave_out_shared(expected: object, got: object) -> tuple[str, str]:
-    """Return both as texts; two long collections without their common members, which are only counted.
+    """Return both as texts; of two long collections, only the members that differ and a count of the others.
 
-    Of 15 ids and the same with one more: "[] and 15 that both have", "['fct_48..'] and 15 that both have".
+    15 ids, and the same with one more: "[] and 15 that both have", "['fct_48..'] and 15 that both have".
     """
     wanted, found = str(expected), str(got)
     if max(len(wanted), len(found)) <= WHOLE_CHARS_MAX or not are_collections(expected, got):
         return wanted, found
     members, others = count_members(expected), count_members(got)
     if members == others:
-        return wanted, found  # in another order
+        return wanted, found  # they differ in their order
     shared = (members & others).total()
     return describe_rest(members - others, shared), describe_rest(others - members, shared)
 
@@ -49,7 +49,7 @@ def are_collections(*values: object) -> bool:
 
 def count_members(value: Any) -> Counter[str]:
     members = map(repr, value.items() if isinstance(value, dict) else value)
-    # A set has no order of its own, and a report must have one.
+    # The order of a set differs between processes, and that of a report must not.
     return Counter(sorted(members) if isinstance(value, set | frozenset) else members)
 
 
@@ -58,7 +58,7 @@ def describe_rest(rest: Counter[str], shared: int) -> str:
 
 
 def demand(holds: object, rule: Rule, message: str, expected: object = "", got: object = "") -> None:
-    """Raise Broken unless `holds` is true; the texts of `expected` and `got` are made only then."""
+    """Raise Broken unless `holds` is true; only then `expected` and `got` are converted to text."""
     counts = COUNTS[-1]
     try:
         counts[rule.name] += 1
@@ -70,7 +70,7 @@ def demand(holds: object, rule: Rule, message: str, expected: object = "", got: 
 
 @contextmanager
 def count_rules(counts: Counts) -> Iterator[None]:
-    """Count by name, until the block ends, the rules that are judged; then also for the block around it."""
+    """Count the rules judged in the block, by name; at its end, add them to the enclosing counts."""
     COUNTS.append(counts)
     try:
         yield

@@ -22,7 +22,7 @@ LISTS: Final[Mapping[str, Pairs]] = {
     ),
     "one": (("notes", ""),),
 }
-"""A category in several lists has one description: a stored row keeps the one that it was made with."""
+"""A category has the same description in each list, because a stored row keeps its first description."""
 
 
 def config_of_incarnation(run: RunConfig, life: int, **changed: int) -> Config:

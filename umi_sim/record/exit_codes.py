@@ -1,4 +1,4 @@
-"""Exit codes of runs and commands. They are apart from verdicts, so that help need not import the memory."""
+"""Exit codes of runs and commands. Help reads them without importing the memory, as verdicts would."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
@@ -20,7 +20,7 @@ CODES: Final[Mapping[int, str]] = {
     130: "interrupted (Ctrl-C): what was known by then is reported",
 }
 """The meaning of each exit code, the same for all commands."""
-# A code that makes the result worthless comes before one that is a result.
+# A code that makes the result worthless precedes one that is a result.
 SEVEREST_FIRST: Final = (INTERRUPTED, USAGE, HARNESS, 1, 3, 5)
 
 

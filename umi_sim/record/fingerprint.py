@@ -1,8 +1,8 @@
-"""Fingerprints: which failures are the same bug.
+"""Fingerprints: failures with the same one are taken for the same bug.
 
-Law 1. Six bytes of BLAKE2b over kind, id of the rule, normal form of the message and frame; no more counts.
+Law 1. It is six bytes of BLAKE2b over kind, id of the rule, normal form of the message, and frame; no more.
 Law 2. The normal form keeps the words of a message and drops what differs between runs: ids, texts, numbers.
-Law 3. A frame tells crashes apart, and no other kind.
+Law 3. Only crashes have a frame in it; that of other kinds is empty.
 """
 
 import json
@@ -18,10 +18,10 @@ DIGEST_BYTES: Final = 6
 NORMAL_CHARS_MAX: Final = 200
 MESSAGE_CHARS_MAX: Final = 1_000
 
-# Texts, not patterns: `re` makes them when something fails.
+# Texts, not compiled patterns: `re` compiles them only when something fails.
 TOKENS: Final = (
     r"""(?s)(?P<text>b?"(?:[^"\\]|\\.)*"|(?<!\w)b?'(?:[^'\\]|\\.)*'(?!\w)"""
-    r"""|(?<!\w)b?["'].*$)"""  # cut off
+    r"""|(?<!\w)b?["'].*$)"""  # a text whose end was cut off
     r"|(?P<x>\b[\w.:]+/[\w.]+\#\d+(?:/[\w.]+)?"  # o7/commit#1/answer
     r"|\b0x[0-9a-f]+\b|\b(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{8,}\b)"
     r"|(?P<id>\b[a-z]+_[0-9a-f]{4,}\b(?:\.\.\.)?|\b[a-z]\d{1,6}\b|\b[a-z_]+(?::[a-z_]+)?:\d+\b"

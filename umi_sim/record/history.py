@@ -1,16 +1,16 @@
-"""Histories: which operations began and ended, in which order and how, for checkers of linearizability.
+"""Histories: the begins, ends and outcomes of operations in order, for checkers of linearizability.
 
     {"index": 0, "time_ms": 0, "process": 0, "type": "invoke", "f": "put", "value": {"key": "a", ...}}
     {"index": 1, "time_ms": 0, "process": 0, "type": "ok", "f": "put", "value": null}
 
-As JSON lines, or as EDN with the keys of Jepsen. An `invoke` has the arguments, an `ok` the answer.
+Written as JSON lines, or as EDN with Jepsen's keys. An `invoke` has the arguments, an `ok` the answer.
 
-Law 1. The order of the events is the order of real time: an operation that ended before another began comes
-       before it in every explanation.
-Law 2. `fail`: it did not happen. `info`: it may have happened, or happens at any later time. An operation
-       without an end is like one that ended in `info`.
+Law 1. The order of events is that of real time: an operation that ended before another began precedes it in
+       every linearization.
+Law 2. `fail`: the operation had no effect. `info`: its outcome is unknown; it may take effect at any later
+       time, or never. An operation without an end counts as `info`.
 Law 3. A process has one operation at a time, and none after an `info`.
-Law 4. Crashes, restarts and time that passes belong to the process `nemesis`; each is one `info`.
+Law 4. Crashes, restarts and the passing of time belong to the process `nemesis`; each is one `info`.
 """
 
 import heapq
@@ -29,7 +29,7 @@ EventType = Literal["invoke", "ok", "fail", "info"]
 
 
 class HistoryEvent(Data):
-    """The begin or the end of an operation. `f`: its name; `agent`: whose memory was asked, in a world.
+    """The begin or the end of an operation. `f`: its name; `agent`: the agent that was asked, in a world.
 
     `value`: the arguments by name of an `invoke`, the answer of an `ok`. `time_ms`: the reading of the
     store's clock. `error`: the exception of a `fail` or an `info`, if one was raised.
@@ -46,7 +46,7 @@ class HistoryEvent(Data):
 
     @property
     def fields(self) -> dict[str, Json]:
-        """Return its fields by name, without those that are empty."""
+        """Return the fields by name, without empty ones; `value` is always there."""
         found = structs.asdict(self)
         return {name: value for name, value in found.items() if value != "" or name == "value"}
 
@@ -60,7 +60,7 @@ class HistoryLog(Owner):
     _process_count: int = 0
 
     def begin(self, key: object, name: str, args: Mapping[str, Json], time_ms: int, agent: str = "") -> None:
-        """Add the begin of an operation, by the first process that has none."""
+        """Add the begin of an operation of the lowest process that has none in flight."""
         if not self._free:
             heapq.heappush(self._free, self._process_count)
             self._process_count += 1
@@ -86,7 +86,7 @@ class HistoryLog(Owner):
         self.events.append(HistoryEvent(len(self.events), time_ms, process, how, name, value, error, agent))
 
 
-# As text.
+# Writing.
 
 
 def write_json_line(event: HistoryEvent) -> str:
@@ -95,7 +95,7 @@ def write_json_line(event: HistoryEvent) -> str:
 
 
 def write_edn_line(event: HistoryEvent) -> str:
-    """Write an event as a map of EDN: names are keywords, and so are those of arguments; texts are texts."""
+    """Write an event as an EDN map: names of fields, types and arguments are keywords, values are texts."""
     words = {"process", "type", "f"}
     pairs = []
     for name, value in event.fields.items():

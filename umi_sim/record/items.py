@@ -1,6 +1,6 @@
-"""Items: the record of a run, from which it is replayed. Their ids never change, not even by shrinking.
+"""Items: the record from which a run is replayed. An item keeps its id, even when the run is shrunk.
 
-Answers of the model are recorded beside them, so that a seed file outlives changes of prompts and of SimLLM.
+Answers of the model are recorded too, so that a seed file stays valid when prompts or SimLLM change.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ MOVES: Final = ("jump", "drift", "freeze", "thaw", "land")
 
 
 class Op(Data):
-    """A request as it was made: `name` is a key of REQUESTS, `args` has all fields but `op_id`."""
+    """A request: `name` is a key of REQUESTS, `args` has all fields but `op_id`."""
 
     id: ItemId
     at_ms: TimeMs
@@ -33,7 +33,7 @@ class Op(Data):
 
 
 class Fault(Data):
-    """A fault bound to a named event, with everything that was drawn for it."""
+    """A fault bound to a named event, with all arguments that were drawn for it."""
 
     id: ItemId
     fault: str
@@ -42,7 +42,7 @@ class Fault(Data):
 
 
 class Deviation(Data):
-    """A change of order: when fifo would deliver `over` and `take` is ready too, `take` is delivered."""
+    """A change of order: fifo would deliver `over`; `take`, which is ready too, is delivered instead."""
 
     id: ItemId
     take: EventName

@@ -1,4 +1,4 @@
-"""Rules: the promises of a memory, of runs and of judges, each with a name, an id and its judge.
+"""Rules: promises of the memory, of runs and of judges. Each has a name, an id and a kind of judge.
 
 A check gives its rule to `demand`, which raises `Broken` if the rule does not hold. Names and ids are
 permanent: those of a removed rule are not used again. docs/spec/invariants.md names the page of each rule.
@@ -19,18 +19,19 @@ HARNESS: Final = "harness"
 CHEAP: Final = "cheap"
 FULL: Final = "full"
 NONE: Final = "none"
-PAGES: Final = {  # by the first letters of an id
+PAGES: Final = {  # page of docs/spec by the first letters of an id; all other rules are on `memory`
     "I": "hierarchy", "KEL": "kelpie", "MIG": "kelpie",
     "LIVE": "simulator", "BND": "simulator", "ORA": "simulator", "E": "simulator",
 }  # fmt: skip
 
 
 class Rule(Data):
-    """One promise of the memory. `statement` is its short form.
+    """One promise; `statement` is its short form.
 
-    `seen_by`: checked from outside by the oracle, inside the memory or storage, by comparing two ways that
-    must agree, by tests alone, or by the simulator about itself. `cost`: cheap rules are judged at each step
-    or reply, full ones now and then. `stops`: a run cannot continue once it is broken, so it is never off.
+    `seen_by`: what checks it: the oracle from outside, an invariant inside the memory or storage, an
+    equivalence of two runs, tests alone, or the simulator about itself (harness). `cost`: cheap rules are
+    judged at each step or reply, full ones now and then. `stops`: a run that breaks the rule cannot continue,
+    so the rule cannot be switched off.
     """
 
     name: str
@@ -66,7 +67,7 @@ def declared_rules(namespace: Mapping[str, Any]) -> tuple[Rule, ...]:
     found = tuple(it for it in namespace.values() if isinstance(it, Rule))
     for word in ("name", "id"):
         words = [getattr(it, word) for it in found]
-        # Files and pages name rules for ever, so a second meaning of a name must fail at import.
+        # Old files and pages still name their rules, so a name with two meanings must fail at import.
         twice = [each for each in words if words.count(each) > 1]
         if twice:
             raise ValueError(f"{twice[0]} is the {word} of two rules in {namespace['__name__']}")
@@ -84,7 +85,7 @@ TIME_NEVER_REVIVES: Final = Rule(
 )
 TTL_RANGE: Final = Rule("ttl-range", "TTL-4", "1 ms to 7 days left to live", INSIDE, CHEAP)
 
-# Room.
+# Capacity.
 
 SPACE_ACCOUNTING: Final = Rule(
     "space-accounting", "CAP-1", "totals are what a recount gives, within limits", INSIDE, CHEAP
@@ -302,7 +303,7 @@ COPIED_STATE_CONTINUES: Final = Rule(
     "copied-state-continues", "DET-3", "a copy has the same future", EQUIVALENCE, NONE
 )
 
-# Rows, and what is between them.
+# Rows and references between them.
 
 WRITE_SCOPE: Final = Rule("write-scope", "I-WRITE-SCOPE", "rows written are of the scope", INSIDE, FULL)
 VECTORS_WHOLE: Final = Rule("vectors-whole", "I-FINITE", "vectors are whole, right, not zero", INSIDE, CHEAP)
@@ -380,7 +381,7 @@ BACKOFF: Final = Rule("backoff", "BND-1", "attempts wait, and are counted", INSI
 
 PROGRESS: Final = Rule("progress", "LIVE-2", "healed, everything ends in time", ORACLE, FULL, stops=True)
 
-# Life.
+# End of a run.
 
 ONE_REPLY: Final = Rule("one-reply", "LIVE-1", "one reply to each operation", ORACLE, CHEAP, stops=True)
 SECOND_DRAIN_EMPTY: Final = Rule("second-drain-empty", "LIVE-3", "a second drain does nothing", ORACLE, FULL)
@@ -412,7 +413,7 @@ SHRUNK_SAME_FAILURE: Final = Rule(
 ORACLE_SELF_TEST: Final = Rule("oracle-self-test", "ORA-4", "the oracle finds what is planted", HARNESS, NONE)
 MARKS_REACHED: Final = Rule("marks-reached", "ORA-5", "a sweep reaches every mark", HARNESS, NONE)
 
-# Migrations, of which `umi_sim/explore/migration.py` tries every short life.
+# Migrations; `umi_sim/explore/migration.py` tries every short run of one.
 
 READS_NEVER_GO_BACK: Final = Rule(
     "reads-never-go-back", "MIG-1", "reads never show an older value", ORACLE, CHEAP
@@ -439,7 +440,7 @@ MIGRATION_ARRIVES: Final = Rule(
     "migration-arrives", "MIG-14", "in the end the memory itself has the rows", ORACLE, FULL
 )
 
-# Two ways that must agree.
+# Equivalences: two ways to one result.
 
 REPLAY_INPUTS: Final = Rule("replay-inputs", "E-REPLAY", "recorded inputs, a fresh memory", EQUIVALENCE, NONE)
 SWEEP_OR_READ: Final = Rule("sweep-or-read", "E-EXPIRE", "expired by sweep, or by reading", EQUIVALENCE, NONE)
@@ -463,7 +464,7 @@ ALSO: Final = {
     "I-HASHSEED": "DET-1", "E-RESTORE": "DET-3", "E-CACHE": "RES-3", "E-FILTER": "I-FILTER",
     "E-RENDER": "REN-1",
 }  # fmt: skip
-"""Other ids under which some pages speak of a rule."""
+"""Other ids that some pages use for a rule."""
 
 RULES: Final = declared_rules(globals())
 NAMED: Final = {rule.name: rule for rule in RULES} | {rule.id: rule for rule in RULES}

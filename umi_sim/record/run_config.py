@@ -1,4 +1,4 @@
-"""The resolved configuration of one run: drawn first, printed, stored; the run never looks anywhere else."""
+"""The complete configuration of one run, drawn before it starts; the run reads no other settings."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -13,11 +13,11 @@ from umi_sim.record.items import AgentName
 
 PAUSE_MS_MAX = 2_000
 REFUSING_HOOK: Final = "doorkeeper"
-"""The interceptor of a run that turns questions away, as replies name it."""
+"""The interceptor that refuses effects and their answers; replies contain this name."""
 LATE_REFUSING_HOOK: Final = "doorkeeper behind a commit"
-"""The interceptor that refuses a last step: what was done stands, and the memory cannot say so."""
+"""The interceptor that refuses a last step: its operation has committed, but its reply is Unknown."""
 SUBSTITUTING_HOOK: Final = "usher"
-"""The interceptor outside of it that gives a reply of no use in place of a question that failed."""
+"""The interceptor around these that answers a failed question to the model with a useless reply."""
 SCOPE_PARTS: Final = several([text("(?s).{0,256}", "at most 256 characters")] * 2, "[user, agent]")
 
 
@@ -40,29 +40,26 @@ class AgentConfig(Data):
 
 
 class RunConfig(Data):
-    """Everything that the seed decided before the first step.
+    """Everything that the seed decided before the first step. Ratios are (n, d).
 
     `memory`: options of umi_core.config.Config that are not default. `weights`: request name -> weight, only
-    what the workload may use. `faults`: kind -> rate, only kinds that are on. `transcript`: turns to use as
-    input, or none. `off`: names of rules that are not checked. `everywhere`: a kind of fault is
-    active at all of its sites, not at a drawn share of them. `alike`: all agents draw the same
-    requests. `edges`: the share of hostile values that are just on a limit, or one beyond. `short_blocks`:
-    the share of texts of blocks that are a word or two. `media`: the share of documents that are an image, an
-    audio or a video. `retold`: the share of sentences that were said before, in whatever text.
-    `retry`: the share of requests that were asked with a
-    key before, at any time. `revise_every`: after so many ops all workflows have a new revision; 0: never.
-    `tamper_every`: after so many ops stored rows are changed; 0: never.
-    `nearly`: the share of requests that are earlier ones with one small change of text, question or turns.
-    `capacity_bytes`: what storage holds until it is healed. `page_rows`: how many rows a page of it has at
-    most. `limits`: those of umi_sim/machines/limits.py that are lower in this run. `loss_max`: how many keys
-    may be lost for good; 0 is none, and no wipe. `equivalences`: ids of those that are compared, of
-    umi_sim.judge.equivalences.
-    `categories`: lists of categories that lives of an agent take turns with, of
-    umi_sim/record/category_lists.py; none: the usual one.
-    `target`: what is tested, one of umi_sim.machines.table.
-    `command`: what runs another implementation of the target, for this run alone: it is in no file.
-    `settings`: keys of the scenario that were replaced (--set), with their values, for drawing it again.
-    Ratios are (n, d).
+    requests that the workload may use. `faults`: kind -> rate, only kinds that are on. `transcript`: the path
+    of a conversation to use as input, or None. `off`: names of rules that are not checked. `everywhere`: a
+    kind of fault is active at all of its sites, not at a drawn share of them. `alike`: all agents draw the
+    same requests. `revise_every`: the number of ops after which all workflows get a new revision; 0: never.
+    `tamper_every`: the number of ops after which stored rows are changed; 0: never.
+    `capacity_bytes`: the capacity of storage until it is healed. `page_rows`: the most rows in a page of
+    storage. `limits`: limits of umi_sim/machines/limits.py that are lower in this run. `loss_max`: how many
+    keys may be lost for good; with 0 there is no wipe, either. `equivalences`: ids of
+    umi_sim.judge.equivalences to compare. `categories`: names of lists in umi_sim/record/category_lists.py,
+    which the incarnations of an agent use in turn; none: the usual list. `target`: the system under test, a
+    name of umi_sim.machines.table. `command`: the command that runs another implementation of it; no file
+    contains it. `settings`: keys of the scenario that --set replaced, with their values, to draw it again.
+
+    Shares of the workload. `edges`: hostile values that are on a limit or one beyond it. `short_blocks`:
+    texts of blocks that are a word or two. `media`: documents that are an image, an audio or a video.
+    `retold`: sentences that repeat a recent one, in any text. `retry`: requests that repeat an earlier one
+    with a request key. `nearly`: requests that repeat a recent one with a small change of a text or turns.
     """
 
     scenario: str
@@ -108,17 +105,17 @@ class RunConfig(Data):
     everywhere: bool = False
     equivalences: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    command: str = ""  # decides what is tested, not what happens
-    settings: Mapping[str, str] = {}  # where it is from, not what it is
+    command: str = ""  # decides what is tested, not what happens in the run
+    settings: Mapping[str, str] = {}  # how the configuration came about; all values are in other fields
     uncompared = ("command", "settings")
 
 
-DRAWN: Final = (  # what only a generator reads: a replay has the items
+DRAWN: Final = (  # fields that only the generator reads: a replay has the items
     "weights", "operations_max", "in_flight_max", "key_count", "adversarial", "land", "repeat", "policy",
     "workload", "edges", "short_blocks", "media", "retold", "nearly", "retry",
 )  # fmt: skip
 
 
 def steps_max(operations: int, agent_count: int) -> int:
-    """More than a run can need: the limit of a file that says none."""
+    """Return a limit that no run needs to reach, for a file that gives none."""
     return 20_000 + 1_000 * operations * agent_count

@@ -1,10 +1,10 @@
-"""Files of failures: their names, and how they are written and read.
+"""Files of failures: how they are named, written and read.
 
-Law 1. A failure that has a file is written to that file again. No file of another failure is ever replaced,
-       nor one that cannot be read.
-Law 2. A reader sees the old file or the new one. Two processes never choose the same name.
-Law 3. A file names what is tested for people only: nothing is imported because a file says so. A file whose
-       checksum is wrong was edited by hand, and its trace proves nothing.
+Law 1. A failure that has a file is written to that file again. A file of another failure, or one that cannot
+       be read, is never replaced.
+Law 2. A reader sees the whole old file or the whole new one. Two processes never choose the same name.
+Law 3. A file names the code under test for people only: nothing is imported because a file names it. A file
+       with a wrong checksum was edited by hand, so its trace hash proves nothing.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ from umi_sim.record.provenance import made_by
 DIGEST_BYTES: Final = 4
 HEAD_BYTES: Final = 4_096
 MARK: Final = re.compile(rb'"format"\s*:\s*"([a-z-]{1,20})"')
-VERSION: Final = 1  # of files of stores and of programs
+VERSION: Final = 1  # of the files of stores and programs under test
 OWNER_CHARS_MAX: Final = 60
 WORD: Final = re.compile(r"\w+", re.ASCII)
 NAME: Final = re.compile(r"[\w.]+:\w+", re.ASCII)
@@ -56,8 +56,8 @@ def own_path(folder: Path, name: str, items: object, is_own: Callable[[Path], bo
     for path in names_of(folder, name, items):
         if not path.exists():
             free = free or path
-            # If the plain name is free, this failure may still lie under its digest: the file of another one
-            # that had the plain name may have been removed. Behind a free digest there is nothing.
+            # If the plain name is free, the name with the digest may still hold this failure: another failure
+            # had the plain name then, and its file was removed since. After a free digest none follows.
             if path.stem != name:
                 return free
         elif is_own(path):
@@ -81,7 +81,7 @@ def format_of(path: Path) -> str:
     return ""
 
 
-# Failures of what is tested.
+# Failures of stores and programs under test.
 
 
 def make_document(kind: str, fields: Mapping[str, Json]) -> dict[str, Json]:
@@ -93,7 +93,7 @@ def make_document(kind: str, fields: Mapping[str, Json]) -> dict[str, Json]:
 def save_document(
     folder: Path, owner: str, document: dict[str, Json], items: object, is_same: Callable[[Path], bool]
 ) -> Path:
-    """Write a failure of `owner`, a target. `is_same`: whether a file holds it; it may raise BadFile."""
+    """Write a failure of the target `owner`. `is_same`: says if a file holds it, or raises BadFile."""
     failure = as_object(document["failure"])
 
     def is_own(path: Path) -> bool:
@@ -106,7 +106,7 @@ def save_document(
 
 
 def shorten_owner(owner: str) -> str:
-    """Return how the names of the files of this owner begin."""
+    """Return the prefix of the file names of this owner."""
     return "-".join(WORD.findall(owner))[:OWNER_CHARS_MAX]
 
 
@@ -145,13 +145,13 @@ def read_trace(document: Mapping[str, Json]) -> str:
 
 
 def name_subject(name: str, unknown: str = "MODULE:NAME") -> str:
-    """Return MODULE:NAME as a part of a command; no other text of a file becomes one."""
+    """Return the name if it has the form MODULE:NAME: no other text of a file may get into a command."""
     return name if NAME.fullmatch(name) else unknown
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Let no other process write a failure there until the block ends."""
+    """Lock a folder until the block ends, so that no other process writes a failure there."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -172,5 +172,5 @@ def write_whole(path: Path, data: bytes) -> None:
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
-        with suppress(OSError):  # where it could not be written it may not be unlinked either
+        with suppress(OSError):  # a folder that refuses the write may refuse this as well
             part.unlink()

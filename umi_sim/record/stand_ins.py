@@ -1,10 +1,10 @@
 """Stand-ins: other words in place of those of a recording, so that it can be shown to anyone.
 
-Law 1. Each word has one stand-in, with as many characters and bytes and of the same form; different words
-have different ones, as long as there are enough. So texts have as many words in common as before.
-Law 2. The memory finds what it looks for in a text: words of its own code, numbers of up to three digits, and
-whatever is no word stay. All else is replaced, and only the secret connects a word with its stand-in.
-Law 3. All vectors are turned in the same way, so the product of any two stays the same.
+Law 1. Each word has one stand-in, of the same form and with as many characters and bytes. Different words
+have different stand-ins while there are enough, so two texts have as many words in common as before.
+Law 2. Everything that the memory searches texts for stays: words of its own code, numbers of up to three
+digits, and characters between words. All other words are replaced; only the secret connects them.
+Law 3. All vectors get the same permutation and signs, so the inner product of any two stays the same.
 """
 
 import ast
@@ -34,24 +34,24 @@ from umi_core.values import BLOCK_KINDS, Block, Entry
 from umi_sim.kernel.characters import is_upper, lower
 
 ID: Final = "[a-z]{3}_[0-9a-f]{24}"
-OF_LOG: Final = rf"\b(?:{'|'.join(LOG_PREFIXES.values())})_[0-9]{{{SEQ_DIGITS}}}\b"  # a place, and no text
+OF_LOG: Final = rf"\b(?:{'|'.join(LOG_PREFIXES.values())})_[0-9]{{{SEQ_DIGITS}}}\b"  # a place, not a text
 WORD: Final = re.compile(rf"[{ALONE}]|[^\W_{ALONE}]+")
 TOKEN: Final = re.compile(
     rf"{OF_LOG}|(?P<id>\b{ID}(?![0-9a-f]))|(?P<letter>\\u[0-9a-fA-F]{{4}})|\\[\"\\/bfnrt]|(?P<word>{WORD.pattern})"
 )
-NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,20}")  # what a counter reads
+NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,20}")  # a value that the memory can count with
 SMALL: Final = re.compile("[0-9]{1,3}")
 SMALL_MAX: Final = 999
-SILENT: Final = ("state_checks.py", "errors.py", "prompts.py")  # files that look for nothing in texts
-LETTERS: Final = {  # by bytes; of each as many as a nibble tells apart
+SILENT: Final = ("state_checks.py", "errors.py", "prompts.py")  # their literals are never sought in texts
+LETTERS: Final = {  # by number of bytes, one letter for each value of a nibble
     2: "абвгдежзиклмнопр", 3: "აბგდევზთიკლმნოპჟ", 4: "".join(chr(0x10330 + n) for n in range(16)),
 }  # fmt: skip
-ORDERS: Final[Mapping[type, Callable[[Any], Any]]] = {  # by class, sort keys that stand-ins change
+ORDERS: Final[Mapping[type, Callable[[Any], Any]]] = {  # by class, the sort key of its lists
     Block: lambda it: it.order if it.kind in BLOCK_KINDS else (-1, b""),
     Entry: attrgetter("promoted_ms", "entity_id"),
 }
-HALVES: Final = range(0xD800, 0xE000)  # of a letter that JSON writes as two
-TRIES_MAX: Final = 64  # for a word that no other has: of one letter there are few
+HALVES: Final = range(0xD800, 0xE000)  # surrogates: JSON writes emoji as two of them
+TRIES_MAX: Final = 64  # to find an unused stand-in: few words have one letter
 
 
 @cache
@@ -66,17 +66,17 @@ def known_words() -> frozenset[str]:
 
 
 def literals(node: ast.AST) -> Iterator[str]:
-    """Yield all texts in a syntax tree but docstrings and first names."""
+    """Yield the string literals of a syntax tree, without docstrings and the table of first names."""
     for part in ast.iter_child_nodes(node):
         if isinstance(part, ast.AnnAssign) and getattr(part.target, "id", "") == "FIRST_NAME_ROWS":
-            continue  # a name shows which person a text is about
+            continue  # a name identifies the person that a text is about, so it is replaced
         if isinstance(part, ast.Constant) and isinstance(part.value, str) and not isinstance(node, ast.Expr):
             yield part.value
         yield from literals(part)
 
 
 class StandIns:
-    """The stand-ins that one secret makes. A caller may set those of row ids in `ids`."""
+    """The stand-ins that follow from one secret. A caller may set those of row ids in `ids`."""
 
     def __init__(self, secret: bytes) -> None:
         self.secret = secret
@@ -114,7 +114,7 @@ class StandIns:
         return TOKEN.sub(self._token, text)
 
     def reply(self, text: str) -> str:
-        """Replace the strings of a JSON text, and whole numbers that may identify a person."""
+        """Replace the strings of a JSON text, and numbers above SMALL_MAX, which may identify a person."""
         try:
             made = self._json(json.loads(text))
         except (ValueError, RecursionError):
@@ -131,7 +131,7 @@ class StandIns:
             return self._snapshot(data)
 
     def _snapshot(self, data: bytes) -> bytes:
-        """Replace the words of a saved session and seal it again; replace other bytes by as many others."""
+        """Replace the words of a saved session and seal it again; other bytes become as many random ones."""
         match session.unpack_value(data):
             case [_, _, bytes(body), bytes()] if data == session.seal_body(body):
                 match session.unpack_value(body):
@@ -169,8 +169,8 @@ class StandIns:
         if word.casefold() in known_words() or SMALL.fullmatch(word):
             return word
         small = lower(word)
-        # "Tea" and "tea" share a stand-in, whose capitals are put back; a letter that gets longer when it
-        # is made small would shift them, so such a word has one of its own.
+        # "Tea" and "tea" share a stand-in, and capitals are restored letter by letter. A word whose lower
+        # case has another number of bytes gets a stand-in of its own.
         plain = small if len(small.encode()) == len(word.encode()) else word
         if plain not in self.words:
             self.words[plain] = self._fresh(plain)
@@ -178,7 +178,7 @@ class StandIns:
         return "".join(new.upper() if is_upper(old) else new for old, new in made)
 
     def _fresh(self, word: str) -> str:
-        # A first name becomes another one, since the memory knows whether `she` may refer to it.
+        # A first name becomes another first name, because the memory resolves `she` and `he` by them.
         for made in self._names_like(word):
             if made not in self.taken:
                 self.taken.add(made)
@@ -200,7 +200,7 @@ class StandIns:
     # Vectors.
 
     def vector(self, vector: Any) -> Any:
-        """Turn a vector; a malformed one is treated as any other value."""
+        """Permute the components of a vector and change signs; a malformed one is a plain value."""
         if not isinstance(vector, tuple) or not all(type(it) is int for it in vector):
             return self.value(vector)
         if len(vector) not in self.turns:
@@ -208,9 +208,9 @@ class StandIns:
         return tuple(sign * vector[at] for at, sign in self.turns[len(vector)])
 
     def _turn(self, dims: int) -> list[tuple[int, int]]:
-        """Draw for each component which old one it takes, and its sign."""
-        # Sorting by random keys is a random order; the last byte of a key is the sign. Products of two
-        # vectors stay: both have their components in the same new places, with the same signs.
+        """Draw, for each new component, the old component that it takes and its sign."""
+        # Sorting by random keys gives a random permutation; the last byte of a key decides the sign. Inner
+        # products stay, because both vectors get the same permutation and the same signs.
         keys = [self._stream(b"%d of %d" % (at, dims), 9) for at in range(dims)]
         return [(at, 1 if keys[at][8] % 2 else -1) for at in sorted(range(dims), key=keys.__getitem__)]
 
@@ -220,18 +220,18 @@ class StandIns:
 
 
 def in_order(parts: list[Any]) -> list[Any]:
-    """Sort blocks and entries again, since labels and ids have changed; return other lists as they are."""
+    """Sort blocks and entries again, since labels and ids have changed; return other lists unchanged."""
     order = ORDERS.get(type(parts[0])) if parts else None
     return parts if order is None else sorted(parts, key=order)
 
 
 def is_alike(one: str, other: str) -> bool:
-    """Check whether two different words have letters of the same numbers of bytes."""
+    """Return whether two words differ, and each letter has as many bytes in both."""
     return one != other and [len(it.encode()) for it in one] == [len(it.encode()) for it in other]
 
 
 def letter(old: str, chance: int) -> str:
-    """Return another letter of the same form, or digit; `chance` is a byte that decides which."""
+    """Return a letter or digit of the same form as `old`; the byte `chance` picks it."""
     if old.isascii():
         return chr(ord("0") + chance % 10) if old.isdigit() else chr(ord("a") + chance % 26)
     if re.fullmatch(f"[{ALONE}]", old):

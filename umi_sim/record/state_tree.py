@@ -2,10 +2,10 @@
 
     memory.a.tiers.working.entries.k    what the memory of agent a holds under key k
     storage.rows.u1/a1/entity/fct_...   a row
-    oracle.agents.a.working.twins.0     what the judge believes the working tier to be
+    oracle.agents.a.working.twins.0     the judge's model of the working tier
 
 Law 1. A tree is a copy: it does not change when the world continues.
-Law 2. Private and derived fields and code are no state, and not in the tree.
+Law 2. Private fields, derived fields and code are no state, so the tree leaves them out.
 Law 3. A tree is bounded in depth and in size; it says which values are left out.
 """
 
@@ -53,10 +53,10 @@ class TreeChange(Data):
 
 
 class NoSuchPath(ValueError):
-    """No value has this path; the message names the part that is missing, and the names that there are."""
+    """No value has this path; the message gives the missing part and the names that exist."""
 
 
-# Finding, and making.
+# Finding and copying.
 
 
 def tree_at(value: object, path: str = "") -> Tree:
@@ -73,13 +73,13 @@ def find_value(value: object, path: str) -> object:
         if not fitting:
             known = ", ".join(list(parts)[:8]) or "nothing"
             raise NoSuchPath(escape_text(f"{path}: no {cut(rest, TEXT_CHARS_MAX)} here, only {cut(known)}"))
-        name = max(fitting, key=len)  # a name may hold dots
+        name = max(fitting, key=len)  # a name may contain dots
         value, rest = parts[name], rest_after(name, rest) or ""
     return value
 
 
 def rest_after(name: str, path: str) -> str | None:
-    """Return the path behind a name, plain or escaped as shown; None if the path does not begin with it."""
+    """Return the path after a name, plain or escaped as shown; None if the path does not begin with it."""
     for written in (name, escape_text(name)):
         if path == written:
             return ""
@@ -89,7 +89,7 @@ def rest_after(name: str, path: str) -> str | None:
 
 
 class Grower(Owner):
-    """Copies values into trees, and counts."""
+    """A builder of trees, which counts their nodes."""
 
     node_count: int = 0
 
@@ -110,10 +110,10 @@ class Grower(Owner):
 
 
 def parts_of(value: object) -> Iterator[tuple[str, object]]:
-    """Yield the parts of anything, in an order that every process has; a scalar has none."""
+    """Yield the parts of any value, in the same order in every process; a scalar has none."""
     if isinstance(value, Mapping):
         names = [name_of(key) for key in value]
-        counts = Counter(names)  # keys that no path can tell apart get a number
+        counts = Counter(names)  # keys with the same name get a number
         unlike = [f"{name}#{at}" if counts[name] > 1 else name for at, name in enumerate(names)]
         yield from zip(unlike, value.values(), strict=True)
     elif isinstance(value, list | tuple | deque):
@@ -162,7 +162,7 @@ def describe_tree(tree: Tree, chars_max: int = TEXT_CHARS_MAX) -> str:
 
 
 def changes(old: Tree, new: Tree, path: str = "") -> Iterator[TreeChange]:
-    """Yield where two trees differ, in the order of the first; a part added or removed is one change."""
+    """Yield the differences of two trees, in the order of `old`; a part added or removed is one change."""
     if isinstance(old, Branch) and isinstance(new, Branch) and old.kind == new.kind:
         for name in dict.fromkeys((*old.parts, *new.parts)):
             below = f"{path}.{name}" if path else name
@@ -181,7 +181,7 @@ def is_same(old: Tree, new: Tree) -> bool:
 
 
 def apart(old: Tree, new: Tree) -> tuple[str, str]:
-    """Write both in a few words, in more if a few do not tell them apart."""
+    """Describe both trees briefly, or at greater length if the brief descriptions are equal."""
     short = describe_tree(old), describe_tree(new)
     long = describe_tree(old, 4 * TEXT_CHARS_MAX), describe_tree(new, 4 * TEXT_CHARS_MAX)
     return short if short[0] != short[1] else long

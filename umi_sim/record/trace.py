@@ -2,7 +2,7 @@
 
 Law 1. A record is a msgpack array [seq, world_ms, tag, *fields]: integers, texts, bytes, bools, null, arrays.
        Other values are arrays as umi_core.codec writes them.
-Law 2. The hash runs over all records, kept or not, one after the other.
+Law 2. The hash covers all records in their order, including those that are no longer kept.
 Law 3. Tags are numbered here and never reused.
 Law 4. Prefix hash k is the hash right after the STEP record number (k + 1) * every, that record included.
 """
@@ -26,17 +26,17 @@ Field: TypeAlias = Plain
 Record: TypeAlias = list[Field]
 
 FORMAT: Final = "umi-trace-1"
-HEAD_BYTES: Final = 64  # of a file: its format stands there
+HEAD_BYTES: Final = 64  # the beginning of a file, which contains FORMAT
 PERSON: Final = b"umi-trace-v1"
 HASH_BYTES: Final = 16
 KEPT_COUNT_MAX: Final = 1_000
 PREFIX_BYTES: Final = 6
 PREFIX_COUNT_MAX: Final = 256
-STEPS_PER_PREFIX: Final = 1  # as long as a run is short, each step can be told from the next
+STEPS_PER_PREFIX: Final = 1  # at the start; doubled whenever there are PREFIX_COUNT_MAX prefixes
 
 
 class Tag(IntEnum):
-    """The kinds of records; after each its fields."""
+    """The kinds of records; the comment at each lists its fields."""
 
     RUN = 1  # config digest, scenario, target
     OP = 2  # item, agent, reading, request
@@ -203,7 +203,7 @@ def with_surrogates_as_bytes(field: object) -> object:
 
 
 def packable(value: object) -> object:
-    """Return what is packed in place of a value of ours, or of a number of more than 64 bits: its digits."""
+    """Return a value in the form to pack: the digits of an int beyond 64 bits, else the form of the codec."""
     return str(value) if type(value) is int else plain(value)
 
 

@@ -1,7 +1,7 @@
-"""What the trace contains of effects, answers and replies: short, exact, and nothing twice.
+"""Fields of the trace for effects, answers and replies: short and exact, and no content twice.
 
-A commit is written as its key, its addresses and the digest of its plan, which covers every byte of it. The
-rows of a read are written as addresses and versions, because the commits before contain their bodies.
+A commit is recorded as its key, its ids and the digest of its plan, which covers every byte of the batch.
+Rows of a read are recorded as ids and versions, because the digests of earlier commits cover their bodies.
 """
 
 from itertools import zip_longest
@@ -61,7 +61,7 @@ def commit_fields(commit: Commit) -> tuple[object, ...]:
 
 
 def at_store(verb: str, effect: Read | Commit) -> str:
-    """Return the verb; with the name of the store behind it, as in `read legacy`, unless that is main."""
+    """Return the verb, followed by the name of the store (`read legacy`) unless that is main."""
     return verb if effect.store == MAIN else f"{verb} {effect.store}"
 
 
@@ -89,7 +89,7 @@ def outcome_fields(outcome: Outcome) -> tuple[object, ...]:
     return False, outcome
 
 
-# For people.
+# Text for people.
 
 KEY_CHARS_MAX: Final = 23
 KEY_HEAD_CHARS: Final = 8
@@ -132,12 +132,12 @@ def short(value: object) -> str:
 
 
 def in_store(store: str) -> str:
-    """Return how a line names a store; empty for main."""
+    """Return the prefix that names a store in a line; empty for main."""
     return "" if store == MAIN else f"{store}: "
 
 
 def ends(key: str) -> str:
-    """Cut the middle of a long key: keys of one operation begin alike, and later batches end in a number."""
+    """Cut the middle out of a long key: keys of one operation have the same beginning and other ends."""
     return key if len(key) <= KEY_CHARS_MAX else f"{key[:KEY_HEAD_CHARS]}...{key[-KEY_TAIL_CHARS:]}"
 
 
@@ -153,7 +153,7 @@ def short_query(query: Query) -> str:
             return f"by words {text!r}, at most {limit}"
 
 
-# Fields by name.
+# Names of fields.
 
 FIELDS: Final = {
     Tag.RUN: "scenario version seed", Tag.OP: "item agent reading name request",
@@ -164,7 +164,7 @@ FIELDS: Final = {
     Tag.SKIPPED: "item why", Tag.END: "verdict steps",
 }  # fmt: skip
 ABSENT: Final = 99
-COLUMNS: Final[dict[int, tuple[int, ...]]] = {  # which fields: agent, reading, event, and those shown
+COLUMNS: Final[dict[int, tuple[int, ...]]] = {  # positions of agent, reading, event; then those to show
     Tag.OP: (1, 2, 0, 3, 4), Tag.STEP: (0, 1, 3, 2), Tag.FAULT: (ABSENT, ABSENT, 2, 0, 1),
     Tag.CLOCK: (0, 2, ABSENT, 1), Tag.LIFE: (1, ABSENT, ABSENT, 0), Tag.STATE: (0, ABSENT, ABSENT, 1),
     **dict.fromkeys((Tag.EFFECT, Tag.REPLY, Tag.ANSWER, Tag.SCHEDULE, Tag.SKIPPED), (ABSENT, ABSENT, 0, 1)),

@@ -39,7 +39,7 @@ def name_failure(kind: str, rule: str) -> str:
 
 
 class Event(Data):
-    """One line of the story of a run, for people: step, world time, event name, what happened."""
+    """One line of the log of a run, for people: step, world time, event name, what happened."""
 
     step: int
     world_ms: int
@@ -48,7 +48,7 @@ class Event(Data):
 
 
 class Verdict(Data):
-    """Counts are in order of names: operations by kind, replies by outcome, faults by kind."""
+    """The result of a run. Its counts are in order of names, as operations by kind, replies by outcome."""
 
     config: RunConfig
     items: tuple[Item, ...]
@@ -71,9 +71,9 @@ class Verdict(Data):
     audit_rows: int
     state_digest: str
     tail: tuple[Event, ...] = ()
-    losses: tuple[str, ...] = ()  # what storage destroyed, a line each
-    changed: tuple[str, ...] = ()  # the step that failed, or one shortly before, and what it changed
+    losses: tuple[str, ...] = ()  # data that storage destroyed, one line each
+    changed: tuple[str, ...] = ()  # the failed step, or one shortly before it, and its changes
     model: tuple[RecordedReply, ...] = ()  # none if the run asked more than ASK_COUNT_MAX times
     before: str = ""  # digests of the memory around the step that failed
     after: str = ""
-    rules: Mapping[str, int] = {}  # how often each had something to judge
+    rules: Mapping[str, int] = {}  # how often each rule had something to judge
