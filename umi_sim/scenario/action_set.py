@@ -1,7 +1,7 @@
 """The [explore] table of a scenario as a set of actions: requests, moves of time, and faults.
 
-Each request lists, for every argument, its possible values; each combination is one action. A value that is
-known only in a run has a placeholder: the n-th session or fact, or the other agents.
+Each request lists the possible values of every argument; each combination of values is one action. Values
+that only a run knows have placeholders: the n-th session or fact, or all other agents.
 """
 
 import re
@@ -38,24 +38,24 @@ from umi_sim.record.run_config import RunConfig
 REQUEST_COUNT_MAX: Final = 64
 WAIT_MS_MAX: Final = 86_400_000
 START_MS: Final = 1_700_000_000_000
-RUN_RATE: Final = (1, 4)  # of each kind in a run of a seed; exploring tries every kind everywhere
-# "@session:2", "@entity:1", "@others": a file cannot know the ids, so it names them by number.
+RUN_RATE: Final = (1, 4)  # rate of each kind of fault in a drawn run; exploring tries each kind everywhere
+# "@session:2", "@entity:1", "@others": a file cannot know ids, so it gives their numbers.
 KNOWN: Final = re.compile(r"@(session|entity):([1-9])|@(others)")
 
 
 class ValueOfRun(Data):
-    """A value that is known only in a run: the n-th session or fact of the oracle, or all other agents."""
+    """A placeholder for a value of the run: the n-th session or fact of the oracle, or all other agents."""
 
     what: str
     number: int
 
 
 class ActionSet(Data):
-    """The actions of which a list may consist.
+    """The actions from which lists are made.
 
-    `interleave`: each delivery is an action; else all effects of an action end before the next action.
-    `land`: time also moves to just before, at and just after each known deadline. `finish`: from every new
-    world the run is also ended, with healing, audit and restarts.
+    `interleave`: each delivery of a message is an action; else all effects of an action end before the next
+    action. `land`: time also moves to just before, at and just after each known deadline. `finish`: every new
+    state is also taken to the end of a run: heal, audit and restarts.
     """
 
     requests: tuple[tuple[str, Args], ...]
@@ -80,7 +80,7 @@ def actions(rows: Sequence[Sequence[tuple[str, Args]]]) -> tuple[tuple[str, Args
 def combinations(row: Mapping[str, Json]) -> list[tuple[str, Args]]:
     """List every combination of the arguments of one row."""
     name, choices = row["name"], row.get("args", {})
-    # Counted before any is made: ten arguments of ten values would be 10**10 combinations.
+    # Counted first: ten arguments with ten values each would make 10**10 combinations.
     count = 1
     for each in choices.values():
         count *= len(each)
@@ -91,10 +91,10 @@ def combinations(row: Mapping[str, Json]) -> list[tuple[str, Args]]:
 
 
 def type_arguments(name: str, args: Mapping[str, object]) -> Args:
-    """Return the arguments as the memory gets them; `args` has them as in a seed file."""
+    """Return arguments as the memory gets them; those in `args` are written as in a seed file."""
     known = {key: known_of(value) for key, value in args.items()}
     plain = {key: value for key, value in args.items() if known[key] is None}
-    # A value of the run cannot be checked yet: an empty one of its type lets the others be checked.
+    # A placeholder has no value yet; an empty value of its type allows the check of all others.
     missing = {key: EMPTY.get(str(each.what), "") for key, each in known.items() if each is not None}
     given = op_args(name, {**plain, **missing})
     return {key: known[key] or given[key] for key in args}
@@ -127,12 +127,12 @@ ACTION_SET: Final = then(table(ROWS, "requests"), lambda given: ActionSet(**give
 
 
 def without_draws(config: RunConfig, action_set: ActionSet | None) -> RunConfig:
-    """Return the configuration for exploring: without the draws that a list of actions decides."""
+    """Return the configuration for exploring: lists of actions decide what a run would draw."""
     if action_set is None:
         return config
     rates = {kind: RUN_RATE for kind in KINDS if kind in action_set.faults}
     return structs.replace(
-        # A list has every order of deliveries, so messages take no time.
+        # Lists contain every order of deliveries, so messages need no latency.
         config, mode="swarm" if rates else "plain", faults=rates, latency="instant", policy="random",
         start_ms=max(config.start_ms, START_MS),
     )  # fmt: skip

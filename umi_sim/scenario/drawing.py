@@ -1,8 +1,8 @@
 """Drawing: the seed decides the options that a scenario leaves open, before the first step.
 
-Law 1. Every option has its own stream, named by its key: a pinned or an added option changes no other.
-Law 2. A run of mode plain is as calm as its file allows, and one of mode one_kind has one kind of fault.
-Where a file gives a range, the range of the mode is clipped to it.
+Law 1. Every option has its own stream, named by its key, so a pinned or added option changes no other.
+Law 2. In mode plain a run is as calm as its file allows; in mode one_kind it has one kind of fault. If a file
+gives a range, the range of the mode is clipped to it.
 Law 3. An option with a range in the file is drawn in every mode.
 """
 
@@ -29,9 +29,9 @@ Range = tuple[int, int]
 
 START_MS: Final = 1_700_000_000_000  # November 2023; any time far from both ends of a clock would do
 SKEW_MS_MAX: Final = 30 * DAY_MS
-MODES: Final = {"plain": 1, "one_kind": 1, "swarm": 3}  # of five seeds
+MODES: Final = {"plain": 1, "one_kind": 1, "swarm": 3}  # weights: runs in every five seeds
 ONE_KIND_RATE: Final[Ratio] = (1, 4)
-QUIRK_RATE: Final[Ratio] = (1, 4)  # legal, so it may be frequent
+QUIRK_RATE: Final[Ratio] = (1, 4)  # quirks are legal behaviour, so they may be frequent
 
 NUMBERS: Final[Mapping[str, Mapping[str, Range]]] = {
     "agents.count": {"plain": (1, 1), "one_kind": (1, 2), "swarm": (1, 4)},
@@ -46,12 +46,12 @@ TINY: Final[Mapping[str, Range]] = {
     "working_bytes_max": (64, 512),
     "working_entry_count_max": (1, 8),
 }
-OFTEN: Final = {  # weights where the file is silent; every other request has 1
+OFTEN: Final = {  # weights for a file without any; every other request has 1
     "remember": 7, "recall": 6, "set": 6, "get": 4, "touch": 3, "incr": 3, "append": 3, "set_block": 3,
     "forget": 3, "delete": 2, "render": 2, "rebalance": 2,
     "create_session": 2, "save_session": 2, "load_session": 2,
 }  # fmt: skip
-FLOORS: Final = {  # a swarm run leaves out half of the requests, but of each row at least one stays
+FLOORS: Final = {  # a swarm run drops half of the requests, but keeps at least one of each row
     "write": tuple(name for name, request in COMMON.items() if request.stores),
     "read": tuple(name for name, request in COMMON.items() if request.shows),
 }
@@ -64,12 +64,12 @@ assert all(check_option(name, end) is None for name, ends in TINY.items() for en
 
 
 def config_of(scenario: "Scenario", seed: int) -> RunConfig:
-    """Draw all that the seed decides before the first step."""
+    """Draw the configuration: everything that the seed decides before the first step."""
     return Drawing(scenario, seed, mode_of(scenario, seed)).config()
 
 
 def mode_of(scenario: "Scenario", seed: int) -> str:
-    """Return the mode of the file, or draw it; one_kind needs a possible kind of fault."""
+    """Return the mode of the file, or draw one; one_kind needs a possible kind of fault."""
     mode: str = scenario.swarm.get("mode", "any")
     if mode != "any":
         return mode
@@ -84,11 +84,11 @@ def possible_kinds(scenario: "Scenario") -> list[str]:
 
 
 def given_rate(scenario: "Scenario", name: str) -> bool | Ratio:
-    """Return whether a kind of fault is on, or its rate: by kind, group or `clock.jumps`, or by default."""
+    """Return whether a kind of fault is on, or its rate: by kind, group or `clock.jumps`, else a default."""
     given, group, jumps = scenario.faults, KINDS[name].group, scenario.jumps
-    # Without a [faults] table every kind is on, with one only those that it names.
+    # Without a [faults] table every kind is on; with one, only the kinds that it names.
     default = jumps if jumps is not None and group == "clock" else given is None
-    # The kind itself before its group: `link = true` with `link_loss = false` is all of the links but losses.
+    # A kind overrides its group: `link = true` with `link_loss = false` turns on all others of the group.
     return (given or {}).get(name, (given or {}).get(group, default))
 
 
@@ -146,7 +146,7 @@ class Drawing(Data):
         return getattr(self.scenario, key.split(".")[1])
 
     def ends(self, key: str) -> Range:
-        """Return the range of this mode, clipped to that of the file; in a swarm run that of the file."""
+        """Return the range of this mode, clipped to that of the file; a swarm run has that of the file."""
         own, given = NUMBERS[key][self.mode], self.read_key(key)
         if given is None or self.is_swarm:
             return given or own
@@ -157,11 +157,11 @@ class Drawing(Data):
         return draw(self.stream(key), *self.ends(key))
 
     def share(self, key: str, n: Range, d: int, calm: Ratio | None) -> Ratio:
-        """Return the share of the file; else draw n/d, where a negative n counts as zero.
+        """Return the share of the file; else draw n/d with n from a range, where a negative n counts as zero.
 
-        `calm`: the share of runs that are no swarm runs; None draws it there, too.
+        `calm`: the share in runs that are not swarm runs; None: drawn there, too.
         """
-        # n of -3 .. 4: four of these eight count as 0, so half of the runs have a share of zero.
+        # n from -3 .. 4: four of these eight numbers count as 0, so half of the runs have a share of 0.
         drawn = (max(0, self.stream(key).between(*n)), d) if self.is_swarm or calm is None else calm
         given: Ratio | None = self.read_key(key)
         return given or drawn
@@ -177,11 +177,11 @@ class Drawing(Data):
         return self.stream("services.latency").pick(allowed) if self.is_swarm else calm
 
     def policy(self) -> str:
-        """Draw by weight from what the file allows; `pct` alone has any depth."""
+        """Draw a policy that the file allows, by weight; `pct` without a depth gets a drawn one."""
         allowed = self.scenario.policy or tuple(POLICIES)
         if self.is_plain:
             return "fifo" if "fifo" in allowed else allowed[0].replace("pct", "pct(1)")
-        # Fifo would hide bugs that need two events in another order.
+        # Random, since fifo would hide bugs that need two events in another order.
         if not self.is_swarm and "random" in allowed:
             return "random"
         weights = [POLICIES[name.partition("(")[0]] for name in allowed]
@@ -189,13 +189,13 @@ class Drawing(Data):
         return self.stream("run.policy.depth").pick(DEPTHS) if name == "pct" else name
 
     def revise_every(self) -> int:
-        """Draw it in one of eight swarm runs, and wherever the file says so."""
+        """Draw from the range of the file; without one, 0 except in one of eight swarm runs."""
         is_drawn = self.stream("run.revise_every.is_on").chance(1, 8) and self.is_swarm
         low, high = self.scenario.revise_every or (REVISE_EVERY if is_drawn else (0, 0))
         return self.stream("run.revise_every").between(low, high)
 
     def tamper_every(self) -> int:
-        """Return 0 unless the file says otherwise: little is promised where an intruder changes rows."""
+        """Draw from the range of the file, by default 0: few promises hold if an intruder changes rows."""
         low, high = self.scenario.tamper_every or (0, 0)
         return self.stream("services.tamper_every").between(low, high)
 
@@ -204,7 +204,7 @@ class Drawing(Data):
         return self.stream("services.storage.page_rows").log_between(*ends)
 
     def limits(self) -> dict[str, int]:
-        """Draw the limits of the memory in this run; return those that are lower than usual."""
+        """Draw limits of the memory for this run; return those that are lower than usual."""
         given = self.scenario.limits
         drawn = {name: self.stream(f"limits.{name}").log_between(*ends) for name, ends in given.items()}
         return {name: value for name, value in drawn.items() if value != LIMITS[name]}
@@ -220,18 +220,18 @@ class Drawing(Data):
         )
 
     def scopes(self) -> Sequence[Scope]:
-        """Return the scopes of agents: each has its own, or two memories would fence each other."""
+        """Return a scope for each agent: two memories in one scope would fence each other."""
         if self.scenario.scopes == "hostile":
             return tuple(Scope(*parts) for parts in self.stream("agents.scopes").pick(NEIGHBOURS))
         users = self.number("agents.users")
         return tuple(Scope(f"u{n % users + 1}", f"a{n + 1}") for n in range(4))
 
     def categories(self) -> tuple[str, ...]:
-        """Draw some of the lists of the file, beginning anywhere; incarnations take turns with them."""
+        """Draw some lists of the file, from any first one on; incarnations use them in turn."""
         given, stream = self.scenario.categories, self.stream("agents.categories")
         if not given:
             return ()
-        # Lists A, B, C with first 1 and count 2: B, C. Incarnations of an agent have B, C, B ...
+        # Lists A, B, C with first 1 and count 2 give B, C: incarnations of an agent have B, C, B ...
         first, count = stream.below(len(given)), stream.between(1, len(given))
         return tuple(given[(first + n) % len(given)] for n in range(count))
 
@@ -262,37 +262,40 @@ class Drawing(Data):
         stream = self.stream(f"memory.{name}")
         if OPTIONS[name] is None:
             return stream.pick((low, high))
-        # A share is drawn uniformly; a size by powers of two, as 8 and 16 bytes differ like 8 and 16
+        # A share is drawn uniformly, a size by powers of two: 8 or 16 bytes is as likely as 8 or 16
         # kilobytes.
         return stream.between(low, high) if name.endswith("_ppm") else stream.log_between(low, high)
 
     def default_range(self, name: str) -> Range | None:
-        """Return the range to draw from without one in the file: tiny limits, and in a swarm run flags."""
+        """Return the range of an option that the file leaves out; None: keep its default.
+
+        A tiny memory draws its limits, and a swarm run draws flags.
+        """
         if OPTIONS[name] is None:
             return (False, True) if self.is_swarm else None
         return TINY[name] if name in TINY and self.is_tiny() else None
 
     def is_tiny(self) -> bool:
-        """Draw whether the memory is tiny: half in swarm runs, always with one kind of fault."""
+        """Draw whether the memory is tiny: in half of the swarm runs, and always in mode one_kind."""
         drawn = self.stream("memory").chance(1, 2) if self.is_swarm else not self.is_plain
         pinned: bool | None = self.scenario.pin.get("tiny")
         return drawn if pinned is None else pinned
 
     def weights(self) -> dict[str, int]:
-        """Return the weights of the file or of the alphabet; a swarm run multiplies each by up to 20."""
+        """Return the weights of the file, or of `alphabet`; a swarm run multiplies each by up to 20."""
         if self.scenario.script:
             return {}
         base = self.scenario.weights or self.alphabet()
         return {name: base[name] * self.factor(name) for name in REQUESTS if name in base}
 
     def alphabet(self) -> dict[str, int]:
-        """Return the requests of a file without weights: all common ones, or in a swarm run half of them."""
+        """Return weights for a file without any: all common requests, or in a swarm run half of them."""
         if not self.is_swarm:
             return {name: OFTEN.get(name, 1) for name in COMMON}
         enabled = [name for name in COMMON if self.stream(f"workload.weights.{name}").chance(1, 2)]
         for floor, row in FLOORS.items():
             if not any(name in row for name in enabled):
-                # The highest word wins: an added request takes some runs for itself and changes no others.
+                # The highest draw wins: a request added later wins in some runs and changes no others.
                 enabled.append(
                     max(row, key=lambda name: self.stream(f"workload.weights.{floor}.{name}").word())
                 )
@@ -302,7 +305,7 @@ class Drawing(Data):
         return self.stream(f"workload.weights.{name}.factor").between(1, 20) if self.is_swarm else 1
 
     def faults(self) -> dict[str, Ratio]:
-        """Draw the rate of each kind, or of the only one. Without loss no kind that destroys is on."""
+        """Draw the rate of each kind, or of the only one. Kinds that destroy data need a `loss_max`."""
         if self.is_plain:
             return {}
         if not self.is_swarm:
@@ -314,7 +317,7 @@ class Drawing(Data):
         return {name: rate for name, rate in rates.items() if rate[0]}
 
     def loss_max(self) -> int:
-        """Draw how many keys may be lost: none in 7 of 8 swarm runs; some with one kind, if it destroys."""
+        """Draw how many keys may be lost: 0 in 7 of 8 swarm runs, or if the only kind destroys nothing."""
         stream = self.stream("loss")
         is_lossy, count = stream.chance(1, 8), stream.between(1, 3)
         if not self.is_plain and not self.is_swarm:
@@ -323,9 +326,9 @@ class Drawing(Data):
         return count if not self.is_plain and (is_lossy if pinned is None else pinned) else 0
 
     def only_kind(self) -> str:
-        """Return the kind of the file, or the one with the highest draw.
+        """Return the pinned kind, or the one with the highest draw.
 
-        So an added kind takes some runs for itself and changes no others.
+        A kind added later thus wins in some runs and changes no others.
         """
         pinned: str | None = self.scenario.pin.get("kind")
         return pinned or highest(stream_key(self.seed, ("config", "faults")), possible_kinds(self.scenario))
@@ -335,10 +338,10 @@ class Drawing(Data):
         if isinstance(given, tuple):
             return given
         stream = self.stream(f"faults.{name}")
-        # Half of the kinds in each swarm run: with all of them on, every run would be the same noise.
+        # A swarm run has half of the kinds: with all of them, every run would be the same noise.
         if not given or not stream.chance(1, 2):
             return (0, 1)
-        # Legal behaviour may be frequent, but clocks that jump at every fourth op would be no clocks. Others
-        # meet 1 to 256 of 1,024 events: rare faults and storms in one set of runs.
+        # Quirks are legal and may be frequent, but a clock that jumps at every fourth op would be useless.
+        # Other kinds hit 1 to 256 of 1,024 events, so that some runs have rare faults and others storms.
         is_frequent = kind.fault_class == "quirk" and kind.group != "clock"
         return QUIRK_RATE if is_frequent else (stream.log_between(1, 256), 1_024)

@@ -1,8 +1,10 @@
-"""Scenarios: worlds as TOML files, checked as a whole; umi_sim.scenario.drawing makes one run of them.
+"""Scenarios: worlds as TOML files, checked completely; umi_sim.scenario.drawing draws runs from them.
 
-Law 1. A file is refused with all its findings at once, or all of it is in range and drawing cannot fail.
-Law 2. Input is hostile: toml_reader.py bounds a file before parsing it, and reads every value.
-Law 3. Options that a file leaves out are drawn. A table of names in it ([faults], weights) is complete.
+Law 1. Either a file is refused with all its findings at once, or every value is in range and drawing cannot
+       fail.
+Law 2. Input is hostile: toml_reader.py bounds a file before parsing it, and a schema checks every value.
+Law 3. Options that a file leaves out are drawn. A table of names in a file ([faults], weights) is complete:
+       names that it leaves out are off.
 """
 
 import copy
@@ -61,7 +63,7 @@ Range = tuple[int, int]
 NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-# Which scenario.
+# Finding and reading.
 
 
 def find(name_or_path: str) -> "Scenario":
@@ -76,7 +78,7 @@ def find(name_or_path: str) -> "Scenario":
 def of(config: RunConfig, path: str = "") -> "Scenario":
     """Return the scenario that a run was drawn from: the one in the file at `path`, or the shipped one.
 
-    Raises BadScenario, also if it is another one or of another version.
+    Raises BadScenario, also if the file has another scenario or version.
     """
     wanted, known = config.scenario, list_shipped()
     if not path and wanted not in known:
@@ -93,7 +95,7 @@ def of(config: RunConfig, path: str = "") -> "Scenario":
 
 
 def list_shipped() -> dict[str, Path]:
-    """Return the files that come with umi_sim, by id, in order of ids."""
+    """Return the paths of the scenarios that come with umi_sim, by id, in order of ids."""
     return {path.stem: path for path in sorted(folders.SCENARIOS.glob("*.toml"))}
 
 
@@ -105,18 +107,18 @@ def load(path: Path) -> "Scenario":
         data = bytes_of(path, FILE_BYTES_MAX)
     except OSError as error:
         raise BadScenario(f"{name}: cannot be read: {error.strerror}") from None
-    # Bytes that are no UTF-8 become lone surrogates, which `check_bounds` refuses by name.
+    # Bytes that are not UTF-8 become lone surrogates, for which `check_bounds` has a message.
     return parse(data.decode(errors="surrogateescape"), name, path.parent)
 
 
 def parse(text: str, name: str, folder: Path | None) -> "Scenario":
-    """Return the scenario in a text. `name`: the file in errors; `folder`: where its transcript is."""
+    """Return the scenario in a text. `name`: the file in errors; `folder`: the folder of its transcript."""
     return check_document(toml(text, name), name, folder)
 
 
 def overridden(scenario: "Scenario", overrides: Mapping[str, str]) -> "Scenario":
-    """Return the scenario with overrides, which map `table.key` to a value as TOML."""
-    # The whole document is checked again: an override may contradict the rest of the file.
+    """Return the scenario with overrides: a TOML value for each `table.key`."""
+    # The whole document is checked again, because an override may contradict the rest of the file.
     document = copy.deepcopy(scenario.document)
     for key, value in overrides.items():
         put(document, key, value)
@@ -129,7 +131,7 @@ def check_document(document: Table, name: str, folder: Path | None) -> "Scenario
     values, findings = read_fields(document, tables(), ("scenario",))
     rows = [values.pop(each, {}) for each in ("scenario", "agents", "workload", "clock", "services", "run")]
     given = {key: value for row in (*rows, values) for key, value in row.items()}
-    # Built even with findings, from what could be read, so that contradictions are reported with the rest.
+    # Built from all readable values even if there are findings, so that contradictions are reported, too.
     scenario = Scenario(document, folder, **given)
     findings += contradictions(scenario)
     if findings:
@@ -137,16 +139,16 @@ def check_document(document: Table, name: str, folder: Path | None) -> "Scenario
     return structs.replace(scenario, transcript=transcript_path(scenario))
 
 
-# The file, and the configuration drawn from it.
+# The schema of a file.
 
 
 def span(low: int, high: int) -> Schema:
-    """Return the schema of a number, or of [low, high] from which one is drawn."""
+    """Return the schema of a number, or of a range [low, high] from which one is drawn."""
     what = f"a whole number or [low, high], {low} to {high}"
 
     def read(value: Json) -> Range:
         ends: list[Any] = value if isinstance(value, list) else [value, value]
-        # `type`, not isinstance: a bool is an int, and `true` is no number of agents.
+        # `type`, not isinstance: a bool is an int, but `true` is no number.
         is_good = len(ends) == 2 and all(type(end) is int and low <= end <= high for end in ends)
         return (ends[0], ends[1]) if is_good and ends[0] <= ends[1] else fail(what, value)
 
@@ -154,7 +156,7 @@ def span(low: int, high: int) -> Schema:
 
 
 def read_flag_or_any(value: Json) -> Range:
-    """Return the least and the greatest value of a flag."""
+    """Return the least and the greatest value of a flag, or of "any"."""
     if isinstance(value, bool):
         return (value, value)
     return (False, True) if value == "any" else fail('true, false or "any"', value)
@@ -165,7 +167,7 @@ def can_be_off(name: str) -> str:
 
 
 def type_op(op: Table) -> Table:
-    """Return one op of a script; its arguments are those of its request, written as in a seed file."""
+    """Return an op of a script with typed arguments; in the file they are written as in a seed file."""
     return {**op, "args": at("args", lambda args: op_args(op["name"], args), op.get("args", {}))}
 
 
@@ -278,7 +280,7 @@ class Scenario(Data):
 
 def tables() -> dict[str, Schema]:
     rows: dict[str, dict[str, Schema]] = {}
-    # Without `document`, `folder` and `settings`, which are no keys of a file.
+    # Without `document`, `folder` and `settings`, which are not keys of a file.
     for field in list_fields(Scenario)[3:]:
         key = next(it for it in get_args(field.type) if isinstance(it, Key))
         rows.setdefault(key.table, {})[field.name] = key.schema
@@ -297,7 +299,7 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
             "workload.transcript",
             f"{show_value(scenario.transcript)} is no file in the folder of the scenario",
         )
-    # A script is asked in every run, so it may use only the agents that the smallest run has.
+    # Every run follows the whole script, so it may use only agents that the smallest run has.
     count_min = (scenario.count or (1, 4))[0]
     for index, op in enumerate(scenario.script):
         if op["agent"] not in "abcd"[:count_min]:
@@ -326,7 +328,7 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if scenario.weights == {}:
         yield "workload.weights", "expected at least one request"
     if scenario.mutant is not None:
-        from umi_sim.mutants.registry import MUTANTS  # never on the way of a world without one
+        from umi_sim.mutants.registry import MUTANTS  # slow to import, and most scenarios plant no bug
 
         if scenario.mutant not in MUTANTS:
             close = suggest_names(scenario.mutant, list(MUTANTS))
@@ -341,15 +343,15 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def worst(memory: Mapping[str, Range]) -> dict[str, int]:
-    """Return values that contradict each other if any draw does."""
-    # The lower end of the one option that has to be above others, and the upper end of all others.
+    """Return the values that contradict each other if any drawn values do."""
+    # promote_confidence_min_ppm must exceed other options: its lower end, and the upper end of all others.
     return {name: ends[name != "promote_confidence_min_ppm"] for name, ends in memory.items()}
 
 
 def transcript_path(scenario: Scenario) -> str | None:
-    """Return the absolute path of the transcript; None if it is no file below the folder of the scenario."""
+    """Return the absolute path of the transcript; None if it is no file inside the scenario's folder."""
     try:
-        # Both resolved: a link or `..` in the name must not lead out of the folder.
+        # Both are resolved, because a link or `..` in the name must not lead out of the folder.
         folder = (scenario.folder or Path()).resolve()
         path = (folder / (scenario.transcript or "")).resolve()
         is_inside = scenario.folder is not None and path.is_file() and path.is_relative_to(folder)

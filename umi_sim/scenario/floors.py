@@ -1,9 +1,10 @@
-"""Floors: what a sweep must have met before a pass means anything.
+"""Floors: the coverage that a sweep must reach before its pass means anything.
 
-Law 1. A summary is counts, and the least and greatest value of each option: it adds up in any order.
-Law 2. The demands follow from the scenario's file alone: marks with floors, fault kinds that it turns on,
+Law 1. A summary has counts, and the least and greatest value of each option, so summaries are added in any
+       order.
+Law 2. Demands follow from the scenario's file alone: marks with floors, kinds of fault that it turns on,
        options that it leaves open, requests that it may use.
-Law 3. Few runs prove nothing: below a number of runs the only demand is that most operations are judged.
+Law 3. Few runs prove nothing: below a number of runs, the only demand is that most operations are judged.
 """
 
 from collections import Counter
@@ -25,8 +26,8 @@ from umi_sim.record.verdict import Verdict
 from umi_sim.scenario.drawing import possible_kinds
 from umi_sim.scenario.files import Scenario
 
-RUN_COUNT_MIN: Final = 1_000  # of a scenario, before its marks, faults and options are looked at
-PAIR_RUN_COUNT_MIN: Final = 2_000  # of the scenarios that may ask both, before a pair of requests is
+RUN_COUNT_MIN: Final = 1_000  # runs of a scenario from which on its marks, faults and options count
+PAIR_RUN_COUNT_MIN: Final = 2_000  # for a pair of requests: runs of all scenarios that may make both
 EXCUSED_MAX: Final[Ratio] = (1, 2)
 
 Value = bool | int | str
@@ -36,8 +37,8 @@ Ends = tuple[Value, Value]
 class Summary(Mutable):
     """Counts over the runs of one scenario.
 
-    `reached`: mark -> runs that met it. `ends`: option -> its least and its greatest value. `pairs`: two
-    requests that an agent made one after the other -> how often.
+    `reached`: mark -> number of runs that reached it. `ends`: option -> its least and greatest value.
+    `pairs`: two successive requests of an agent -> how often they were made.
     """
 
     runs: int = 0
@@ -66,23 +67,23 @@ class Summary(Mutable):
 
 
 def order(value: Value) -> tuple[int, str]:
-    """Return the sort key of a value: a number, flag or word; one option has values of one kind."""
+    """Return the sort key of a number, flag or word; all values of one option are of one type."""
     return (0, value) if isinstance(value, str) else (value, "")
 
 
 class Missed(Data):
-    """One thing that a sweep should have met and did not; `scenario` is empty if it is about all of them."""
+    """One unmet demand; `scenario` is empty for a demand on all scenarios together."""
 
     scenario: str
     what: str
 
 
-# What one run met.
+# Coverage of one run.
 
 
 def summary_of(scenario: Scenario, verdict: Verdict) -> Summary:
     config = verdict.config
-    # Of marks it counts runs, not hits: a thousand hits in one run are no share of the runs.
+    # A mark counts once for each run: a thousand hits in one run say nothing about other runs.
     summary = Summary(
         1, sum(verdict.operations.values()), sum(verdict.excused.values()), Counter(verdict.marks.keys()),
         Counter(verdict.fired), pairs=Counter(pairs_of(verdict)),
@@ -99,7 +100,7 @@ def pairs_of(verdict: Verdict) -> Iterator[tuple[str, str]]:
         yield from pairwise(op.name for op in ops if op.agent == agent.name)
 
 
-# What a file demands.
+# Demands of a file.
 
 
 def enabled_kinds(scenario: Scenario) -> tuple[str, ...]:
@@ -109,14 +110,14 @@ def enabled_kinds(scenario: Scenario) -> tuple[str, ...]:
         return ()
     if mode == "one_kind" and pinned:
         return (pinned,)
-    # An absent table turns all kinds on, but demands none: only kinds that a file names must have fired.
+    # Without a [faults] table all kinds are on, but none is demanded: only those in the file must fire.
     possible = possible_kinds(structs.replace(scenario, faults=scenario.faults or {}))
     may_destroy = scenario.pin.get("loss") is not False
     return tuple(name for name in possible if may_destroy or KINDS[name].fault_class != "destroys")
 
 
 def open_options(scenario: Scenario) -> tuple[str, ...]:
-    """Return the options that the file gives as a range, as a choice of words or as "any"."""
+    """Return the options that the file gives as a range, as several words or as "any"."""
     spans = {name: getattr(scenario, name.partition(".")[2]) for name in SPANS}
     words = {"services.latency": scenario.latency, "run.policy": scenario.policy}
     memory = {f"memory.{name}": ends for name, ends in scenario.memory.items()}
@@ -151,12 +152,12 @@ def value_of(name: str, config: RunConfig) -> Value:
 
 
 def requests_of(scenario: Scenario) -> tuple[str, ...]:
-    """Return the requests of a generated workload of this file; none for a script or a talk."""
+    """Return the requests that this file may generate; none for a script or a transcript."""
     given = scenario.weights or COMMON
     return tuple(name for name in REQUESTS if name in given) if scenario.kind == "generated" else ()
 
 
-# What was missed.
+# Unmet demands.
 
 
 def list_missed(
@@ -165,7 +166,7 @@ def list_missed(
     run_count_min: int,
     pair_run_count_min: int,
 ) -> list[Missed]:
-    """Return all that these runs should have met and did not, in the order of the scenarios."""
+    """Return the unmet demands on these runs, in the order of the scenarios."""
     found: list[Missed] = []
     for name, scenario in scenarios.items():
         summary = summaries.get(name, Summary())
@@ -181,14 +182,14 @@ def list_missed(
 def lacking(scenario: Scenario, summary: Summary) -> Iterator[str]:
     for mark, (n, d) in scenario.marks.items():
         count = summary.reached[mark]
-        # A floor of 0/1 still wants the mark once.
+        # A floor of 0/1 still demands that one run reaches the mark.
         if count == 0 or count * d < n * summary.runs:
             yield f"mark {mark}: {count} of {summary.runs} runs, floor {n}/{d}"
     for kind in enabled_kinds(scenario):
         if not summary.fired[kind]:
             yield f"fault {kind}: never fired"
     for name in open_options(scenario):
-        low, high = summary.ends.get(name, (None, None))  # runs that were ended by force have no values
+        low, high = summary.ends.get(name, (None, None))  # None: all runs were ended by force
         if low == high:
             yield f"option {name}: always {low}"
 
@@ -196,12 +197,12 @@ def lacking(scenario: Scenario, summary: Summary) -> Iterator[str]:
 def lacking_pairs(
     scenarios: Mapping[str, Scenario], summaries: Mapping[str, Summary], run_count_min: int
 ) -> Iterator[str]:
-    """Yield pairs of requests that many runs might have made one after the other, and none did."""
+    """Yield pairs of requests that no run made in succession, although many runs may make both."""
     run_counts: Counter[tuple[str, str]] = Counter()
     seen: Counter[tuple[str, str]] = Counter()
     for name, scenario in scenarios.items():
         summary, kinds = summaries.get(name, Summary()), requests_of(scenario)
-        # Runs of all scenarios with both requests count: no single one has enough runs for each pair.
+        # Runs of all scenarios with both requests count together: one scenario alone has too few.
         run_counts.update(dict.fromkeys(product(kinds, kinds), summary.runs))
         seen.update(summary.pairs)
     for (first, second), run_count in run_counts.items():
