@@ -1,4 +1,4 @@
-"""Values of users of an agent server: names of blocks, messages, records; plain and hostile, by domain."""
+"""Plain and hostile values of users of an agent server, by domain: names of blocks, messages, records."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,12 +12,12 @@ from umi_sim.workload import pools
 from umi_sim.workload.pools import Pool, filled_in
 from umi_sim.workload.users import User
 
-LABELS: Final = ("notes", "todo", "plans", "human", "persona")  # of new ones
+LABELS: Final = ("notes", "todo", "plans", "human", "persona")  # of new blocks
 NO_LABELS: Final = ("", " ", "a/b", "blk_0", "facts/notes")
 SLOTS: Final = (("facts", "notes"), ("facts", "todo"), ("goals", "plans"), ("human", ""), ("persona", ""))
 PIECES: Final = ("tea", "likes tea", "o", "no nuts", "ok\n")
-PIECE_CHARS: Final = 8  # of the beginning of a text
-PIECE_COUNT: Final = 8  # words of a text that may be named
+PIECE_CHARS: Final = 8  # length of a piece from the beginning of a text
+PIECE_COUNT: Final = 8  # first words of a text, of which one may be the piece
 # In this file a value that is listed twice is drawn twice as often.
 TAGS: Final = ((), (), ("work",), ("work", "home"), ("x",))
 CALL: Final = (("tool_call_id", "c1"), ("tool_name", "search"), ("arguments", '{"q": "tea"}'))
@@ -26,7 +26,7 @@ SEQS: Final = (1, 2, 3, 5, 8, 13, 21, 34)
 
 
 def block_name(user: User, stream: Stream) -> object:
-    """Draw a label in some spelling, or an id: mostly of an existing block."""
+    """Draw an id, or a label in lower or upper case: mostly of an existing block."""
     key, label = block_of(user, stream)
     if stream.chance(1, 4):
         return key
@@ -34,7 +34,7 @@ def block_name(user: User, stream: Stream) -> object:
 
 
 def block_of(user: User, stream: Stream) -> tuple[str, str]:
-    """Draw id and label of a block: in three of four cases one that exists."""
+    """Draw id and label of a block: in three of four cases of an existing one."""
     known = user.known.blocks(user.agent)
     if known and stream.chance(3, 4):
         return stream.pick(known)[:2]
@@ -43,7 +43,7 @@ def block_of(user: User, stream: Stream) -> tuple[str, str]:
 
 
 def piece(user: User, stream: Stream) -> object:
-    """Draw mostly a word or the beginning of the text of an existing block."""
+    """Draw a piece of text, mostly a word or the beginning of an existing block."""
     texts = [text for _, _, text in user.known.blocks(user.agent) if text]
     if not texts or stream.chance(1, 3):
         return stream.pick(PIECES)
@@ -52,7 +52,7 @@ def piece(user: User, stream: Stream) -> object:
 
 
 def record_id(user: User, stream: Stream) -> object:
-    """Draw an id from a reply to this agent, or one of the first few."""
+    """Draw an id from a reply to this agent, or one of the ids that the first few records get."""
     known = user.known.record_ids(user.agent)
     return stream.pick(known) if known and stream.chance(7, 8) else log_id("archival", stream.between(1, 9))
 
@@ -119,7 +119,7 @@ HABITS: Final[Mapping[str, tuple[Any, ...]]] = {
     "moved_kind": (MOVED, HOSTILE_WORDS, ALWAYS),
     "moved_table": (("blocks", "blocks", "blocks", "blocks", "archival"), HOSTILE_WORDS, ALWAYS),
     "moved_log": (("messages",), HOSTILE_WORDS, ALWAYS),
-    "moved_id": (  # few ids, so that the same are written, read and deleted again and again
+    "moved_id": (  # few ids, so that each is written, read and deleted several times
         lambda user, stream: stream.pick(user.keys),
         {"strange": ("",), "type": pools.NO_TEXTS, "surrogate": pools.SURROGATES}, ALWAYS,
     ),
@@ -130,4 +130,4 @@ HABITS: Final[Mapping[str, tuple[Any, ...]]] = {
     "phase": (PHASES, HOSTILE_WORDS, SELDOM),
     "kind_of_block": (BLOCK_KINDS, pools.HOSTILE_KINDS, SOMETIMES),
 }  # fmt: skip
-"""By domain: plain values, hostile values, how often an optional argument is given, and `Habit.is_late`."""
+"""By domain the arguments of `habit`: plain values, hostile values, the share, and `is_late`."""

@@ -1,7 +1,7 @@
 """Arguments of requests: for each domain plain and hostile values, and how often an optional one is given.
 
-Law 1. The values of an argument follow from its domain alone: a new request with known domains needs no row.
-Law 2. At most one argument of a request is hostile, so that none hides another.
+Law 1. The values of an argument depend on its domain alone: a new request with known domains needs no row.
+Law 2. At most one argument of a request is hostile, because one error may hide another.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,14 +27,14 @@ MOSTLY: Final[Ratio] = (3, 4)
 OFTEN: Final[Ratio] = (1, 2)
 SOMETIMES: Final[Ratio] = (1, 4)
 SELDOM: Final[Ratio] = (1, 8)
-FIRST: Final = 3  # the first argument is so many times as likely to be the hostile one
+FIRST: Final = 3  # the first argument is three times as likely to be hostile as any other
 
 
 class Habit(Data):
     """The values that users give for a domain; `share`: how often they give an optional argument.
 
-    `is_late`: it was added to requests that existed before. It changes no other draw: whether it is hostile
-    is a draw of its own.
+    `is_late`: the domain was added to requests that existed before. It must change no earlier draw, so a draw
+    of its own decides whether it is hostile.
     """
 
     plain: Maker
@@ -43,7 +43,7 @@ class Habit(Data):
     is_late: bool = False
 
     def bad(self, domain: str, user: User, stream: Stream) -> object:
-        """Draw a value on or beyond a limit of this domain in a share `user.edges`; else a hostile one."""
+        """Draw a hostile value: with the share `user.edges` one on a limit or just beyond it."""
         edges = pools.EDGES.get(domain, ()) if user.edges[0] else ()
         return stream.pick(edges) if edges and stream.chance(*user.edges) else self.hostile(user, stream)
 
@@ -51,7 +51,7 @@ class Habit(Data):
 def habit(
     plain: Maker | Sequence[object], hostile: Maker | Pool, share: Ratio = ALWAYS, is_late: bool = False
 ) -> Habit:
-    """Return a habit of functions that draw, or of values that one is drawn from."""
+    """Return a habit from functions that draw, or from lists of values to draw from."""
     classes = () if callable(hostile) else tuple(hostile.values())
     return Habit(
         plain if callable(plain) else lambda user, stream: stream.pick(plain),
@@ -145,7 +145,7 @@ def arguments(name: str, user: User, stream: Stream) -> dict[str, object]:
     hostile = draw_hostile_argument(table, stream) if stream.chance(*user.adversarial) and table else None
     args: dict[str, object] = {}
     for argument, habit in table:
-        # A draw of its own, behind all others, so that an added argument does not change the draws before it.
+        # A separate draw, after those of earlier arguments, so that an added argument does not change them.
         if habit.is_late and hostile is None and stream.chance(*user.adversarial):
             hostile = argument if stream.chance(*SELDOM) else None
         if argument is hostile:
@@ -160,6 +160,6 @@ def arguments(name: str, user: User, stream: Stream) -> dict[str, object]:
 def draw_hostile_argument(table: Sequence[tuple[Argument, Habit]], stream: Stream) -> Argument:
     """Draw the argument that is hostile."""
     candidates = [each for each in table if not each[1].is_late]
-    # Four arguments have six places, of which 0, 4 and 5 are the first argument.
+    # Example: of four arguments, 0, 4 and 5 of six numbers stand for the first.
     at = stream.below(len(candidates) + FIRST - 1)
     return candidates[at if at < len(candidates) else 0][0]

@@ -1,13 +1,13 @@
-"""Which request comes next: a table of slots, of which each request has a share by its weight.
+"""Choosing the next request: a table of slots, of which each request has a share by its weight.
 
-The hash of a slot with a request's name decides whether the request takes it from those declared before. So
-an added request takes a few slots from all others, and any other slot has the same request as before:
+The hash of a slot and a request's name decides whether the request takes the slot from requests declared
+earlier. A new request thus takes a few slots from all others, and every other slot keeps its request:
 
     slot          1    2    3    4    5    6    7    8
     set, get      get  set  get  get  set  set  get  set
     and touch     get  set  TOU  get  set  set  get  TOU
 
-In addition each request with a weight has some slots for itself: its share is at least 1/256.
+In addition each request with a weight owns two of the 512 slots, so its share is at least 1/256.
 """
 
 from bisect import bisect_left
@@ -24,7 +24,7 @@ OWN_COUNT: Final = 2
 WORD_COUNT: Final = 2**16
 WORDS_PER_DIGEST: Final = 32
 
-BY_AGE: Final = tuple(sorted(REQUESTS, key=lambda name: REQUESTS[name].tag))  # a tag is never given again
+BY_AGE: Final = tuple(sorted(REQUESTS, key=lambda name: REQUESTS[name].tag))  # new requests get higher tags
 
 assert OWN_COUNT * len(REQUESTS) <= SLOT_COUNT
 
@@ -34,18 +34,18 @@ def slots(weights: Mapping[str, int]) -> Sequence[str]:
     return slots_of(tuple(weights.items()))
 
 
-@lru_cache(maxsize=64)  # the agents of a run have the same weights, and often those of many runs
+@lru_cache(maxsize=64)  # all agents of a run have the same weights, and often many runs do
 def slots_of(items: tuple[tuple[str, int], ...]) -> Sequence[str]:
     weights = dict(items)
     table, own, total = [""] * SLOT_COUNT, dict[int, str](), 0
     for name in (name for name in BY_AGE if weights.get(name)):
         total += weights[name]
         words, order = order_of(name)
-        # With weights 3, 1, 4 the last takes half of all slots (4 of 8), and the others keep 3 to 1 of the
-        # rest: each ends with its share, whatever comes later.
+        # With weights 3, 1, 4 the last takes half of all slots (4 of 8), and the others share the rest 3 : 1.
+        # The shares are right after each request, whatever comes later.
         for slot in order[: bisect_left(words, -(-WORD_COUNT * weights[name] // total))]:
             table[slot] = name
-        # Own slots are set at the end, so no later request can take them.
+        # Owned slots are set at the end, so that no later request takes them.
         free = (slot for slot in order if slot not in own)
         own |= {next(free): name for _ in range(OWN_COUNT)}
     for slot, name in own.items():
@@ -55,7 +55,7 @@ def slots_of(items: tuple[tuple[str, int], ...]) -> Sequence[str]:
 
 @cache
 def order_of(name: str) -> tuple[list[int], list[int]]:
-    """Return the hashes of a request for all slots, least first, and the slots in that order."""
+    """Return the hashes of a request with all slots, least first, and the slots in that order."""
     count = SLOT_COUNT // WORDS_PER_DIGEST
     digests = b"".join(blake2b(f"slot/{name}/{n}".encode()).digest() for n in range(count))
     words = unpack(f"<{SLOT_COUNT}H", digests)

@@ -1,6 +1,6 @@
-"""A conversation of the user in place of drawn requests; the report says how much of it a run covers.
+"""A run with a conversation that the user gives as a file; the report says how much of it the run covers.
 
-Law 1. Unless the number of operations is given, there are as many as the conversation needs.
+Law 1. Unless the number of operations is given, a run has as many as the conversation needs.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ SPARE_COUNT: Final = 64
 
 
 def with_conversation(config: RunConfig, path: str) -> RunConfig:
-    """Return the configuration with the conversation in that file."""
+    """Return the configuration with the conversation in the file at `path`."""
     return structs.replace(config, workload="transcript", transcript=path)
 
 
@@ -26,8 +26,8 @@ def whole(config: RunConfig) -> RunConfig:
     """Return the configuration with enough operations and steps for all turns."""
     line_count = max(len(list(transcript_lines(config, agent.name))) for agent in config.agents)
     (n, d), (made, all_made) = config.repeat, GENERATED
-    # A quarter of all requests is invented in addition (GENERATED), and n of d repeat the one before: 90
-    # lines without repeats need 120 operations. Half as many again are added, since these are averages.
+    # One in four requests is drawn instead (GENERATED), and n of d repeat the one before: 90 lines without
+    # repeats need 120 operations on average. Half as many again make it likely that all lines fit.
     usual = line_count * all_made * d // ((all_made - made) * max(1, d - n))
     count = min(usual * 3 // 2 + SPARE_COUNT, OPERATION_COUNT_MAX)
     agent_count = len(config.agents)
@@ -37,7 +37,7 @@ def whole(config: RunConfig) -> RunConfig:
 
 
 def remark(config: RunConfig, items: Sequence[Item]) -> str:
-    """Return a line for the report if an agent did not get all turns; empty if all did."""
+    """Return a line for the report if an agent did not get all turns; else an empty text."""
     given, turns = min(count_turns(config, items, agent.name) for agent in config.agents)
     if given == turns:
         return ""
@@ -53,7 +53,7 @@ def count_turns(config: RunConfig, items: Sequence[Item], agent: str) -> tuple[i
     given = turns = 0
     rest = iter(asked)
     for _, line in transcript_lines(config, agent):
-        is_given = line in rest  # `in` reads the iterator up to the line, so the next one is sought behind it
+        is_given = line in rest  # `in` reads the iterator up to the line: the next is sought after it
         if line[0] == "set":
             given, turns = given + is_given, turns + 1
     return given, turns

@@ -1,7 +1,7 @@
-"""Dialogue: what a listener asks after a part of a conversation, and the turns that go with the question.
+"""Dialogue: questions after a part of a conversation, and the turns that a recall passes with them.
 
-Law 1. A question comes with turns before it, never with its answer. Some questions are about a short talk of
-their own, with people, places and things close to each other.
+Law 1. A question is passed with turns before it, never with its answer. Some questions are about a short
+scene instead, in which people, places and things are close to each other.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.services.model.languages import language_of
 from umi_sim.workload.pools import some_words
 
-RECENT_COUNT: Final = 5  # last turns of which a question is asked once more
-ASKED: Final = (1, 2)  # share of recalls that are questions, and of questions that were asked in the talk
+RECENT_COUNT: Final = 5  # last turns, of which a question may be asked again
+ASKED: Final = (1, 2)  # share of recalls that are questions, and of questions taken from the talk
 OF_SCENES: Final = (1, 3)  # share of recalls that are about a scene
-ABOUT_COUNT: Final = 3  # last turns that give a question its language
+ABOUT_COUNT: Final = 3  # last turns whose language a question has
 QUESTION_MARKS: Final = ("?", "？", "؟")
-ASKING: Final = {  # each means something only after what was said
+ASKING: Final = {  # questions whose meaning depends on the turns before
     "en": (
         "Where does he live now?", "What does she like?", "Where do they work?", "Who told her about that?",
         "Is it ready?", "When is his meeting?", "What is the problem with it?", "Did they go there together?",
@@ -40,7 +40,7 @@ ASKING: Final = {  # each means something only after what was said
     ),
 }  # fmt: skip
 
-# Short talks, the first turn of the user, and what may be asked after each. In some more than one fits.
+# Scenes of three turns, the first by the user, and questions about each. Some pronouns fit several names.
 SCENES: Final = (
     (("My sister Anna works at the bakery on Mill Street.", "Since when?", "Since May. Her boss is strict."),
      ("Where does she work?", "Does she like it there?", "When did she start there?", "What did he say?")),
@@ -60,7 +60,7 @@ SCENES: Final = (
 
 
 def turns_of(spoken: Sequence[TurnLine]) -> tuple[Turn, ...]:
-    """Return turns as a memory gets them: the first speaker of a session is its user."""
+    """Return turns as a memory gets them: the first speaker of a session gets the role of the user."""
     openers = dict[str | None, str]()
     for line in spoken:
         openers.setdefault(line.session, line.speaker)
@@ -69,12 +69,12 @@ def turns_of(spoken: Sequence[TurnLine]) -> tuple[Turn, ...]:
 
 
 def make_question(talk: Sequence[Turn], count: int, stream: Stream) -> dict[str, object]:
-    """Return a query after the first `count` turns: words of one, a question of the talk, or a frozen one."""
+    """Return a query after the first `count` turns: words of one, a question of the talk, or of ASKING."""
     shown_count = stream.between(0, TURN_COUNT_MAX)
     earlier = some_words(stream, talk[stream.below(count)].text)
     if not stream.chance(*ASKED):
         return {"query": earlier, "turns": last_turns(talk, count, shown_count)}
-    # The newest turn that asks; its answer, if any, is not among the turns that go with it (law 1).
+    # The newest turn that is a question. Only turns before it are passed, so never its answer (law 1).
     recent = range(count - 1, max(0, count - RECENT_COUNT) - 1, -1)
     at = next((at for at in recent if talk[at].text.rstrip().endswith(QUESTION_MARKS)), None)
     if stream.chance(*ASKED) and at is not None:

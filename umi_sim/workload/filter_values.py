@@ -1,4 +1,4 @@
-"""Filters that users give: conditions that some rows hold, and some that cannot be decided."""
+"""Filters that users give: conditions that hold for some rows, and malformed ones."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ FILTERS: Final = (
     ("uri", "eq", None), ("uri", "in", ("chat/1", "notes/7")), ("modality", "ne", "conversation"),
     ("parent_id", "eq", None), ("id", "ne", ""), ("sources", "contains", "x"),
 )  # fmt: skip
-ROW_FILTERS: Final = (  # of requests about one kind of row, mostly of entities
+ROW_FILTERS: Final = (  # for requests about one kind of row, mostly entities
     ("type", "in", ("person", "topic", "preference")), ("type", "ne", "person"), ("id", "ne", ""),
     ("name", "not_in", ("Alice", None)), ("name", "in", ("Alice", "Bob", "facts")),
     ("event_time_ms", "eq", None), ("memory_type", "eq", None), ("memory_type", "in", ("profile", "event")),

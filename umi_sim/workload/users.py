@@ -1,4 +1,4 @@
-"""Users: what a person may give for an argument: a name of the cast, an earlier text, or a known id.
+"""Users: draw values of arguments, such as a name of the cast, an earlier text or a known id.
 
 Law 1. A user knows ids, sessions and live keys from the oracle, and its own texts; it never reads a memory.
 """
@@ -22,26 +22,26 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.workload import filter_values, pools
 from umi_sim.workload.pools import alter_text, filled_in, prose, some_words
 
-Question = tuple[str, tuple[Turn, ...]]  # a query, and the turns it was asked after
+Question = tuple[str, tuple[Turn, ...]]  # a query, and the turns that were passed with it
 
 ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
 TOLD_COUNT_MAX: Final = 16
-RECENT_COUNT_MAX: Final = 8  # so few that several texts say the same
+RECENT_COUNT_MAX: Final = 8  # few, so that several texts have a sentence in common
 ASKED_COUNT_MAX: Final = 4
 DOCUMENT_COUNT_MAX: Final = 4
 TEXT_KINDS: Final = ("text", "message", "document", "conversation")
 MEDIA_KINDS: Final = ("image", "image", "audio", "video")
 LINE_COUNTS: Final = (1, 1, 2, 3, 5, 8, 50)
 LENGTHS: Final = (1, 1, 1, 20)
-TURN_COUNT_MAX: Final = 12  # two more than a memory looks at
+TURN_COUNT_MAX: Final = 12  # two more than a memory reads
 TOLD_CHARS_MAX: Final = 1_000
-SHORT_TEXTS: Final = ("ok", "likes tea", "no nuts")  # of blocks
-# From here on one access promotes a person: (4 * 775,000 + 3 * 1,000,000 + 2 * 100,000 + 700,000) / 10 is
-# 700,000, the least score that does (promote_score_min_ppm).
+SHORT_TEXTS: Final = ("ok", "likes tea", "no nuts")  # for blocks
+# The least importance with which one access promotes a person: its score is (4 * 775,000 + 3 * 1,000,000 +
+# 2 * 100,000 + 700,000) / 10 = 700,000, the least that is promoted (promote_score_min_ppm).
 PROMOTING_PPM: Final = 775_000
-WITH_TURNS: Final[Ratio] = (7, 8)  # of questions that refer to something
-WITHOUT_NEED: Final[Ratio] = (1, 4)  # of all others
-WRAPPED: Final = ("[]", "[]", "[]", '{"messages":[]}', '{"id":7,"content":[]}')  # messages stand in the list
+WITH_TURNS: Final[Ratio] = (7, 8)  # share of questions with a pronoun or the like that come with turns
+WITHOUT_NEED: Final[Ratio] = (1, 4)  # share of all other questions that come with turns
+WRAPPED: Final = ("[]", "[]", "[]", '{"messages":[]}', '{"id":7,"content":[]}')  # messages go into []
 CONTENTS: Final[Sequence[Callable[[str], object]]] = (  # of a message: its text, or parts of it
     str, str, str, str, lambda text: {"text": text}, lambda text: [{"type": "text", "text": text}],
     lambda text: [text, {"type": "image", "url": "x"}, "and so on"], str, str, lambda text: True,
@@ -51,7 +51,7 @@ FORMS: Final[Sequence[Callable[[str], dict[str, object]]]] = (  # of a message, 
     lambda text: {"role": "model", "parts": [{"text": text}]}, lambda text: {"speaker": "Ann", "text": text},
     lambda text: {"type": "human", "data": {"content": text}}, lambda text: {"role": "user", "content": None},
 )  # fmt: skip
-MUTE: Final = (  # messages that cannot be read: nothing is known of where their text stands
+MUTE: Final = (  # messages that cannot be read, because the place of their text is unknown
     {"role": "user", "content": {"at": 7}}, {"role": "user", "content": [{"thing": "Hello"}]},
     {"role": "tool"}, {"said": "Hello"}, {"type": "ai", "data": {"says": "Hello"}}, "Hello", None,
 )  # fmt: skip
@@ -60,7 +60,7 @@ BAD_TEXTS: Final = tuple(pools.HOSTILE_TEXTS.values())
 
 
 class UserKnowledge(Protocol):
-    """Ids and keys that a user may know, including forgotten entities, and sessions and other agents."""
+    """Ids, keys, sessions and other agents that a user may know; forgotten entities are included."""
 
     def entity_ids(self, agent: str) -> Sequence[str]: ...
     def session_ids(self, agent: str) -> Sequence[str]: ...
@@ -83,11 +83,11 @@ NAMED: Final[Mapping[str, Callable[[UserKnowledge, str], Sequence[object]]]] = {
     "end_session": lambda known, agent: known.joined_ids(agent),
     "forget_resource": lambda known, agent: known.resource_ids(agent),
 }
-"""By request, what of its kind is known."""
+"""By request: known values of the argument without which it does nothing."""
 
 
 class User:
-    """The user of one agent, with the pools that depend on the configuration."""
+    """The user of one agent, with those pools of values that depend on the configuration."""
 
     def __init__(self, config: RunConfig, agent: str, known: UserKnowledge) -> None:
         memory = Config.of(config.memory)
@@ -113,11 +113,11 @@ class User:
         self.question: Question = ("", ())  # of this request, as far as it is drawn
 
         working, core = min(memory.working_bytes_max, WORKING_VALUE_BYTES_MAX), memory.core_bytes_max
-        # With a key of one to four bytes one of these fills the tier to the last byte, or is one too large.
+        # With a key of one to four bytes, one of these fills the tier exactly; longer ones do not fit.
         full = tuple(b"v" * size for size in range(working - 4, working + 1) if size > 0)
         self.values = (*pools.VALUES, b"v" * min(working // 4, 4_096))
         self.bad_values = (*pools.HOSTILE_VALUES.values(), full)
-        # Around the quarter that self may take, and large enough that three or four texts fill the tier.
+        # Sizes around the quarter that self may take, and so large that three or four texts fill the tier.
         parts = (core // 4, core // 4 - 1, core // 4 + 1, core * 3 // 8, core * 3 // 8, core // 16)
         self.block_texts = (*(prose(size) for size in parts), pools.MARKED)
         self.bad_block_texts = (
@@ -127,8 +127,8 @@ class User:
         )
 
     def key(self, stream: Stream) -> object:
-        """Draw a key of the action set; in one of eight cases one that lives."""
-        # One draw decides both: its first eighth means a key that lives, the rest a key of the pool.
+        """Draw a key of this run; in one of eight cases a live one."""
+        # One draw decides both: its first eighth means a live key, the rest a key of the pool.
         at = stream.below(8 * len(self.keys))
         live = self.known.keys(self.agent) if at < len(self.keys) else ()
         return stream.pick(live) if live else self.keys[at % len(self.keys)]
@@ -149,43 +149,43 @@ class User:
         return stream.pick(stream.pick(self.bad_values))
 
     def text(self, stream: Stream) -> object:
-        """Draw one to three sentences about the cast; in one of eight cases a text that was told before."""
+        """Draw one to three sentences about the cast; in one of eight cases an earlier text."""
         if stream.chance(1, 8) and self.statements:
             return stream.pick(self.statements)
         count = stream.pick((1, 1, 1, 2, 3))
         return self.tell(" ".join(self.sentence(stream) for _ in range(count)))
 
     def sentence(self, stream: Stream) -> str:
-        """Draw a sentence about the cast; now and then one that was said before, in whatever text."""
+        """Draw a sentence about the cast; with the share `retold` a recent one, from any text."""
         if self.retold[0] and self.recent and stream.chance(*self.retold):
             return stream.pick(self.recent)
         self.recent.append(filled_in(stream, pools.TEMPLATES))
         return self.recent[-1]
 
     def fact(self, stream: Stream) -> object:
-        """Return a sentence about the cast, or a text that was told before."""
+        """Draw a sentence about the cast, or in one of four cases an earlier text."""
         if stream.chance(1, 4) and self.statements:
             return stream.pick(self.statements)
         return self.sentence(stream)
 
     def new_fact(self, stream: Stream) -> object:
-        """Draw the new content of a fact; in every second case one that an earlier fact has."""
+        """Draw the new content of a fact; in every second case a recent sentence."""
         return stream.pick(self.recent) if stream.chance(1, 2) and self.recent else self.fact(stream)
 
     def bad_text(self, stream: Stream) -> object:
-        """Draw a text of the pools, or one that was told before, as it was or nearly."""
+        """Draw a hostile text, or in one of eight cases an earlier text with at most a small change."""
         if stream.chance(1, 8) and self.statements:
             return alter_text(stream, stream.pick(self.statements))
         return self.tell(stream.pick(stream.pick(BAD_TEXTS)))
 
     def tell(self, text: object) -> object:
-        """Return the text as it is; if it may be remembered at all, it may be told again."""
+        """Return the text unchanged; keep it for later requests if a memory can remember it."""
         if isinstance(text, str) and is_text(text) and 0 < len(text.strip()) <= TOLD_CHARS_MAX:
             self.statements.append(text)
         return text
 
     def bad_document(self, stream: Stream) -> object:
-        """Return a conversation with a message that cannot be read, or no text at all."""
+        """Draw a conversation with messages that cannot be read, or a hostile text."""
         if stream.chance(1, 2):
             return self.bad_text(stream)
         self.document_kind = "conversation"
@@ -208,22 +208,22 @@ class User:
         return text
 
     def payload(self, stream: Stream, lines: Sequence[str]) -> str:
-        """Draw an image, an audio or a video: mostly a stand-in whose data is the text that it shows."""
+        """Draw an image, an audio or a video: mostly a data URI that contains the text that it shows."""
         if stream.chance(1, 8):
             return f"https://example.org/{self.document_kind}/{stream.below(8)}"
         return f"data:{self.document_kind}/x-said,{quote(stream.pick((' ', chr(10))).join(lines))}"
 
     def modality(self, stream: Stream) -> object:
-        """Draw mostly what the text is."""
+        """Draw a modality: mostly that of the drawn document."""
         is_text = self.document_kind in TEXT_KINDS
         return stream.pick(TEXT_KINDS) if is_text and stream.chance(1, 8) else self.document_kind
 
     def query(self, stream: Stream) -> object:
-        """Draw an earlier query, words of something told, or a question, of which half refer to turns."""
+        """Draw an earlier query, words of an earlier text, or a question; half of these refer to turns."""
         if stream.chance(1, 2) and self.asked:
             self.question = stream.pick(self.asked)
         elif stream.chance(1, 2) and self.statements:
-            about = "what about " if stream.chance(1, 4) else ""  # which makes the search a deep one
+            about = "what about " if stream.chance(1, 4) else ""  # makes the search a deep one
             self.question = about + some_words(stream, stream.pick(self.statements)), ()
         else:
             asked = pools.REFERRING if stream.chance(1, 2) else pools.QUESTIONS
@@ -231,7 +231,7 @@ class User:
         return self.question[0]
 
     def turns(self, stream: Stream) -> object:
-        """Draw turns, mostly for a question that refers to them; for an earlier one mostly the same."""
+        """Draw turns, mostly if the question refers to them; an earlier question mostly gets the same."""
         query, before = self.question
         if before and stream.chance(3, 4):
             return before
@@ -242,7 +242,7 @@ class User:
         return turns
 
     def turn(self, stream: Stream) -> Turn:
-        """Draw something told earlier, or said aside; one in sixteen is blank or longer than is looked at."""
+        """Draw an earlier text or a sentence; one in sixteen is blank or longer than a memory reads."""
         role = stream.pick(pools.ROLES)
         if stream.chance(1, 16):
             return Turn(role, stream.pick(pools.STRANGE_TURNS))
@@ -250,7 +250,7 @@ class User:
         return Turn(role, stream.pick(self.statements) if is_told else filled_in(stream, pools.TEMPLATES))
 
     def has_asked(self, args: Mapping[str, object]) -> bool:
-        """Check whether this query was asked before, after the same turns."""
+        """Return whether this query was asked before with the same turns."""
         query, turns = args.get("query"), args.get("turns")
         return bool(turns) and self.question[1] == turns and self.question[0] == query
 
@@ -262,7 +262,7 @@ class User:
         return stream.pick(((start_ms, None), (None, start_ms), (start_ms, start_ms + 10_000)))
 
     def filter(self, stream: Stream) -> object:
-        """Draw one or two conditions that some rows hold; now and then one that only another scope holds."""
+        """Draw one or two conditions that hold for some rows; one in sixteen holds only in other scopes."""
         return self.conditions(stream, filter_values.FILTERS)
 
     def row_filter(self, stream: Stream) -> object:
@@ -277,11 +277,14 @@ class User:
         return tuple(stream.pick(known) for _ in range(stream.between(1, 2)))
 
     def importance(self, stream: Stream) -> object:
-        """Draw one so great that one access promotes, or any other, far enough apart to displace one."""
+        """Draw one with which one access promotes, or any; they differ enough to displace each other."""
         return stream.between(PROMOTING_PPM, PPM) if stream.chance(1, 2) else stream.pick(pools.PARTS_PPM)
 
     def block_text(self, stream: Stream) -> object:
-        """Draw so much text that the tier fills; in one of four cases a sentence. Short ones leave room."""
+        """Draw a text so long that a few fill the tier, or in one of four cases a sentence.
+
+        With the share `short_blocks` it is a word or two, which leaves room.
+        """
         if self.short_blocks[0] and stream.chance(*self.short_blocks):
             return stream.pick(SHORT_TEXTS)
         return stream.pick(self.block_texts) if stream.chance(3, 4) else filled_in(stream, pools.TEMPLATES)
@@ -290,12 +293,12 @@ class User:
         return stream.pick(stream.pick(self.bad_block_texts))
 
     def entity(self, stream: Stream) -> object:
-        """Draw an id that was replied to this agent; in one of eight cases one of the cast, of any scope."""
+        """Draw an id from a reply to this agent; in one of eight cases that of a cast member in any scope."""
         ids = self.known.entity_ids(self.agent)
         return stream.pick(self.other_ids if stream.chance(1, 8) or not ids else ids)
 
     def resource(self, stream: Stream) -> object:
-        """Draw a text that was memorized, perhaps forgotten since; in one of sixteen cases an entity."""
+        """Draw the id of a memorized text, perhaps forgotten since; in one of sixteen cases of an entity."""
         ids = self.known.resource_ids(self.agent)
         return self.entity(stream) if stream.chance(1, 16) or not ids else stream.pick(ids)
 
@@ -303,7 +306,7 @@ class User:
         return stream.pick(self.known.session_ids(self.agent) or pools.HOSTILE_IDS["absent"])
 
     def talk(self, stream: Stream) -> object:
-        """Draw one of few sessions, in which many texts are told: mostly one that this agent has joined."""
+        """Draw one of few sessions, so that each gets many texts: mostly one that this agent has joined."""
         own, all_ids = self.known.joined_ids(self.agent)[:2], self.known.session_ids(self.agent)[:2]
         return stream.pick((own if stream.chance(7, 8) else ()) or all_ids or pools.HOSTILE_IDS["absent"])
 
@@ -311,18 +314,18 @@ class User:
         return tuple(stream.subset(self.known.other_agents(self.agent), 1, 2))
 
     def owners(self, stream: Stream) -> object:
-        """Draw agents that share their archive with this one, at times others; None where none can share."""
+        """Draw agents, mostly ones that share their archive with this one; None if a run shares nothing."""
         names = self.agent_names if stream.chance(1, 4) else self.known.sharing_agents(self.agent)
         count = 2 if stream.chance(1, 8) else 1
         return tuple(stream.pick(names) for _ in range(count)) if self.may_share and names else None
 
     def readers(self, stream: Stream) -> object:
-        """Draw other agents of this user, in one of four cases none."""
+        """Draw some other agents of this user, in one of four cases none."""
         others = self.known.other_agents(self.agent)
         return tuple(stream.subset(others, 3, 4)) if stream.chance(3, 4) else ()
 
     def lacks(self, name: str) -> bool:
-        """Check whether this request names something of which this user knows none."""
+        """Return whether this request must name something of which the user knows none."""
         known = NAMED.get(name)
         return known is not None and not known(self.known, self.agent)
 
@@ -335,7 +338,7 @@ def document(stream: Stream, lines: Sequence[str]) -> str:
 
 
 def conversation(stream: Stream, lines: Sequence[str]) -> str:
-    """Return a list of messages, alone or in an object, or one in each line."""
+    """Return messages as JSON: a list, a list in an object, or one message on each line."""
     messages = [message(stream, line) for line in lines]
     if len(messages) > 1 and stream.chance(1, 8):
         return "\n".join(messages)
@@ -343,7 +346,7 @@ def conversation(stream: Stream, lines: Sequence[str]) -> str:
 
 
 def message(stream: Stream, text: str) -> str:
-    """Draw a message as JSON, in one of the forms in which agents write them."""
+    """Draw a message as JSON, in one of the forms that programs use."""
     when = {"created_at": stream.pick(MOMENTS)} if stream.chance(1, 4) else {}
     if stream.chance(1, 8):
         return ENCODER.encode(stream.pick(FORMS)(text) | when)
@@ -357,6 +360,6 @@ DOCUMENT_FORMS: Final[Mapping[str, Callable[[Stream, Sequence[str]], str]]] = {
 
 @lru_cache(maxsize=64)  # most runs have the same scopes
 def ids_of_cast(scopes: tuple[Scope, ...]) -> tuple[str, ...]:
-    """Return ids of persons in every scope of a run, stored or not."""
+    """Return the ids that persons of the cast have in every scope of a run, stored or not."""
     names = tuple(dict.fromkeys(pools.CAST["person"]))
     return tuple(entity_id(scope, name) for scope in scopes for name in names)

@@ -1,9 +1,9 @@
-"""Workloads: what the user of one agent asks, request by request.
+"""Workloads: the requests of the user of one agent, one by one.
 
-Law 1. A request follows from seed, agent, its number and what is known; an extra draw in one changes no
-other.
-Law 2. Requests are drawn from the weights of the run, or follow a script or a transcript. A user that knows
-no block, record, text, fact or session that a request could name mostly draws another request.
+Law 1. A request depends on seed, agent, its number and the user's knowledge; an extra draw for one request
+changes no other.
+Law 2. Requests are drawn by the weights of the run, or follow a script or a transcript. If a request must
+name a block, record, text, fact or session and the user knows none, it mostly draws another request.
 """
 
 from collections import deque
@@ -21,24 +21,24 @@ from umi_sim.workload.pools import nearly, nearly_turns
 from umi_sim.workload.users import User, UserKnowledge
 
 Drawn = tuple[str, dict[str, object]]
-Line = tuple[int | None, Drawn]  # the time of the request, if it is given, and the request
+Line = tuple[int | None, Drawn]  # the time of the request, if the file gives one, and the request
 
-# Blocks of eight words: no request draws as many, so sections never meet.
+# In blocks of eight words. No request draws as many, so sections never overlap.
 SECTION_BLOCKS: Final = 2**32
-GENERATED: Final = (1, 4)  # beside a transcript
-CHOICE_COUNT: Final = 3  # how often a user that has nothing to name draws another request
-BATCH_COUNTS: Final = (1, 8)  # turns that are remembered together
+GENERATED: Final = (1, 4)  # share of drawn requests in a run with a transcript
+CHOICE_COUNT: Final = 3  # how often a user that knows nothing to name draws again
+BATCH_COUNTS: Final = (1, 8)  # possible numbers of turns in one remember
 RECALL_EVERY: Final = 5
 VARIED: Final = ("text", "content", "query")
 UNVARIED: Final = ("[", "{", "data:", "https:")
-VARIED_COUNT_MAX: Final = 6  # so few that a request is varied soon, and its variant too
+VARIED_COUNT_MAX: Final = 6  # few, so that a variant is often of a recent request or of another variant
 
 
 class Workload:
     """The requests of one agent.
 
-    `at_ms`: world time that script or transcript gives the last one drawn. `is_again`: its question was asked
-    before, so when it is asked matters.
+    `at_ms`: the world time that a script or transcript gives for the last request. `is_again`: its query was
+    asked before, so the time of asking matters.
     """
 
     def __init__(self, config: RunConfig, agent: str, known: UserKnowledge) -> None:
@@ -56,7 +56,7 @@ class Workload:
         self._varied: deque[Drawn] = deque(maxlen=VARIED_COUNT_MAX)
 
     def next(self) -> Drawn | None:
-        """Return the next request by name and arguments; None at the end, and ever after."""
+        """Return name and arguments of the next request; None at the end and from then on."""
         if self._count == self._config.operations_max or (self._count and self._last is None):
             return None
         self._stream.begin(self._count)
@@ -72,7 +72,7 @@ class Workload:
         if stream.chance(*self._config.repeat) and self._last:
             self.is_again = self._last[0] == "recall"
             return self._last
-        # An `and` before each draw: an option that is off, or has nothing to choose from, draws nothing.
+        # Conditions come before draws: an option that is off, or has nothing to choose from, draws nothing.
         if self._keyed and stream.chance(*self._config.retry):
             return stream.pick(self._keyed)
         if self._config.nearly[0] and self._varied and stream.chance(*self._config.nearly):
@@ -102,7 +102,7 @@ class Workload:
         return name, args
 
     def _vary(self, stream: Stream) -> Drawn:
-        """Return an earlier request with one small change of a text or of turns, and without its key."""
+        """Return a recent request without its key, and with one small change of a text or of turns."""
         name, earlier = stream.pick(self._varied)
         part = stream.pick(parts_to_vary(earlier))
         args = {key: value for key, value in earlier.items() if key != "request_key"}
@@ -120,7 +120,7 @@ class Workload:
 
 
 def parts_to_vary(args: Mapping[str, object]) -> list[str]:
-    """List the arguments with plain words: no list of messages, and no payload."""
+    """List the arguments that are plain text or turns, but no list of messages and no payload."""
     texts = {key: it for key in VARIED if isinstance(it := args.get(key), str) and it}
     plain = [key for key, text in texts.items() if not text.startswith(UNVARIED)]
     turns = args.get("turns")
@@ -134,12 +134,12 @@ class Sections(Stream):
     __slots__ = ()
 
     def begin(self, index: int) -> None:
-        """Go to the start of a section; this is cheaper than a stream of its own."""
+        """Move to the start of a section, which is cheaper than a new stream."""
         self._block = index * SECTION_BLOCKS
         self._words.clear()
 
 
-# Requests that a file gives, in order.
+# Requests from a file, in order.
 
 
 def transcript_lines(config: RunConfig, agent: str) -> Iterator[Line]:
@@ -148,7 +148,7 @@ def transcript_lines(config: RunConfig, agent: str) -> Iterator[Line]:
 
 
 def play_conversation(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Line]:
-    """Yield requests that remember a conversation in batches, ask about it, and save its sessions."""
+    """Yield requests that set keys, remember the talk in batches, ask about it and save its sessions."""
     batch_count, untold, talk = stream.pick(BATCH_COUNTS), list[TurnLine](), turns_of(spoken)
     yield None, ("create_session", {})
     for number, turn in enumerate(spoken, 1):
@@ -165,7 +165,7 @@ def play_conversation(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Li
 
 
 def minutes(spoken: Sequence[TurnLine]) -> dict[str, object]:
-    """Return one turn as it is, with its speaker; several as lines with their speakers."""
+    """Return the arguments of remember: one turn with its speaker, or a text with a line for each turn."""
     if len(spoken) == 1:
         return {"text": spoken[0].text, "speaker": spoken[0].speaker}
     return {"text": "\n".join(f"{turn.speaker}: {turn.text}" for turn in spoken)}
