@@ -20,11 +20,11 @@ from umi_sim.services.calls import Services
 from umi_sim.services.legacy import WithLegacy
 
 STARTS: Final = ("find", "raise", "read_outbox")
-"""The steps in which it learns the phase."""
+"""The steps in which a migrator reads the phase."""
 
 
 class MigratingMachine(Migrator):
-    """A migrator that tells the world what a machine has to tell."""
+    """A migrator with the interface of a machine."""
 
     marks: tuple[str, ...] = ()
 
@@ -51,20 +51,20 @@ class MigratingMachine(Migrator):
         return (it.kind for it in self.tracks.values() if it.request is not None)
 
     def awaits(self, request_id: int, reading_ms: int) -> bool:
-        # Its time never goes back: after a jump of the clock the later reading counts.
+        # Its time never goes back: after a jump back of the clock, the latest reading still counts.
         now_ms = max(reading_ms, self.seen_ms)
         all_sent = (it.sent for it in self.tracks.values() if it.sent is not None)
         return any(it.effect.request_id == request_id and it.due_ms > now_ms for it in all_sent)
 
     def origin_of(self, effect: Asked) -> Origin:
-        # By identity: two tracks may ask equal questions.
+        # By identity, because two tracks may send equal effects.
         track = next(it for it in self.tracks.values() if it.sent is not None and it.sent.effect is effect)
         assert track.request is not None
         assert track.sent is not None
         return Origin(str(track.request.op_id), track.kind, effect.request_id, track.sent.step)
 
     def digest(self) -> bytes:
-        """All of it follows from what it was told, which is in the trace; this is what it knows of phases."""
+        """Return a digest of its knowledge of phases; the rest follows from inputs, which the trace has."""
         known = [
             f"{it.kind} {it.machine.phase} {it.machine.fence} {sorted(it.machine.pending)}"
             f" {sorted(it.machine.doubt)} {it.machine.job}"
@@ -73,7 +73,7 @@ class MigratingMachine(Migrator):
         return blake2b("\n".join(known).encode(errors="surrogatepass"), digest_size=8).digest()
 
     def make_copy(self) -> None:
-        """Return None: it is never saved, a new one begins anew."""
+        """Return None: a migrator is never saved; a new one starts from storage."""
         return
 
 
@@ -93,6 +93,5 @@ class MigrationTarget(Target):
 
     def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> MigratingMachine:
         self.lives[agent] += 1
-        # The number of the life goes into the keys of its batches,
-        # or a new life could not tell its own from old ones.
+        # The keys of its batches contain this number, so that it can tell them from older ones.
         return MigratingMachine(scope, self.lives[agent])

@@ -1,12 +1,12 @@
 """Another implementation of Umi, in a process of its own: docs/targets.md has its protocol.
 
-One process for each run serves all lives of it, by number. A life that has crashed is not heard of again.
+One process for each run serves all its incarnations, by number. One that has crashed gets no more messages.
 
-Law 1. Whatever the process does is a finding: it ends, says nothing, babbles, or asks the impossible.
-Law 2. With E-SECOND among the equivalences of the run, a memory of ours is given the same inputs, and each
-step must come to the same effects.
-Law 3. One that saves itself is ended in the middle of a run, and another process goes on with what it saved.
-No caller may notice.
+Law 1. Any misbehaviour of the process is a finding: it exits, hangs, or sends malformed or impossible data.
+Law 2. With E-SECOND among the equivalences of the run, a memory of ours gets the same inputs, and each step
+must emit the same effects.
+Law 3. A process that can save itself is killed several times in a run, and a new process continues from the
+saved states. No client may notice.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,21 +37,21 @@ CONTRACT: Final = "umi"
 VERSION: Final = 1
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
 RESTART_AFTER: Final = tuple(4**count for count in range(1, 11))
-"""Steps of a run: early ones, so that what is found shrinks, and few, for a process takes long to start."""
+"""Steps after which the process is replaced: early, so that findings shrink; few, since it starts slowly."""
 
 
 class BadProcess(Exception):
-    """It cannot be tested at all; the message is one line."""
+    """The process cannot be tested at all; the message is one line."""
 
 
 class BadStep(Exception):
-    """The result of a step is nothing that a memory can say."""
+    """The process gave no result, or one that no memory can give."""
 
 
 class ReportedOperation(Data, forbid_unknown_fields=True):
-    """An operation in flight, as the process tells it. `asks`: the question whose answer it waits for.
+    """An operation in flight, as reported. `asks`: the number of the effect for whose answer it waits.
 
-    `due_ms`: when it gives that up, or goes on by itself.
+    `due_ms`: when it stops waiting, or continues without an answer.
     """
 
     number: int
@@ -63,9 +63,9 @@ class ReportedOperation(Data, forbid_unknown_fields=True):
 
 
 class ProcessState(Data):
-    """How a life stands after a step, and what it asks in this step."""
+    """The reported state of an incarnation after a step, and the effects of the step."""
 
-    deadline_ms: int | None = 0  # before its first step a life is due at once
+    deadline_ms: int | None = 0  # before its first step an incarnation is due immediately
     recovering: bool = False
     operations: tuple[ReportedOperation, ...] = ()
     marks: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class ProcessState(Data):
 
 
 class ProcessMachine(Owner):
-    """One life in the process. `twin`: a memory of ours that is given the same, if both are compared."""
+    """One incarnation in the process. `twin`: a memory of ours with the same inputs, if both are compared."""
 
     process: "Server"
     life: int
@@ -111,24 +111,24 @@ class ProcessMachine(Owner):
             self.must_be_awaited(effects)
         except ValueError as error:  # wire.Unreadable is one
             raise BadStep(str(error)) from None
-        # After the checks, so that a malformed step is told as such and not as a difference.
+        # After the checks, so that a malformed step is reported as such and not as a difference.
         if self.twin is not None:
             must_be_alike(self.twin.step(now_ms, value), effects)
-        # Last: the process may be replaced here, and what it saves has to hold this step.
+        # Last, because the process may be replaced here, and its saved state must include this step.
         self.process.count_step()
         return effects
 
     def must_be_awaited(self, effects: Sequence[Effect]) -> None:
-        """Check that each question has a new number and a known store, and belongs to an operation."""
+        """Demand that each effect has a new number and a known store, and that an operation awaits it."""
         waiting = {it.asks for it in self.standing.operations}
-        # What no operation waits for any more is forgotten, or `is_committing` would see commits of long ago.
+        # Effects without a waiting operation are dropped, or `is_committing` would see commits long finished.
         self.asked = {number: asked for number, asked in self.asked.items() if number in waiting}
         for effect in effects:
             if isinstance(effect, Reply):
                 continue
             if isinstance(effect, Read | Commit) and effect.store != MAIN:
                 raise ValueError(f"asks the store {show_value(effect.store)}, and there is {MAIN} alone")
-            # Numbers only grow: an old one would make a late answer to another question fit this one.
+            # Numbers only grow: with a reused one, a late answer to another effect would fit this one.
             if effect.request_id <= self.asked_last:
                 raise ValueError(f"asks under the number {effect.request_id}, after {self.asked_last}")
             if effect.request_id not in waiting:
@@ -157,12 +157,12 @@ class ProcessMachine(Owner):
         return Origin(it.op, it.workflow, it.number, it.step)
 
     def make_copy(self) -> None:
-        """Return None: all lives of a process are made anew together when another one takes its place."""
+        """Return None: instead, all incarnations are restored together when the process is replaced."""
         return
 
     def must_stand_as(self, standing: ProcessState) -> None:
-        """Raises Broken if a life that was made of what it saved stands otherwise than it did."""
-        # Marks and effects belong to their step, and a restored life has taken none yet.
+        """Raises Broken if the state of an incarnation differs after it was saved and restored."""
+        # Marks and effects belong to a step, and a restored incarnation has taken none yet.
         expected, got = (structs.replace(each, marks=(), effects=()) for each in (self.standing, standing))
         what = f"life {self.life}, made of what it has saved, is another memory"
         demand(expected == got, rules.COPIED_STATE_CONTINUES, what, expected, got)
@@ -175,11 +175,11 @@ def must_be_alike(ours: Sequence[Effect], theirs: Sequence[Effect]) -> None:
         demand(expected == got, rules.SECOND_IMPLEMENTATION, what, expected, got)
 
 
-# What it says.
+# Messages.
 
 
 def ask_process(process: "Server", **request: Any) -> dict[str, Any]:
-    """Return the answer of the process. Raises BadStep."""
+    """Send a request to the process, and return its answer. Raises BadStep."""
     try:
         reply = process.ask(request)
     except ProcessBroken as error:
@@ -191,9 +191,9 @@ def ask_process(process: "Server", **request: Any) -> dict[str, Any]:
 
 
 def standing_of(reply: Mapping[str, Any]) -> ProcessState:
-    """Read how a life stands after a step. Raises ValueError."""
+    """Read the state of an incarnation after a step. Raises ValueError."""
     standing = msgspec.convert({"deadline_ms": None, **reply}, ProcessState)
-    bytes.fromhex(standing.digest)  # raises ValueError for other digits; the caller makes a finding of it
+    bytes.fromhex(standing.digest)  # raises ValueError for a malformed digest
     return standing
 
 
@@ -201,9 +201,9 @@ def standing_of(reply: Mapping[str, Any]) -> ProcessState:
 
 
 class Server(Owner):
-    """The process that serves all lives of a run, and what another one needs to take its place.
+    """The process that serves all incarnations of a run, and all that is needed to replace it.
 
-    `is_judged`: a life that comes back as another one breaks the rule. Raises BadProcess.
+    `is_judged`: a restored incarnation with another state breaks a rule. Raises BadProcess.
     """
 
     command: str
@@ -237,8 +237,7 @@ class Server(Owner):
         return self.process.ask(request)
 
     def begin(self, scope: Scope, config: Config, twin: UmiMachine | None) -> ProcessMachine:
-        # Lives are never removed: a message to one that has
-        # crashed would otherwise reach the next one of its number.
+        # Never removed: else a later incarnation could get the number of a crashed one, and its messages.
         life = len(self.lives) + 1
         machine = ProcessMachine(self, life, twin)
         self.lives[life] = machine, scope, config
@@ -246,13 +245,13 @@ class Server(Owner):
         return machine
 
     def count_step(self) -> None:
-        """Count a step; after some steps, save all and begin a new process. Raises BadStep, and Broken."""
+        """Count a step; after some steps, replace the process by a new one. Raises BadStep, and Broken."""
         self.step_count += 1
         if self.hello.get("saves") is True and self.step_count in RESTART_AFTER:
             self.restart()
 
     def restart(self) -> None:
-        # A life without a step has nothing to save: it begins anew in the new process.
+        # An incarnation without a step has nothing to save: it begins again in the new process.
         saved = {life: self.save(life) for life, (it, _, _) in self.lives.items() if it.is_stepped}
         self.process.kill()
         self.start()
@@ -260,14 +259,14 @@ class Server(Owner):
             self.restore(machine, saved, begin_request(scope, config))
 
     def save(self, life: int) -> Any:
-        """Return whatever it wants to have back. Raises BadStep."""
+        """Return the saved state of an incarnation, in a form of the process's own. Raises BadStep."""
         reply = ask_process(self, op="save", life=life)
         if reply.get("saved") is None:
             raise BadStep(f"saves nothing of life {life}: {show_value(reply)}")
         return reply["saved"]
 
     def restore(self, machine: ProcessMachine, saved: Mapping[int, Any], more: Mapping[str, Any]) -> None:
-        """Restore a life in a new process; one that was never stepped begins again."""
+        """Restore an incarnation in a new process; one without a step begins again."""
         life = machine.life
         if life not in saved:
             ask_process(self, op="begin", life=life, **more)
@@ -289,7 +288,7 @@ def begin_request(scope: Scope, config: Config) -> dict[str, Any]:
 
 
 class ProcessTarget(UmiTarget):
-    """Lives in one process, which is started with this run and ends with it. Raises BadProcess."""
+    """A target whose incarnations are in one process, which lives as long as the run. Raises BadProcess."""
 
     fence = Fence()
 
@@ -311,12 +310,12 @@ class ProcessTarget(UmiTarget):
         return self.server.begin(scope, config, UmiMachine(scope, config) if self.is_compared else None)
 
     def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
-        """Return False: its program is its own."""
+        """Return False: the process defines its own workflows."""
         return False
 
 
 def read_served(reply: dict[str, Any]) -> Collection[str]:
-    """The requests that it says it serves; all, if it says nothing. Raises BadStep."""
+    """Return the requests that the process serves: those in its reply, or all. Raises BadStep."""
     names = reply.get("serves", list(OF_MEMORY))
     is_known = isinstance(names, list) and all(isinstance(it, str) and it in OF_MEMORY for it in names)
     if not is_known or not names:

@@ -1,8 +1,8 @@
-"""What is tested, behind a protocol and a base class: this is all that the world knows about it.
+"""The system under test, behind a protocol and a base class: the world knows nothing else about it.
 
-A *machine* is one life of what is tested. It takes requests and answers and asks for effects, which the world
-answers; Umi's own is in `umi_sim.machines.umi`. A store that is called and does its own I/O is a machine that
-asks for nothing: `umi_sim.machines.subject`. A *target* says how a life begins and which requests it serves.
+A *machine* is one incarnation of the system. It takes requests and answers and emits effects, which the world
+answers; that of Umi is in `umi_sim.machines.umi`. A store that is called and does its own I/O emits only
+replies: `umi_sim.machines.subject`. A *target* begins incarnations, and names the requests that they serve.
 """
 
 from abc import ABC, abstractmethod
@@ -21,9 +21,9 @@ from umi_sim.services.calls import Services
 
 
 class Origin(Data):
-    """The origin of an effect: the row of a workflow, for a request or in the background.
+    """The origin of an effect: a step of a workflow. `op_id` is None for an operation in the background.
 
-    `number` tells background operations of one life apart.
+    `number` distinguishes the background operations of one incarnation.
     """
 
     op_id: str | None
@@ -33,55 +33,55 @@ class Origin(Data):
 
 
 class Machine(Protocol):
-    """One life of what is tested. It ends when the agent crashes; only what is stored outlives it."""
+    """One incarnation of the system. It ends when the agent crashes; only stored rows outlive it."""
 
     @property
     def marks(self) -> Sequence[str]:
-        """The rare things that the last step did, for the coverage of a sweep."""
+        """Return marks: names of rare events in the last step, for the coverage of a sweep."""
 
     @property
     def seen_ms(self) -> int:
-        """The latest reading of its clock that it believed."""
+        """Return the latest reading of its clock that it accepted."""
 
     @property
     def is_recovering(self) -> bool:
-        """Return True while it reads what an earlier life has stored."""
+        """Return True while it reads what an earlier incarnation has stored."""
 
     @property
     def is_committing(self) -> bool:
-        """A commit is on its way."""
+        """Return True while a commit is in flight."""
 
     @property
     def is_working(self) -> bool:
-        """Return True while it waits for an answer, for a user or for itself."""
+        """Return True while it works on an operation of a user or of its own."""
 
     def step(self, now_ms: int, value: Value) -> Sequence[Effect]: ...
     def deadline_ms(self) -> int | None: ...
     def digest(self) -> bytes: ...
 
     def running(self) -> Iterator[str]:
-        """The workflows that wait for an answer."""
+        """Yield the workflows of the operations in flight."""
 
     def awaits(self, request_id: int, reading_ms: int) -> bool:
-        """Return whether it will take an answer to this question at this reading of its clock."""
+        """Return whether it would use an answer to this effect at this reading of its clock."""
 
     def origin_of(self, effect: Asked) -> Origin: ...
 
     def make_copy(self) -> "Machine | None":
-        """Return the same machine, made anew from its snapshot; None if it cannot be saved."""
+        """Return a copy that is restored from a snapshot; None if it cannot or need not be saved."""
 
 
 class InitialStorage(Data):
-    """The storage that a new life may find: what services hold, and the commits that are on their way."""
+    """The storage that a new incarnation may find: rows in services, and commits in flight."""
 
     services: Services
     commits: Callable[[], Iterable[Commit]]
 
 
 class Target(ABC):
-    """A system that can be tested: how its lives begin, and what may be asked of them.
+    """A system under test: it begins incarnations, and says which requests they serve.
 
-    `requests`: the names of those that it serves. `fence`: around its steps.
+    `requests`: the names of these requests. `fence`: what a step must not reach.
     """
 
     requests: Collection[str]
@@ -89,28 +89,28 @@ class Target(ABC):
 
     @abstractmethod
     def services(self) -> Services:
-        """Return the simulated services that its effects are answered by."""
+        """Return the simulated services that answer its effects."""
 
     @abstractmethod
     def begin(self, agent: str, scope: Scope, stored: InitialStorage) -> Machine:
-        """Begin the next life of an agent."""
+        """Begin the next incarnation of an agent."""
 
     def close(self) -> None:  # noqa: B027 # most have nothing to end
-        """End with the run; nothing in this process outlives it."""
+        """Release resources at the end of the run; by default there are none."""
 
     def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
-        """Change the program under running machines, if that is due before this op; return whether it was.
+        """Change the workflows of running machines if a change is due before this op; return whether it was.
 
-        `op_id` None: the world has healed, and nothing turns requests away any more.
+        `op_id`: None if the world has healed; then nothing may refuse requests any more.
         """
         return False
 
     def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:
-        """Return the range of limits that a later life may have for its entries; none where both are 0."""
+        """Return the range of limits that later incarnations may have for core entries; 0, 0 is no range."""
         return 0, 0
 
     def limit_entries(self, agent: str, entry_count_max: int | None) -> bool:
-        """Give later lives of this agent room for so many entries; None: as configured. True if new."""
+        """Limit the core entries of later incarnations; None: as configured. Return True if that is new."""
         return False
 
 
@@ -119,7 +119,7 @@ class NothingServed(ValueError):
 
 
 def served_part(config: RunConfig, target: Target) -> RunConfig:
-    """The configuration without the requests that the target does not serve."""
+    """Return the configuration without requests that the target does not serve. Raises NothingServed."""
     served = {name: weight for name, weight in config.weights.items() if name in target.requests}
     if len(served) == len(config.weights):
         return config

@@ -1,16 +1,16 @@
 """Revisions: all workflows change while operations run, through the public calls of the registry.
 
-Law 1. Seen from outside nothing changes: steps that do nothing are added, configured, replaced and removed.
-Law 2. They are the first ones. So a memory that wrongly continues an operation by the steps of another
-revision does one step twice, or leaves one out. An idle workflow is registered, and changes as all do.
-Law 3. When they change follows from the numbers of ops, so it stays the same when other items are removed.
-Law 4. Where they change after every second op, or fourth, and so on, interceptors come with the first change:
-two around effects and two around steps, which only observe. Their calls must be nested: `before` outer first,
-`after` inner first. What an interceptor may do is tested by calls (tests/properties/test_answers.py).
-Law 5. Where they change after every second op, sixth, tenth and so on, an outermost one comes and goes: it
-turns away what some operations ask, before it is sent or once it is answered, by a refusal or because it
-stumbles itself, or answers in the place of the model. Of others it refuses the last step, behind the commit.
-Each reply names it, and is judged as if the world had answered so. When the world heals it has gone.
+Law 1. A change has no effect outside: steps that do nothing are added, configured, replaced and removed.
+Law 2. These steps come first in a table. So a memory that wrongly continues an operation with the steps of
+another revision repeats a step or skips one. An unused workflow is registered, and changes like all others.
+Law 3. The numbers of ops decide when they change, so removing other items moves no change.
+Law 4. If `revise_every` is even, the first change adds interceptors that only observe: two around effects and
+two around steps. Their calls must be nested: `before` outer first, `after` inner first. All other effects of
+interceptors are tested by calls (tests/properties/test_answers.py).
+Law 5. If `revise_every` is 2, 6, 10 and so on, each change adds or removes outermost interceptors. These
+refuse effects of some operations, before an effect is sent or after its answer, by a verdict or by raising,
+or they substitute the model's answer. In other operations they refuse the last step, after the commit. Each
+reply names them, and is judged as if the world had answered so. When the world heals, they are removed.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,23 +54,23 @@ UNUSED: Final = Workflow("of nobody", (), (Step("alone", take=all_done, produces
 
 
 class Revisions:
-    """How often the workflows have changed: once for every so many ops; 0 is never."""
+    """The changes of all workflows: one after every so many ops; 0 is never."""
 
     def __init__(self, every: int) -> None:
         self._every = every
         self._count = 0
-        self._tables: Registry | None = None  # all workflows as they are now, without interceptors
+        self._tables: Registry | None = None  # the present workflows, without interceptors
         self._observers = (NestedObservers("effect"), NestedObservers("step"))
 
     def change_before(self, op_id: str | None, registry: Registry) -> Registry:
-        """Return the registry with which this op begins; None stands for the audit of a healed world."""
+        """Return the registry with which this op begins. `op_id`: None for the audit of a healed world."""
         if not self._every:
             return registry
         if op_id is None:
             return remove_hooks(registry)
         self.check()
-        # From the number of the op (o12, every 5: two changes), never from a count of calls: with o7 removed
-        # from the record, o12 must still find the tables that it had (law 3).
+        # The number of the op decides (o12 and every 5: two changes), not a count of calls: if o7 is removed
+        # from the record, o12 must still find the same tables (law 3).
         change_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)
         while self._count < change_count:
             self._count += 1
@@ -79,14 +79,13 @@ class Revisions:
             if self._count == 1 and self._every % 2 == 0:
                 for observers in self._observers:
                     registry = observers.add_hooks(registry)
-            # 2, 6, 10 ...: an even number brings the observers (law
-            # 4), these numbers the one that refuses, too (law 5).
+            # 2, 6, 10 and so on: besides observers (law 4), interceptors that refuse (law 5).
             if self._every % 4 == 2:
                 registry = toggle_hooks(registry)
         return registry
 
     def check(self) -> None:
-        """Raises Broken if they were called in another order; if one kind was, the other was too."""
+        """Demand that observers are called in nested order, and that both kinds of them are called."""
         for each in self._observers:
             each.check()
         counts = {each.site: each.call_count for each in self._observers}
@@ -95,7 +94,7 @@ class Revisions:
 
 
 def change_tables(registry: Registry) -> Registry:
-    """Each workflow in the next of the five forms that rows which do nothing give it."""
+    """Return the registry with each workflow in the next of its five forms (`changed_one`)."""
     if UNUSED.name not in registry.revisions:
         registry = registry.register(UNUSED)
     for name in registry.revisions:
@@ -104,7 +103,7 @@ def change_tables(registry: Registry) -> Registry:
 
 
 def changed_one(registry: Registry, name: str) -> Registry:
-    """None; a row; with another option; another row; both rows; none again."""
+    """Return the registry with one workflow in its next form, which differs in rows that do nothing."""
     steps = registry.at(name).steps
     if steps[0].id == ROW.id:
         is_new = steps[0].config == ROW.config
@@ -117,27 +116,27 @@ def changed_one(registry: Registry, name: str) -> Registry:
     return registry.remove(name, ROW.id).remove(name, FIRST.id)
 
 
-# Interceptors that look on.
+# Interceptors that observe.
 
 ATTEMPT_MAX: Final[Mapping[Site, int]] = {"effect": 1_000_000, "step": 0}
-"""A step is no attempt; recovery alone asks without end, and no run is so long."""
+"""Steps have no attempts. Only recovery retries without a limit, and no run has so many attempts."""
 ASKED: Final[Mapping[Site, tuple[type, ...]]] = {"effect": (AskModel, Embed, Read, Commit), "step": (Facts,)}
 CALL_COUNT_MIN: Final = 200
-"""So many calls of those around steps do not pass without an effect, and the other way round."""
+"""If one kind of observer was called so often, the other was called as well."""
 ORDER: Final = {"out": ("outer", "inner"), "back": ("inner", "outer")}
 
 
 class NestedObservers:
-    """Two interceptors around effects, or around steps, and the order in which they were called."""
+    """Two interceptors around effects, or around steps, which check the order of their calls."""
 
     def __init__(self, site: Site) -> None:
         self.site: Site = site
         self.call_count = 0
-        self._due: tuple[str, str] | None = None  # way and name of the call that must come next
+        self._due: tuple[str, str] | None = None  # direction and name of the call that must come next
         self._wrong = ""
 
     def add_hooks(self, registry: Registry) -> Registry:
-        """Return the registry with both. The inner one is registered first, and has to wait all the same."""
+        """Return the registry with both. The inner one is registered first, but priorities decide."""
         for name, priority in (("inner", 3), ("outer", 1)):
             out, back = partial(self._check_call, "out", name), partial(self._check_call, "back", name)
             hook = Interceptor(f"{name} {self.site}", self.site, out, back, back, priority)
@@ -145,7 +144,7 @@ class NestedObservers:
         return registry
 
     def check(self) -> None:
-        """Raises Broken if they were ever called in another order."""
+        """Raises Broken if a call was ever out of order."""
         if self.call_count:
             what = f"interceptors of {self.site}s were called otherwise than they must be"
             demand(not self._wrong, rules.HOOK_ORDER, what, "nested calls", self._wrong)
@@ -153,13 +152,12 @@ class NestedObservers:
     def _check_call(self, way: str, name: str, place: Place, asked: object, *_: object) -> Pass:
         first, last = ORDER[way]
         self.call_count += 1
-        # Attempts of effects count from 1; a step has no attempts and says 0.
+        # Attempts of effects are counted from 1; a step has no attempts, and its number is 0.
         if place.attempt not in range(self.site == "effect", ATTEMPT_MAX[self.site] + 1):
             self._wrong = self._wrong or f"{name} on the way {way}, in attempt {place.attempt}"
         if not isinstance(asked, ASKED[self.site]):
             self._wrong = self._wrong or f"{name} on the way {way}, around {asked!r}"
-        # On the way out `outer` opens and `inner` must follow
-        # at once; on the way back it is the other way round.
+        # On the way out `outer` is called first, and `inner` right after it; on the way back vice versa.
         is_first = self._due is None and name == first
         if not is_first and self._due != (way, name):
             self._wrong = self._wrong or f"{name} on the way {way}, due {self._due}"
@@ -167,22 +165,22 @@ class NestedObservers:
         return Pass()
 
 
-# One that turns away.
+# Interceptors that refuse.
 
 TURNS_AWAY_EVERY: Final = 5
-REFUSED: Final = ("extract", "evolve", "expand", "route")  # asked of the model, and not indispensable
-CLOSED: Final = ("get_entity", "remember", "forget", "write_block")  # whose reads or commits may fail
-UNHEARD: Final = ("evolve", "expand", "route")  # whose answers nothing else in an operation rests on
-REFUSED_LATE: Final = ("write_block",)  # which has committed when it comes to its reply
+REFUSED: Final = ("extract", "evolve", "expand", "route")  # model steps that an operation can do without
+CLOSED: Final = ("get_entity", "remember", "forget", "write_block")  # their reads or commits may fail
+UNHEARD: Final = ("evolve", "expand", "route")  # model steps on whose answers no other step depends
+REFUSED_LATE: Final = ("write_block",)  # has committed before its last step
 NO_USE: Final = ModelReplied(0, "")
 
 
 class Stumbled(Exception):
-    """An exception as an interceptor of a user may raise it."""
+    """An exception such as a user's interceptor may raise."""
 
 
 def toggle_hooks(registry: Registry) -> Registry:
-    """Return the registry with the interceptors that turn away, or without them if it has them."""
+    """Return the registry with the interceptors that refuse, or without them if it has them."""
     if REFUSING_HOOK in registry.generations[-1].named:
         return remove_hooks(registry)
     before, after = or_stumble(refuse_request), or_stumble(refuse_reply)
@@ -204,7 +202,7 @@ def remove_hooks(registry: Registry) -> Registry:
 
 
 def or_stumble(turns: Callable[..., Verdict]) -> Callable[..., Verdict]:
-    """Return a hook that refuses by word, or by a mistake of its own: both ways have to end alike."""
+    """Return a hook that refuses by a verdict, or by raising: both must have the same result."""
 
     def hook(place: Place, *seen: object) -> Verdict:
         verdict = turns(place, *seen)
@@ -216,7 +214,7 @@ def or_stumble(turns: Callable[..., Verdict]) -> Callable[..., Verdict]:
 
 
 def refuse_request(place: Place, request: Asked) -> Verdict:
-    """Refuse a question to the model of some operations, a commit or the read of a single row of others."""
+    """Refuse or answer a question to the model in some operations, and refuse commits or reads in others."""
     turn, rest = divmod(place.operation, TURNS_AWAY_EVERY)
     if rest:
         return Pass()
@@ -228,18 +226,18 @@ def refuse_request(place: Place, request: Asked) -> Verdict:
 
 
 def refuse_reply(place: Place, request: Asked, answer: Answer) -> Verdict:
-    """Refuse the model's reply of some other operations."""
+    """Refuse the model's reply in some other operations."""
     is_chosen = place.operation % TURNS_AWAY_EVERY == 1 and place.step in UNHEARD
     return Refuse("not heard") if is_chosen and isinstance(request, AskModel) else Pass()
 
 
 def substitute(place: Place, request: Asked, answer: Answer) -> Verdict:
-    """Substitute an empty answer in every third operation, which goes on with it."""
+    """Substitute an empty reply for a failed question in every third operation, which continues with it."""
     is_chosen = place.operation % 3 == 0 and isinstance(request, AskModel) and place.step in REFUSED
     return Substitute(NO_USE) if is_chosen else Pass()
 
 
 def refuse_last_step(place: Place, facts: Facts) -> Verdict:
-    """Refuse the last step of some other operations, when all is done that is seen from outside."""
+    """Refuse the last step of some other operations, after all their effects."""
     is_chosen = place.operation % TURNS_AWAY_EVERY > 1 and place.workflow in REFUSED_LATE
     return Refuse("over") if is_chosen else Pass()

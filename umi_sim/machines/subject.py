@@ -1,4 +1,4 @@
-"""A subject: a store that is called and answers at once. It does its own I/O and asks the world for nothing.
+"""Subjects: stores that are called and reply immediately. They do their own I/O and emit no other effects.
 
     class Cache:                                       # your adapter
         def call(self, now_ms, request):
@@ -9,7 +9,7 @@
 
     verdict = run(config, target_of=lambda config, registry: SubjectTarget(Cache, ("set", "get", "len")))
 
-Each life is a new subject, made by calling the first argument; what it keeps in files outlives it.
+The first argument is called to make a subject for each incarnation; only files outlive an incarnation.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -26,10 +26,10 @@ from umi_sim.services.calls import Services
 
 
 class Subject(Protocol):
-    """One life of a store that is called."""
+    """One incarnation of a store that is called."""
 
     def call(self, now_ms: int, request: Request) -> Outcome:
-        """Carry out a request. `now_ms`: what the agent's clock says, in milliseconds."""
+        """Carry out a request. `now_ms`: the reading of the agent's clock in milliseconds."""
 
 
 class SubjectMachine(Owner):
@@ -44,7 +44,7 @@ class SubjectMachine(Owner):
 
     def step(self, now_ms: int, value: Value) -> Sequence[Effect]:
         self.seen_ms = max(self.seen_ms, now_ms)
-        # It has no timers of its own: what expires does so when the next call comes.
+        # A subject has no timers: it can expire entries only at the next call.
         if isinstance(value, Wake):
             return ()
         assert isinstance(value, Request), value
@@ -54,7 +54,7 @@ class SubjectMachine(Owner):
         return None
 
     def digest(self) -> bytes:
-        """Nothing: what it holds cannot be seen, and what it was asked and said is in the trace."""
+        """Return nothing: its state is hidden, and its requests and replies are in the trace already."""
         return b""
 
     def running(self) -> Iterator[str]:
@@ -71,11 +71,11 @@ class SubjectMachine(Owner):
 
 
 class SubjectTarget(Target):
-    """Subjects that serve these requests, by name; runs ask for no others.
+    """A target of subjects that serve the named requests; runs make no others.
 
-    `fenced`: what a call may not reach for. The clock and chance: a store that reads the one or draws the
-    other behaves otherwise in every run, and no seed replays it. Files, network and threads are its own
-    business, as is everything with `fenced=()`.
+    `fenced`: what a call may not use, by default clock and chance: a store that uses them behaves differently
+    in every run, so no seed replays it. Files, network and threads are allowed, and with `fenced=()`
+    everything is.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""What of umi_core can be tested, by name: its memory, or its migrator.
+"""The targets in umi_core, by name: its memory, and its migrator.
 
-Each is imported when a run begins: seed files and scenarios are read without a memory.
+A target is imported when a run begins, so that seed files and scenarios can be read without it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from umi_sim.machines.protocol import Target
 
 TARGETS: Final = {"umi_core": "memory", "migrator": "migrator"}
-"""Each target with the machine that its requests name in `served_by`."""
+"""For each target, the value of `served_by` of its requests."""
 
 
 def list_unserved(target: str, names: Iterable[str]) -> Iterator[str]:
-    """Yield the requests, by name, that a target does not serve."""
+    """Yield those of these names of requests that a target does not serve."""
     return (name for name in names if REQUESTS[name].served_by != TARGETS[target])
 
 
 def target_of(config: RunConfig, registry: "Registry") -> "Target":
-    """Return what a run of this configuration tests."""
+    """Return the target of a run with this configuration."""
     if config.command:
         from umi_sim.machines.process import ProcessTarget
 

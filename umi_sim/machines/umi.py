@@ -1,4 +1,4 @@
-"""Umi's own memory as a target: its lives, their limits, and its workflows that change under them."""
+"""Umi's own memory as a target: its incarnations, their limits, and changes of their workflows."""
 
 from collections.abc import Collection, Iterable, Iterator
 
@@ -22,7 +22,7 @@ from umi_sim.services.calls import Services
 
 
 class UmiMachine(Memory):
-    """A memory that tells the world what a machine has to tell."""
+    """A memory with the interface of a machine."""
 
     @property
     def seen_ms(self) -> int:
@@ -44,33 +44,33 @@ class UmiMachine(Memory):
         return (operation.workflow for operation in self.state.operations.values())
 
     def awaits(self, request_id: int, reading_ms: int) -> bool:
-        """Return True if it waits for the answer, and does not give up in the same step."""
+        """Return True if an operation waits for the answer, and the deadline has not been reached."""
         state = self.state
         operation = state.waiting_for(request_id)
         due_ms = None if operation is None else operation.due_ms
-        # A step first gives up what is due: an answer in the millisecond of its deadline is late.
+        # A step handles deadlines first, so an answer in the millisecond of its deadline is late.
         return due_ms is not None and due_ms > max(reading_ms, state.seen_ms)
 
     def origin_of(self, effect: Asked) -> Origin:
-        """Raises Broken if the memory has asked what it does not wait for."""
+        """Return the origin. Raises Broken if no operation waits for the answer to this effect."""
         operation = self.state.waiting_for(effect.request_id)
         if operation is None:
             message = f"no operation waits for the answer to question {effect.request_id}"
             raise Broken(rules.WORKFLOW_CONTRACT, message, "an operation", None)
-        # The revision with which the operation began, not the latest: its row number counts in that table.
+        # In the revision with which the operation began, because its row number is one of that table.
         step = self.registry.at(operation.workflow, operation.revision).steps[operation.row].id
         op_id = None if operation.op_id is None else str(operation.op_id)
         return Origin(op_id, operation.workflow, operation.number, step)
 
     def make_copy(self) -> "UmiMachine | None":
-        """Return None while it waits for nothing: then a copy would show nothing."""
+        """Return a restored copy; None without operations in flight, as a copy would then test nothing."""
         if not self.state.operations:
             return None
         return self.restore(self.snapshot(), self.registry, life=self.life, scope=self.state.scope)
 
 
 class UmiTarget(Target):
-    """Memories with one configuration, on one registry of workflows."""
+    """A target of memories with one configuration and one registry of workflows."""
 
     requests: Collection[str] = OF_MEMORY
     fence = Fence(EVERYTHING, blames=("umi_core",), renames=("umi_core",))
@@ -79,8 +79,8 @@ class UmiTarget(Target):
         self.config = config
         self.registry = registry
         self._revisions = Revisions(config.revise_every)
-        self._begun: dict[str, int] = {}  # lives of each agent
-        self._entry_count_max: dict[str, int] = {}  # of core, by agent, where it is not as configured
+        self._begun: dict[str, int] = {}  # by agent, the number of its last incarnation
+        self._entry_count_max: dict[str, int] = {}  # of core, by agent, if not as configured
 
     def services(self) -> Services:
         config = self.config
@@ -94,16 +94,16 @@ class UmiTarget(Target):
         return UmiMachine(scope, self.config_of(agent, found_cores(scope, stored)), self.registry)
 
     def config_of(self, agent: str, cores: Iterable[Core]) -> Config:
-        """The options of the agent's next life. Its own entries never leave core, so they always have room.
+        """Return the options of the agent's next incarnation.
 
-        A limit that was raised for them stays: else a plain restart, after one has left, would find less
-        room.
+        Entries of the self block never leave core, so a limit of `limit_entries` is raised if they need more.
+        A raised limit stays: else a plain restart, after one of them was removed, would find less room.
         """
-        life = self._begun[agent] = self._begun.get(agent, -1) + 1  # 0 for the first
+        life = self._begun[agent] = self._begun.get(agent, -1) + 1  # counted from 0
         limit = self._entry_count_max.get(agent)
         if limit is None:
             return config_of_incarnation(self.config, life)
-        # Both the stored core and one in a commit under way: the new life may recover either.
+        # The new incarnation may recover the stored core, or one of a commit in flight.
         limit = self._entry_count_max[agent] = max((limit, *map(own_count, cores)))
         return config_of_incarnation(self.config, life, core_entry_count_max=limit)
 
@@ -118,7 +118,7 @@ class UmiTarget(Target):
         return True
 
     def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:
-        """Count the entries of core as it is stored: those about itself, and all."""
+        """Count the entries of the stored core: those of the self block, and all."""
         core = stored_core(scope, services)
         return (own_count(core), entry_count(core)) if core else (0, 0)
 
@@ -132,7 +132,7 @@ class UmiTarget(Target):
 
 
 def memory_of(machine: Machine | None) -> Memory | None:
-    """The memory that a machine is; None if it is another's."""
+    """Return the machine if it is Umi's memory, else None."""
     return machine if isinstance(machine, UmiMachine) else None
 
 
@@ -142,7 +142,7 @@ def stored_core(scope: Scope, services: Services) -> Core | None:
 
 
 def found_cores(scope: Scope, stored: InitialStorage) -> Iterator[Core]:
-    """Yield what recovery may find: core as it is stored, or as a commit that is on its way has it."""
+    """Yield each core that recovery may find: the stored one, and those of commits in flight."""
     if core := stored_core(scope, stored.services):
         yield core
     for commit in stored.commits():

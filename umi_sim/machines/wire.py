@@ -1,12 +1,12 @@
-"""Values on their way to a process and back, as JSON: those that its codec writes as bytes, in the same form.
+"""The JSON form of values that are sent to a process and back. It mirrors the form of the codec in bytes.
 
     [28, "extract", "Which entities...", "default", 7, 30000]      AskModel: its tag, then its fields in order
     [0, "a", "b"]                                                  a tuple
     {"bytes": "p5wW"}                                              bytes, in base64
-    {"other": "inf"}                                               what no value holds: an answer is nonsense
+    {"other": "inf"}                                               not a value: the answer is malformed
 
-Law 1. A value comes back as it was; what no value holds comes back as something that none holds either.
-Law 2. Any JSON gives a value that holds what its class declares, or Unreadable with a sentence.
+Law 1. A value is read back unchanged; a malformed value is read back as another malformed value.
+Law 2. Reading any JSON gives a value with the types that its class declares, or raises Unreadable.
 """
 
 from base64 import b64decode, b64encode
@@ -22,11 +22,11 @@ TAGS: Final = {cls: tag for tag, cls in sorted(DECODERS.items()) if is_struct(cl
 
 
 class Unreadable(ValueError):
-    """A message is no value, or not one of the expected type; the text says why."""
+    """A message is not a value, or not one of the expected type; the text says why."""
 
 
 class Other(Data):
-    """A value of JSON that no value of ours holds, such as an endless number."""
+    """A value that no field may have, such as an infinite number."""
 
     text: str
 
@@ -34,7 +34,7 @@ class Other(Data):
 def to_json(value: object) -> Any:
     try:
         return in_json(plain(value))
-    except KeyError:  # services answer nonsense, too
+    except KeyError:  # a malformed answer: services give these on purpose
         return in_parts(value)
 
 
@@ -54,19 +54,19 @@ def in_parts(value: Any) -> Any:
 
 
 def fields(value: Any) -> list[str]:
-    """The fields of an object, or of a class, that are written."""
+    """Return the fields of an object or class that are written."""
     cls = value if isinstance(value, type) else type(value)
-    # As the codec: what is not compared or not given is derived, and is not sent.
+    # As in the codec: a field that is not compared is derived from others, and is not sent.
     return [*list_compared(cls)]
 
 
 def from_json(found: Any, kind: Any) -> Any:
-    """The value, which is of this type down to its last field. Raises Unreadable."""
+    """Read a value of this type, checked down to its last field. Raises Unreadable."""
     try:
         value = read_tree(found)
     except UNREADABLE as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from None
-    # The classes fit by now, but the fields of a value read from bytes may still hold anything.
+    # Its class exists, but the fields may still have values of any type.
     if wrong := shape_of(kind)(value):
         raise Unreadable(f"{type(value).__name__}{wrong}")
     return value
@@ -81,5 +81,5 @@ def read_tree(tree: Any) -> Any:
 
 
 def classes() -> dict[str, list[str]]:
-    """Return by tag the name of each class and its fields in their order, for other implementations."""
+    """Return, by tag, the name of each class and its fields in order, for other implementations."""
     return {str(tag): [cls.__name__, *fields(cls)] for cls, tag in TAGS.items()}
