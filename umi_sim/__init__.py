@@ -2,27 +2,29 @@
 
     kernel/     chance, time, characters, wording: nothing here knows what a memory is
     formats/    JSON, TOML and transcripts from strangers, checked before they are believed
-    record/     what a run leaves behind: items, configuration, trace, verdict
+    record/     the results of a run: items, configuration, trace, verdict
     services/   storage, model and embedder, which agents share
-    target/     what is tested: Umi's memory, or another store
-    faults/     what can go wrong, where, and what it does
-    workload/   users: what they ask, and the values they give
+    machines/   the system under test: Umi's memory, or another store
+    faults/     kinds of faults, their places and their effects
+    workload/   users: their requests, and the values in these
     world/      one run in progress: agents, network, clocks, one queue of events
-    judge/      what decides whether a run kept its promises: the oracle, invariants, equivalences
+    judge/      checks whether a run kept all promises: the oracle, invariants, equivalences
     mutants/    planted bugs that a run must find
     scenario/   worlds as TOML files, and one run drawn from each seed
     seedfile/   one run as a JSON file that replays anywhere
     runs/       a run from its start to its verdict, fresh or replayed
     explore/    every short list of actions, instead of drawn ones
-    shrink/     makes a failing run as small as it can be while it fails in the same way
-    explain/    tells what a run or a failure came to
+    shrink/     makes a failing run as small as possible while it fails in the same way
+    explain/    explains the result of a run, or a failure
     sweep/      many seeds in many processes
+    pages/      a run or a sweep as one HTML file
+    targets/    other stores, tested in runs of their own and judged by a contract
+    programs/   any coroutine in a world where tasks are cancelled and processes die
     testing/    the simulator inside other people's tests
-    targets/    somebody else's store, put under runs of its own and judged by a contract
+    disk/       the database code of umi_live on files that lose power
     cli/        the command `umi-sim`
 
-Each room imports only those above it. `run` lives one life, a `Script` tells one call by call, and `machine`
-gives the same operations to Hypothesis.
+Rooms import only rooms above. `run` executes a run, `Script` goes call by call, `machine` is for Hypothesis.
 """
 
 import sys as _sys
@@ -38,7 +40,7 @@ _PLACES = {
 
 
 def _refuse(reason: str) -> None:
-    """A command ends with status 2, an import with an ImportError."""
+    """End a command with status 2; raise ImportError in an import."""
     if _sys.argv[:1] == ["-m"] or _sys.argv[0].endswith("umi-sim"):
         _sys.stderr.write(f"umi-sim: {reason}\n")
         raise SystemExit(2)
@@ -50,7 +52,7 @@ if _sys.flags.optimize:
 
 
 def __getattr__(name: str) -> object:
-    """Import what `__all__` names when it is first used, so that importing umi_sim is cheap."""
+    """Import a name of `__all__` at its first use, so that importing umi_sim is cheap."""
     from importlib import import_module
 
     if name not in _PLACES:

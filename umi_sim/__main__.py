@@ -1,8 +1,8 @@
 """The command `umi-sim`: the entry point.
 
-Python's garbage collector runs seldom here: a command makes hardly any cycles. Looking for them as often as
-Python does by default takes 5 % of a replay, and looking through everything at the end of the process, which
-frees all of it anyway, another 10 %.
+The garbage collector runs rarely here, because a command makes hardly any reference cycles. At Python's
+default frequency it takes 5 % of the time of a replay. A last collection at exit takes another 10 %, although
+the process frees all memory anyway.
 """
 
 import atexit
@@ -11,7 +11,7 @@ import sys
 from typing import Final
 
 GC_OBJECTS_MIN: Final = 200_000
-INTERRUPTED: Final = 130  # as umi_sim.record.verdict has it, which is still to be imported
+INTERRUPTED: Final = 130  # as in umi_sim.record.exit_codes, which is not imported yet
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     gc.set_threshold(GC_OBJECTS_MIN)
     atexit.register(gc.freeze)
     try:
-        from umi_sim.cli.root import cli  # from here on it counts
+        from umi_sim.cli.root import cli  # the slow import, which Ctrl-C may interrupt
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     cli(prog_name="umi-sim")
