@@ -1,4 +1,4 @@
-"""The keys of a seed file: the schemas by which a file is read, written and described."""
+"""The keys of a seed file, with the schemas that read, write and describe them."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -53,7 +53,7 @@ SETTING_COUNT_MAX: Final = 200
 
 
 def known_scenario(given: dict[str, Json]) -> dict[str, Json]:
-    # A misspelt id is an error, but for a file that says that the scenario is its author's own.
+    # An unknown id is an error, unless the file says that the scenario is not a shipped one.
     if not given.get("own") and not is_shipped(given["id"]):
         at("id", wrong, f"unknown scenario {quote_text(given['id'])}")
     return given
@@ -77,8 +77,8 @@ def consistent(options: dict[str, int | bool]) -> dict[str, int | bool]:
 
 
 def read_mutant(value: Json) -> str:
-    """Read the name of a planted bug; the canary without reading the files of all others."""
-    from umi_sim.mutants import CANARY  # never on the way of a plain replay
+    """Read the name of a planted bug; for the canary, the files of all others are not read."""
+    from umi_sim.mutants import CANARY  # a replay without a planted bug does not need it
 
     return CANARY.name if value == CANARY.name else str(mutant_schema().read(value))
 
@@ -94,9 +94,9 @@ def cap_number(cap: int) -> Schema:
     return then(whole(1, 10**18), lambda given: min(cap, given))
 
 
-# What each key holds.
+# The schema of each key.
 
-# The configuration of a file without any. It must never change: old files leave out its values.
+# Values of absent keys of a configuration. They must never change, since old files leave them out.
 PLAIN: Final = RunConfig(
     scenario="", version=1, seed=0, mode="plain", agents=(AgentConfig("a", Scope("u1", "a1")),),
     start_ms=1_700_000_000_000, memory={}, weights={}, faults={}, operations_max=50, in_flight_max=1,
@@ -132,7 +132,7 @@ CONFIG: Final[Mapping[str, Schema]] = {
     "equivalences": list_of(one_of(equivalences.OF_FILES, "equivalence"), len(equivalences.OF_FILES)),
 }  # fmt: skip
 CONFIG_FIELDS: Final = tuple(CONFIG)
-OLD: Final = {"loss": FLAG, "trials": maybe(COUNT)}  # settings of older releases, which change nothing now
+OLD: Final = {"loss": FLAG, "trials": maybe(COUNT)}  # settings of older releases, ignored now
 FAILURE: Final = table(
     {
         "kind": one_of((*EXIT_CODES, "nondeterminism"), "kind"), "rule": RULE, "step": COUNT, "item": TEXT,
@@ -144,7 +144,7 @@ LIMITS: Final = table(
     {
         "steps_max": cap_number(STEPS_CAP),
         "virtual_ms_max": cap_number(VIRTUAL_MS_CAP),
-        "wall_ms_max": whole(1, 10**18),  # of older releases; it changes nothing
+        "wall_ms_max": whole(1, 10**18),  # of older releases; ignored
     }
 )
 DOCUMENT: Final[Mapping[str, Schema]] = {

@@ -1,11 +1,12 @@
-"""Seed files: one run as JSON, its configuration and its items, so that it fails alike on any machine.
+"""Seed files: configuration and items of one run as JSON, so that it fails in the same way on any machine.
 
-Law 1. The items replay the run; the seed only says where they came from. An absent key of the configuration
-       has the value in PLAIN, whatever a default may become.
-Law 2. Input is hostile: bounded, typed, every name known; nothing is imported, evaluated or opened for it.
+Law 1. The items replay the run; the seed only tells their origin. An absent key of the configuration has its
+       value in PLAIN, even if a default changes later.
+Law 2. Input is hostile: its size is bounded, and its types and names are checked. A file cannot make the
+       reader import, evaluate or open anything.
 Law 3. Unknown top-level keys are kept when a file is written again.
-Law 4. A file is complete or not there. A wrong checksum means that it was edited by hand: its hashes prove
-       nothing.
+Law 4. A file is written completely or not at all. If its checksum is wrong, it was edited by hand, and its
+       hashes prove nothing.
 """
 
 import json
@@ -59,7 +60,7 @@ def of_verdict(verdict: Verdict) -> SeedFile:
 
 
 def default_path(failure: Failure) -> Path:
-    """Return the relative path of the first failure of a fingerprint."""
+    """Return the relative path for a failure; it depends on its rule and fingerprint only."""
     return EPHEMERAL / f"{failure.rule}-{fingerprint.of(failure)}.json"
 
 
@@ -74,8 +75,8 @@ def save(
 ) -> Path:
     """Write a failure to a file of its own, and return the path. Raises BadSeedFile if it is too large.
 
-    A file with the same items is its own; so is one that `is_own` accepts. `filled`: returns the seed to
-    write to a path, given the failure.
+    A file of the same kind of failure is replaced if it has the same items or if `is_own` accepts it.
+    `filled`: returns the seed to write to a path, given `seed` and the path.
     """
     assert seed.failure is not None
     items = [item_json.to_json(item) for item in seed.items]
@@ -93,9 +94,9 @@ def save(
 
 
 def kind_of(seed: SeedFile) -> tuple[object, ...]:
-    """Return what two runs of one failure have in common: the fingerprint, and the planted bug if any.
+    """Return what all runs of one failure have in common: the fingerprint, and the planted bug if any.
 
-    A run that was ended by force holds no items, so it is known by its scenario and seed.
+    A run that was ended by force has no items, so its scenario and seed identify it.
     """
     assert seed.failure is not None
     run = (seed.config.scenario, seed.config.seed) if seed.is_bare else ()
@@ -116,7 +117,7 @@ def dumps(verdict: Verdict) -> str:
 
 
 def write(path: Path, source: SeedFile | Verdict) -> None:
-    """Write the file, and its folder if there is none. Raises BadSeedFile if the run is too large."""
+    """Write the file, and create its folder if needed. Raises BadSeedFile if the run is too large."""
     seed = source if isinstance(source, SeedFile) else of_verdict(source)
     data = text_of(seed).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +154,7 @@ def name_of(path: Path) -> str:
 
 
 def from_document(document: dict[str, Json]) -> SeedFile:
-    # Before anything else: a file of a newer version may have keys that mean something else.
+    # First, because in a file of a newer version known keys may have another meaning.
     check_format(document)
     known = {key: at(key, each.read, document[key]) for key, each in DOCUMENT.items() if key in document}
     config = config_of(known)
@@ -165,7 +166,7 @@ def from_document(document: dict[str, Json]) -> SeedFile:
         config, known["items"], failure=failure_of(failure) if failure else None, **marks, **known_parts,
         original_config=original_config_of(known, config),
         extra={key: value for key, value in document.items() if key not in DOCUMENT},
-        # Over the document as it was read, unknown keys included: a file of a newer writer is not edited.
+        # Over the document as read, with unknown keys: a file of a newer writer does not count as edited.
         is_edited=document.get("checksum") != checksum(document),
     )  # fmt: skip
 
@@ -179,7 +180,7 @@ def check_format(document: dict[str, Json]) -> None:
         raise Wrong(("format", f"{message}: umi-sim show, html, replay, why and export read it, too"))
     if document.get("format") != FORMAT:
         raise Wrong(("format", f'expected "{FORMAT}", so this is no seed file'))
-    # `version` is that of the writer, `min_reader` the least that can read it.
+    # `version` is the version of the writer, `min_reader` the least version that can read the file.
     needed = at("min_reader", whole(1, 10**9).read, document.get("min_reader", 1))
     if needed > VERSION:
         message = f"this one reads version {VERSION}, the file needs {needed}"
@@ -192,7 +193,7 @@ def config_of(known: Mapping[str, Json]) -> RunConfig:
     limits = {key: each for key, each in known.get("limits", {}).items() if key != "wall_ms_max"}
     scenario = known["scenario"]
     config: RunConfig = structs.replace(
-        # Absent keys are those of PLAIN, never the defaults of RunConfig (law 1).
+        # Absent keys have the values of PLAIN, not the defaults of RunConfig (law 1).
         PLAIN, scenario=scenario["id"], version=scenario.get("version", 1), seed=known["prng"]["seed"],
         settings=scenario.get("set", {}), target=scenario.get("target", PLAIN.target),
         **only_used(known["config"]), **limits,
@@ -205,11 +206,10 @@ def only_used(config: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def original_config_of(known: Mapping[str, Json], config: RunConfig) -> RunConfig | None:
-    """Return the configuration of the run before it was shrunk; limits are those of the file."""
+    """Return the configuration of the run before it was shrunk, with the limits of the file."""
     if "original_config" not in known:
         return None
-    # Each key of the shrunk configuration gives way, also
-    # those that the original leaves out since they are plain.
+    # Every key of the shrunk configuration is replaced, with its value in PLAIN if the original has none.
     absent = {name: getattr(PLAIN, name) for name in CONFIG}
     original: RunConfig = structs.replace(config, **(absent | only_used(known["original_config"])))
     check_agents(original, known.get("original", ()), "original")
@@ -217,7 +217,7 @@ def original_config_of(known: Mapping[str, Json], config: RunConfig) -> RunConfi
 
 
 def check_agents(config: RunConfig, items: tuple[Item, ...], path: str = "items") -> None:
-    """Check that every item belongs to an agent that there is, and every op is one that is served."""
+    """Demand that every item belongs to an existing agent, and that the target serves every op."""
     names = [agent.name for agent in config.agents]
     for place, item in enumerate(items):
         if isinstance(item, Op) and any(list_unserved(config.target, (item.name,))):
@@ -237,5 +237,5 @@ def failure_of(given: Mapping[str, Json]) -> Failure:
 
 
 def rule_name(rule_id: str) -> str:
-    """The readable name of a rule; of one that this version does not know, its id."""
+    """Return the readable name of a rule, or the id if this version does not know the rule."""
     return next((rule.name for rule in RULES if rule.id == rule_id), rule_id)

@@ -1,4 +1,4 @@
-"""Items as JSON and back: operations, faults, schedule deviations and clock moves, each checked by its kind.
+"""Items as JSON and back: operations, faults, schedule deviations and clock moves, each with its schema.
 
 Law 1. An unknown kind, field or name is refused, with its path. Law 2. Sizes are checked before unpacking.
 """
@@ -59,23 +59,23 @@ def from_json(value: Json) -> Item:
 
 
 def all_from_json(value: Json) -> tuple[Item, ...]:
-    """Read the items of a record; their ids must differ, and their size when unpacked is bounded."""
-    # Each text is bounded by itself, but a hundred thousand items could each unpack to the bound.
+    """Read the items of a record. Their ids must differ, and their unpacked size is bounded."""
+    # Each text has a bound, but a hundred thousand items could each unpack to that bound.
     if unpacked_chars(value) > UNPACKED_CHARS_MAX:
         wrong(f"more than {UNPACKED_CHARS_MAX} characters when unpacked")
     items: tuple[Item, ...] = ITEMS.read(value)
     places: dict[str, int] = {}
     for place, item in enumerate(items):
-        # setdefault returns the place of the first item with this id: another place is the second.
+        # setdefault returns the place of the first item with this id; another place means a duplicate.
         if places.setdefault(item.id, place) != place:
             at(f"[{place}].id", wrong, f"{item.id} is the id of entry {places[item.id]} too")
     return items
 
 
 def unpacked_chars(value: Json) -> int:
-    """Count the characters of all runs below this value when unpacked."""
+    """Count the characters of all runs of characters in this value, when unpacked."""
     match value:
-        # The form of a run; a list that merely looks like one only makes the count too high.
+        # [text, count] is a run. Another list of that form just makes the count too high.
         case [str() as piece, int() as count]:
             return len(piece) * max(0, count)
         case list():
@@ -85,7 +85,7 @@ def unpacked_chars(value: Json) -> int:
     return 0
 
 
-# What each kind of item, fault and move has.
+# The schema of each kind of item, fault and move.
 
 
 @cache
@@ -126,7 +126,7 @@ ARGS_OF: Final[dict[str, tuple[str, Callable[[str], Schema]]]] = {
 
 
 def item_rule() -> Rule:
-    """Any item: what its kind has, and the arguments of its request, fault or move."""
+    """Return the rule of an item: fields by its kind, arguments by its request, fault or move."""
     return {"oneOf": [kind_rule(kind) for kind in TABLES]}
 
 

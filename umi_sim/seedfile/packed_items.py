@@ -13,21 +13,21 @@ from umi_sim.seedfile.item_json import UNPACKED_CHARS_MAX, all_from_json, to_jso
 
 
 def pack_items(items: Sequence[Item]) -> str:
-    """Return the items as one text, which `unpack_items` reads."""
+    """Return the items as one text, for `unpack_items`."""
     return b2a_base64(compress(compact([to_json(item) for item in items]).encode()), newline=False).decode()
 
 
 def can_pack(items: Sequence[Item]) -> bool:
-    """Return whether a reader would unpack so many items."""
+    """Return whether the items are within the limits of a reader that unpacks them."""
     document = compact([to_json(item) for item in items]).encode()
     return len(document) <= UNPACKED_CHARS_MAX and value_count(document) <= VALUE_COUNT_MAX
 
 
 def unpack_items(value: Json) -> tuple[Item, ...]:
-    """Return the items in such a text. Raises Wrong."""
+    """Return the items in a text of `pack_items`. Raises Wrong."""
     given, unpacking = value if isinstance(value, str) else fail("text", value), decompressobj()
     try:
-        # At most one byte more than allowed: a few kilobytes of zlib may unpack to gigabytes.
+        # Stops one byte beyond the limit, because a few kilobytes of zlib may unpack to gigabytes.
         data = unpacking.decompress(a2b_base64(given, strict_mode=True), UNPACKED_CHARS_MAX + 1)
     except (ValueError, zlib_error):
         wrong("expected items packed with zlib, then base64, got text that is not")

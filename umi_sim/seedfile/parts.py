@@ -19,7 +19,7 @@ class BadSeedFile(ValueError):
 
 
 class ExpectedResult(Data):
-    """The expected result of a replay: `result` is fail or pass; the hashes hold for unchanged items."""
+    """The expected result of a replay: `result` is fail or pass; the hashes are right for unchanged items."""
 
     result: Annotated[str, one_of(("fail", "pass"), "result")]
     trace: Digest = ""
@@ -31,9 +31,9 @@ class ExpectedResult(Data):
 
 
 class History(Data):
-    """The history of the failure since it was first seen; written by hand or by commands.
+    """The history of a failure since it was first seen, written by hand or by commands.
 
-    `passes` counts replays in a row that found no failure, of a file that is not kept for good.
+    `passes`: successive replays that found no failure, for a file that is not kept permanently.
     """
 
     hits: int = 1
@@ -45,9 +45,9 @@ class History(Data):
 
 
 class Minimised(Data):
-    """The result of shrinking: runs used, items of each kind before and after, ids of the items it needs.
+    """The result of shrinking: runs used, items of each kind before and after, ids of needed items.
 
-    `stopped` says why it ended: fixpoint, or the budget that was used up.
+    `stopped`: why shrinking ended: at a fixpoint, or because this budget was used up.
     """
 
     runs: int
@@ -59,10 +59,10 @@ class Minimised(Data):
 
 
 class SeedFile(Data):
-    """One run to repeat. `extra` holds the top-level keys that this reader does not know.
+    """One run to replay. `extra`: the top-level keys that this reader does not know.
 
-    `minimised` is there once the run was shrunk; `original` then holds the items it had before, and
-    `original_config` the configuration.
+    `minimised`: present if the run was shrunk. Then `original` has its items before shrinking, and
+    `original_config` its configuration.
     """
 
     config: RunConfig
@@ -84,5 +84,5 @@ class SeedFile(Data):
 
     @property
     def is_bare(self) -> bool:
-        """Return True if its run was ended by force: it has configuration and seed, no items to replay."""
+        """Return True if its run was ended by force: then it has configuration and seed, but no items."""
         return self.failure is not None and self.failure.kind == "timeout" and not self.items

@@ -1,4 +1,4 @@
-"""The format of seed files as a JSON Schema, made of the tables of the reader.
+"""The format of seed files as a JSON Schema, generated from the tables of the reader.
 
 Law 1. The schema accepts whatever the reader accepts. It accepts more where one value depends on another: ids
        that must be unique, agents that must exist, sizes when unpacked, a contradictory configuration.
@@ -30,12 +30,12 @@ def schema() -> Rule:
 
 
 def text() -> str:
-    """Return the schema as text: a line for each key, each kind of item, and each request, fault and move."""
+    """Return the schema as text: one line for each key, kind of item, request, fault and move."""
     return laid_out(schema(), 0) + "\n"
 
 
 def laid_out(value: object, depth: int) -> str:
-    # By depth and width, not by json.dumps(indent=...): a file of one word per line could not be reviewed.
+    # By depth and width: with json.dumps(indent=...) a file of one word per line could not be reviewed.
     if isinstance(value, dict) and depth < DEPTH and len(one_line(value)) > WIDTH:
         parts = [f"{json.dumps(key)}: {laid_out(inner, depth + 1)}" for key, inner in value.items()]
         return block("{", parts, "}", depth)

@@ -1,8 +1,8 @@
 """A seed file as text: one line for each top-level key and item, ASCII, a checksum over the compact form.
 
-Law 1. A file that is too large leaves parts out, the least needed first: the answers of the model, then the
+Law 1. If a file is too large, its least needed parts are left out: first the answers of the model, then the
        items from before shrinking.
-Law 2. Items of the schedule are left out only if no reader would accept the file otherwise; its notes say so.
+Law 2. Items of the schedule are left out only if a reader would refuse the file otherwise; its notes say so.
 """
 
 from typing import Final
@@ -21,13 +21,13 @@ from umi_sim.seedfile.parts import BadSeedFile, SeedFile
 
 FORMAT: Final = "umi-seed"
 VERSION: Final = 1
-MINIMISED_BYTES_MAX: Final = 64 * 1024  # without the original items
+MINIMISED_BYTES_MAX: Final = 64 * 1024  # of a shrunk file, without the original items
 WITH_ORIGINAL_BYTES_MAX: Final = 1024 * 1024
 NO_SCHEDULE: Final = "too large: schedule items left out, only regeneration from the seed is exact"
 
 
 def text_of(seed: SeedFile) -> str:
-    """Return the file as text. Raises BadSeedFile if its necessary parts are too large."""
+    """Return the text of the file. Raises BadSeedFile if its necessary parts are too large."""
     kept = slim(seed)
     written = layout(document_of(kept))
     if is_too_large(kept, written):
@@ -42,8 +42,8 @@ def text_of(seed: SeedFile) -> str:
 
 
 def slim(seed: SeedFile) -> SeedFile:
-    """Return the file without the model's answers, then without the original items, if it is too large."""
-    # Measured without the original items, which are left out for their own size.
+    """Return the file without the model's answers or the original items, where they are too large."""
+    # Measured without the original items, which have a limit of their own below.
     full, bare = seed, structs.replace(seed, original=(), original_config=None)
     bytes_max = MINIMISED_BYTES_MAX if seed.minimised else WITH_ORIGINAL_BYTES_MAX
     if seed.model and len(layout(document_of(bare))) > bytes_max:
@@ -71,20 +71,20 @@ def document_of(seed: SeedFile) -> dict[str, Json]:
     }  # fmt: skip
     there = {name: part for name, part in parts.items() if part or name not in OPTIONAL}
     written = {name: WRITERS.get(name, DOCUMENT[name].write)(part) for name, part in there.items()}
-    # Keys of a newer writer come back as they were (law 3 of files.py).
+    # Unknown keys of a newer writer are kept (law 3 of files.py).
     document = {**written, **seed.extra}
     return {**document, "checksum": checksum(document)}
 
 
 def scenario_of(config: RunConfig) -> Json:
-    """Return the scenario with its --set overrides; one that does not ship with umi_sim is the user's own."""
+    """Return the scenario with its --set overrides; `own` marks one that is not shipped with umi_sim."""
     own = {} if is_shipped(config.scenario) else {"own": True}
     settings = {"set": config.settings} if config.settings else {}
     return {"id": config.scenario, "version": config.version, "target": config.target, **own, **settings}
 
 
 def config_to_json(config: RunConfig) -> dict[str, Json]:
-    """Return the configuration as JSON, without options of generators and those with a key of their own."""
+    """Return the configuration as JSON, without options of generators and those with keys elsewhere."""
     return {name: schema.write(getattr(config, name)) for name, schema in CONFIG.items()}
 
 
