@@ -1,16 +1,17 @@
 """Planted bugs: what the simulator must find. Each is one wrong behaviour, active in one process at a time.
 
-A bug is text of umi_core that is replaced: data in mutants/*.toml, a file for each area. The
-canary is in this package, so that a sweep, which plants it beside sound runs, reads no file for it.
+A bug replaces text of umi_core. Bugs are data in mutants/*.toml, one file for each area. The canary is in
+this package, so that a sweep, which plants it in some of its runs, reads no file for it.
 
-edits.py      what replaced text changes in a module
-planting.py   the changed module, for the time of a run
-registry.py   all of them
+edits.py      finds what replaced text changes in a module
+planting.py   changes the module for the time of a run
+registry.py   reads all bugs
 
-Law 1. The code under test has no switch for them: it is changed from outside.
-Law 2. If the text that a bug replaces is gone, that is an error: the bug is not counted as found or passed.
-Law 3. Each is found within its number of seeds, which are the first ones and were not chosen; or by the test
-       that its row names, where a function alone is wrong and hardly any run shows it.
+Law 1. The code under test has no switches for bugs: it is changed from outside.
+Law 2. If the text that a bug replaces is missing, that is an error; the bug counts neither as found nor as
+       missed.
+Law 3. Runs find a bug within its number of seeds, counted from the first seed, none of them chosen. If hardly
+       any run shows a wrong function, the test that the row names finds it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +28,7 @@ __all__ = ["CANARY", "CannotPlant", "Mutant", "Planted", "TestedMutant", "TextEd
 
 RATE: Final = "1/2"
 QUIRK_RATE: Final = "1/4"
-SMALL: Final[Mapping[str, str]] = {  # what is over soon, and asks every kind of question
+SMALL: Final[Mapping[str, str]] = {  # short runs that emit every kind of effect
     "agents.count": "1", "workload.operations": "16", "memory.semantic_routing": "true",
     "clock.skew": "false", "run.equivalences": "[]",
 }  # fmt: skip
@@ -37,7 +38,7 @@ ALONE: Final[Mapping[str, str]] = {"run.equivalences": "[]"}
 
 
 class Planted(Data):
-    """One planted bug: what a user would see, and the edits of umi_core that make it so."""
+    """One planted bug: the behaviour that a user would see, and the edits of umi_core that cause it."""
 
     name: str
     area: str
@@ -46,7 +47,7 @@ class Planted(Data):
 
     @contextmanager
     def plant(self, registry: Registry) -> Iterator[Registry]:
-        """Put the bug in place until the block ends, in the code and in these tables. Raises CannotPlant."""
+        """Plant the bug until the block ends; yield the registry with changed tables. Raises CannotPlant."""
         with ExitStack() as stack:
             try:
                 changed = stack.enter_context(in_place(changes(self.edits), registry))
@@ -58,17 +59,17 @@ class Planted(Data):
 class TestedMutant(Planted):
     """A planted bug that a test of functions detects: `detected_by` is path::name, as pytest takes it."""
 
-    __test__ = False  # pytest takes a class of this name for tests
+    __test__ = False  # else pytest collects a class of this name as tests
 
     detected_by: str
 
 
 class Mutant(Planted):
-    """A planted bug that runs show. `rules` may find it; `scenario` finds it within `seeds_max` seeds.
+    """A planted bug that runs show: `scenario` shows it within `seeds_max` seeds, as a breach of `rules`.
 
-    `kind`: the kind of fault without which nothing shows it; then the scenario is narrowed down to that kind,
-    everywhere. `alike`: the kinds that are one with it to the memory, so that they show it as well.
-    `settings`: keys of the scenario. `only_by_equivalences`: runs show it only if they are compared.
+    `kind`: the kind of fault without which no run shows it; then the scenario is narrowed to this kind, at
+    all of its sites. `alike`: kinds that the memory cannot distinguish from it, so they show the bug, too.
+    `settings`: keys of the scenario. `only_by_equivalences`: only equivalences find it.
     """
 
     rules: tuple[str, ...]
@@ -81,23 +82,22 @@ class Mutant(Planted):
 
     @property
     def overrides(self) -> Mapping[str, str]:
-        """Return the scenario keys that narrow it down to the kind of fault of this bug, if it has one."""
+        """Return scenario keys that narrow it to the kind of fault of this bug, if there is one."""
         if not self.kind:
             return self.settings
         alone = {"scenario.swarm.mode": "one_kind", "scenario.swarm.pin.kind": self.kind}
-        # A quirk is no failure but an odd reply: with half of
-        # them odd, hardly anything would be stored to go wrong.
+        # A quirk is an unusual answer: if half of them were, too little would be stored to show a bug.
         rate = QUIRK_RATE if KINDS[self.kind].fault_class == "quirk" else RATE
         return {**SMALL, **alone, f"faults.{self.kind}": rate, **self.settings}
 
     @property
     def hunted(self) -> Mapping[str, str]:
-        """Return the same keys, without equivalences, unless only those show the bug."""
+        """Return these keys, with equivalences off unless only they show the bug."""
         return self.overrides if self.only_by_equivalences else {**ALONE, **self.overrides}
 
     @property
     def overrides_without(self) -> Mapping[str, str]:
-        """Return the keys of a small world with every other kind of fault, but those like its own."""
+        """Return keys of a small world with all kinds of fault except `kind` and `alike`."""
         off = {f"faults.{kind}": "false" for kind in (self.kind, *self.alike)}
         every = {"scenario.swarm.mode": "swarm", "scenario.swarm.sites": "all"}
         return {**SMALL, **every, **self.settings, **off}
@@ -114,18 +114,18 @@ CANARY: Final = Mutant(
     ),
     ("ttl-boundary", "reference-agrees", "no-spurious-refusal"), "working",
 )  # fmt: skip
-"""The bug that every sweep must see. A replay of its run reads no file of bugs."""
+"""The bug that every sweep must find. A replay of its run reads no file of bugs."""
 
 
-PLANTED: Final[dict[str, Registry]] = {}  # the bug that is in the code now, with its tables
+PLANTED: Final[dict[str, Registry]] = {}  # the bug that is planted now, with its tables
 
 
 @contextmanager
 def plant_mutant(name: str | None, registry: Registry) -> Iterator[Registry]:
-    """Return the tables of a memory with this bug in its code; None plants nothing.
+    """Plant a bug until the block ends, and yield the registry with it; None plants nothing.
 
-    A block within a block of the same bug finds it planted, and its caches filled: a block around a loop
-    over seeds makes the runs in it cost a third less. Raises KeyError for an unknown name.
+    An inner block of the same bug reuses the planted code and its caches: an outer block around a loop over
+    seeds makes each run a third cheaper. Raises KeyError for an unknown name.
     """
     if name is None:
         yield registry

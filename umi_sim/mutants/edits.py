@@ -1,8 +1,8 @@
-"""Edits: text of umi_core that is replaced, and what that changes in modules that are imported already.
+"""Edits: replace text of umi_core, and find what that changes in modules that are imported already.
 
-Law 1. The old text stands in the file exactly once; else nothing is planted.
-Law 2. What changes is found by comparing both texts, name by name: what has only moved has not changed.
-Law 3. What cannot be changed from outside is refused, with its reason. So nothing is planted by halves.
+Law 1. The old text must occur in the file exactly once; else nothing is planted.
+Law 2. Both texts are compared name by name, so a statement that only moved has not changed.
+Law 3. A change that is impossible from outside is refused with a reason. So no bug is planted in part.
 """
 
 import ast
@@ -15,11 +15,11 @@ from umi_sim.kernel import folders
 
 
 class CannotPlant(Exception):
-    """The place of a planted bug does not exist any more, or cannot be changed from outside."""
+    """The text that a bug replaces does not exist any more, or cannot be changed from outside."""
 
 
 class TextEdit(Data):
-    """In `file`, such as umi_core/text.py, `new` takes the place of `old`."""
+    """An edit that replaces `old` by `new` in `file`, such as umi_core/text.py."""
 
     file: str
     old: str
@@ -27,7 +27,7 @@ class TextEdit(Data):
 
 
 class ModuleChange(Data):
-    """The changes of one module: bodies of functions by qualified name, and statements that bind a name."""
+    """The changes of one module: new bodies of functions by qualified name, and statements by bound name."""
 
     module: str
     bodies: Mapping[str, CodeType]
@@ -35,7 +35,7 @@ class ModuleChange(Data):
 
 
 class SourceStatement(Data):
-    """A statement of a module or a class, and its text; of a class its statements, by name."""
+    """A statement of a module or class, with its text. `members`: the statements of a class, by name."""
 
     node: ast.stmt
     text: str
@@ -47,7 +47,7 @@ Parts = Mapping[str, SourceStatement]
 
 @cache
 def changes(edits: tuple[TextEdit, ...]) -> tuple[ModuleChange, ...]:
-    """Return the changes that these edits make, file by file; compiled once. Raises CannotPlant."""
+    """Return the changes that these edits make, one for each file, compiled. Raises CannotPlant."""
     files = dict.fromkeys(edit.file for edit in edits)
     return tuple(change(file, [edit for edit in edits if edit.file == file]) for file in files)
 
@@ -61,7 +61,7 @@ def change(file: str, edits: Sequence[TextEdit]) -> ModuleChange:
     values: dict[str, CodeType] = {}
     for name, part in list_changed(known, parts_of(apply_edits(before, edits), file), file):
         code = compile(ast.Module([part.node], []), path, "exec", dont_inherit=True)
-        # a function keeps its identity and gets a new body; any other statement is bound anew
+        # Functions keep their identity and get a new body; other statements are executed again.
         if name in known and isinstance(part.node, ast.FunctionDef | ast.ClassDef):
             codes = codes_in(code)
             bodies |= {it: codes[it] for it in list_functions(name, known[name], part, file)}
@@ -84,7 +84,7 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     """Return the text with all edits. Raises CannotPlant if an old text does not occur exactly once."""
     edited = text
     for edit in edits:
-        # An empty text would be found everywhere.
+        # An empty text would occur everywhere.
         count = edited.count(edit.old) if edit.old else 0
         if count != 1:
             raise CannotPlant(f"{edit.file}: the old text is there {count} times, not once:\n{edit.old}")
@@ -92,7 +92,7 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     return edited
 
 
-# Two texts, name by name.
+# Comparing two texts, name by name.
 
 
 def parts_of(text: str, file: str) -> Parts:
@@ -103,15 +103,15 @@ def parts_of(text: str, file: str) -> Parts:
 
 
 def split_parts(body: Iterable[ast.stmt], lines: Sequence[str]) -> Parts:
-    """Return each statement under the name that it binds, or under its own text."""
+    """Return statements by the name that they bind; those that bind none by their text."""
     found: dict[str, SourceStatement] = {}
     for node in body:
-        # Decorators come before `def`, and belong to the statement.
+        # Decorators come before the line of `def`, but belong to the statement.
         first = min([node.lineno, *(it.lineno for it in getattr(node, "decorator_list", ()))])
         members = split_parts(node.body, lines) if isinstance(node, ast.ClassDef) else {}
         part = SourceStatement(node, "\n".join(lines[first - 1 : node.end_lineno]), members)
         name = name_of(node) or part.text
-        # overloads have one name: the second is another `name`, so neither hides the other
+        # Overloads share a name: the second gets the key `another name`, so that neither hides the other.
         found[f"another {name}" if name in found else name] = part
     return found
 
@@ -130,7 +130,7 @@ def name_of(node: ast.stmt) -> str:
 def list_changed(before: Parts, after: Parts, file: str) -> list[tuple[str, SourceStatement]]:
     """List the new or changed parts.
 
-    Raises CannotPlant if a part does not exist any more, or runs only while a module is imported.
+    Raises CannotPlant if a part of `before` is missing: code that ran at import cannot be undone.
     """
     for name in before:
         if name not in after:
@@ -139,7 +139,7 @@ def list_changed(before: Parts, after: Parts, file: str) -> list[tuple[str, Sour
 
 
 def list_functions(name: str, old: SourceStatement, new: SourceStatement, file: str) -> list[str]:
-    """List the functions with other bodies: this one, or methods of this class. Raises CannotPlant."""
+    """List the functions with changed bodies: this one, or methods of this class. Raises CannotPlant."""
     if describe_head(old.node) != describe_head(new.node):
         raise CannotPlant(f"{file}: changes what stands around {name}; only what it does can change")
     if not isinstance(new.node, ast.ClassDef):
@@ -153,14 +153,14 @@ def list_functions(name: str, old: SourceStatement, new: SourceStatement, file: 
 
 
 def describe_head(node: ast.stmt) -> list[str]:
-    """Return what is evaluated when a function or class is made: defaults, decorators, bases."""
+    """Return all that is evaluated when a function or class is defined: defaults, decorators, bases."""
     of_class = (*node.bases, *node.keywords) if isinstance(node, ast.ClassDef) else ()
     args = (node.args,) if isinstance(node, ast.FunctionDef) else ()
     return [type(node).__name__, *map(ast.dump, (*args, *of_class, *getattr(node, "decorator_list", ())))]
 
 
 def codes_in(code: CodeType) -> dict[str, CodeType]:
-    """Return all code objects within, by qualified name."""
+    """Return all code objects nested in `code`, by qualified name."""
     found: dict[str, CodeType] = {}
     for within in code.co_consts:
         if isinstance(within, CodeType):

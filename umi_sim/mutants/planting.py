@@ -1,12 +1,12 @@
-"""Planting: a changed module, for the time of a run.
+"""Planting: change modules for the time of a run.
 
 Law 1. The code that is changed has no switch for it.
 Law 2. A function stays the same object and gets another body, so modules that imported it and tables that
-       hold it run that one. Law 3. Whatever happens, afterwards everything is as it was.
-Law 4. What was computed before is not known to the changed code, and the other way round: caches are emptied.
+       contain it run the new body. Law 3. At the end everything is restored, even after an exception.
+Law 4. Caches are emptied, so that results of the original code do not reach changed code, or vice versa.
 
-A value is bound anew, so it must not have been imported by another module; a table or a step of one is put in
-place through the registry instead.
+A value is bound again, so no other module may have imported it by name; tables and their steps are replaced
+in the registry instead.
 """
 
 import sys
@@ -26,17 +26,17 @@ from umi_sim.machines.fence import find_renamed
 from umi_sim.mutants.edits import CannotPlant, ModuleChange
 
 ABSENT: Final = object()
-CACHED: Final = type(lru_cache(len))  # what `cache` and `lru_cache` make of a function
+CACHED: Final = type(lru_cache(len))  # the type of functions with `cache` or `lru_cache`
 USED: Final = ("umi_core", "umi_sim.services", "umi_sim.judge", "umi_sim.workload")  # the modules of a run
 
 
 @contextmanager
 def in_place(changes: tuple[ModuleChange, ...], registry: Registry) -> Iterator[Registry]:
-    """Return the registry with the changed tables; all other changes are in place until the block ends."""
+    """Yield the registry with changed tables; all other changes are in place until the block ends."""
     planted = registry
     with ExitStack() as stack:
-        kept = caches()  # of the unchanged modules; a cache of the bug is empty, and removed with it
-        stack.callback(lambda: empty(caches()))  # also of modules that the run has loaded
+        kept = caches()  # of the unchanged modules: caches of changed ones start empty
+        stack.callback(lambda: empty(caches()))  # includes those of modules loaded by the run
         for change in changes:
             module = import_module(change.module)
             for name, code in change.values.items():
@@ -49,7 +49,7 @@ def in_place(changes: tuple[ModuleChange, ...], registry: Registry) -> Iterator[
 
 
 def caches() -> list[Any]:
-    """List all functions that keep earlier results, in the modules that a run uses."""
+    """List all cached functions of the modules that a run uses."""
     used = [module for name, module in sys.modules.items() if name.startswith(USED)]
     return [function for module in used for function in caches_of(module)]
 
@@ -86,7 +86,7 @@ def function_of(module: ModuleType, qualified: str) -> FunctionType:
     found: Any = module
     for name in qualified.split("."):
         found = vars(found).get(name)
-    # what a class method, a property or a cached property wraps
+    # The function that a class method, a property or a cached property wraps.
     found = getattr(found, "__func__", getattr(found, "fget", getattr(found, "func", found)))
     function = unwrap(found) if found is not None else None
     if not isinstance(function, FunctionType) or hasattr(found, "cache_clear"):
@@ -99,15 +99,15 @@ def function_of(module: ModuleType, qualified: str) -> FunctionType:
 
 @contextmanager
 def bind_value(module: ModuleType, name: str, code: CodeType) -> Iterator[tuple[object, object]]:
-    """Bind the name anew until the block ends; yield the value before, or ABSENT, and after."""
+    """Bind the name again until the block ends; yield the value before, or ABSENT, and the value after."""
     names = vars(module)
     before = names.get(name, ABSENT)
-    # `from umi_core.limits import PPM` binds a name of its own, which would keep the old value
+    # `from umi_core.limits import PPM` binds a name in the importing module, which would keep the old value.
     if others := importers(module, name, before):
         raise CannotPlant(f"{module.__name__}: {name} cannot change: {others[0]} has imported it")
     try:
         exec(code, names)
-        find_renamed.cache_clear()  # the value may be one that stands for something outside
+        find_renamed.cache_clear()  # the value may be one that the fence replaces
         yield before, names[name]
     finally:
         names.pop(name, None)
@@ -117,7 +117,7 @@ def bind_value(module: ModuleType, name: str, code: CodeType) -> Iterator[tuple[
 
 
 def importers(module: ModuleType, name: str, value: object) -> list[str]:
-    """List the modules that imported this value; empty for a table, which is replaced in the registry."""
+    """List the modules that imported this value; none for a table, which the registry replaces."""
     if value is ABSENT or isinstance(value, Workflow | Step):
         return []
     ours = [it for it in sys.modules if it.startswith(("umi_core.", "umi_sim.")) and it != module.__name__]
@@ -125,7 +125,7 @@ def importers(module: ModuleType, name: str, value: object) -> list[str]:
 
 
 def with_table(registry: Registry, before: object, after: object) -> Registry:
-    """Return the registry with another table or step in place of this one."""
+    """Return the registry with the table or step `after` in place of `before`."""
     revisions = dict(registry.revisions)
     for name, (*earlier, latest) in registry.revisions.items():
         if latest is before:
@@ -133,7 +133,7 @@ def with_table(registry: Registry, before: object, after: object) -> Registry:
             revisions[name] = (*earlier, validate_workflow(after))
         elif any(step is before for step in latest.steps):
             assert isinstance(after, Step)
-            # a step may be shared: each table that has it gets a revision with the other one
+            # Tables may share a step: in each of them it is replaced.
             steps = tuple(after if step is before else step for step in latest.steps)
             revisions[name] = (*earlier, validate_workflow(structs.replace(latest, steps=steps)))
     return structs.replace(registry, revisions=revisions)

@@ -1,6 +1,6 @@
-"""The registry of mutants: all planted bugs, those of runs and those of tests.
+"""The registry of mutants: all planted bugs, those found by runs and those found by tests.
 
-Each area has a file: in mutants/ of a checkout, in umi_sim/_mutants of an installed package.
+Each area has a file: in mutants/ of a checkout, or in umi_sim/_mutants of an installed package.
 """
 
 import tomllib
@@ -20,22 +20,22 @@ PARTS: Final = TextEdit.__struct_fields__
 
 
 class BadMutant(Exception):
-    """A row of a file of mutants lacks a key, or has one that is not read."""
+    """A row in a file of mutants has a missing or an unknown key."""
 
 
 def rows(path: Path) -> Iterator[Mutant | TestedMutant]:
-    """Read the bugs of a file, one per table. The file name is their area, unless a table says another."""
+    """Yield the bugs of a file, one for each table. The file name is the area of tables that give none."""
     for name, row in tomllib.loads(path.read_text("utf-8")).items():
         yield mutant(name, {"area": path.stem.replace("_", " "), **row}, f"{path.name}: {name}")
 
 
 def mutant(name: str, row: Mapping[str, Any], where: str) -> Mutant | TestedMutant:
-    """Return the bug of a row. Its edit is three keys of the row; several edits are tables below it.
+    """Return the bug of a row. A single edit is three keys of the row; several edits are tables below it.
 
-    A row with `detected_by` is found by a test, any other one by rules.
+    A bug with `detected_by` is found by a test, any other by rules.
     """
     given = {key: value for key, value in row.items() if key not in PARTS}
-    # old and new in the row itself, or in tables [[name.edit]] below it
+    # The keys of the edit are in the row itself, or in tables [[name.edit]] below it.
     edits = given.pop("edit", [{key: row[key] for key in PARTS if key in row}])
     for edit in edits:
         check(edit, PARTS, PARTS, where)
@@ -64,6 +64,6 @@ ALL: Final = [bug for path in FILES for bug in rows(path)]
 MUTANTS: Final[dict[str, Mutant]] = {
     CANARY.name: CANARY, **{bug.name: bug for bug in ALL if isinstance(bug, Mutant)},
 }  # fmt: skip
-"""What runs show, by name."""
+"""The bugs that runs find, by name."""
 OF_TESTS: Final = {bug.name: bug for bug in ALL if isinstance(bug, TestedMutant)}
-"""What tests of functions show, by name."""
+"""The bugs that tests of functions find, by name."""

@@ -1,12 +1,13 @@
-"""Source edits: small mistakes in umi_core, drawn and not thought of beforehand.
+"""Source edits: small mistakes in umi_core, drawn at random instead of designed.
 
-They are made by the operators of the mutation-testing library mutmut: a number one higher, a comparison the
-other way, an argument that is None or gone, `and` for `or`, another text, an assignment of None.
+The operators of the mutation-testing library mutmut make them: a number one higher, the opposite comparison,
+an argument that is None or missing, `and` for `or`, another text, an assignment of None.
 
-Law 1. A line is drawn, then one of its edits, so that long calls have no more of them than short statements.
-Law 2. The same source and seed give the same edits. Law 3. What is no Python is never drawn.
+Law 1. A line is drawn first, then one of its edits, so long calls are not edited more often than short lines.
+Law 2. The same source and seed give the same edits. Law 3. Text that is no valid Python is never drawn.
 
-Left out is what a run cannot show: annotations, imports, decorators, assertions, and the rules of the judge.
+Code whose mistakes no run can show is never edited: annotations, imports, decorators, assertions, and checks
+that the judge uses.
 """
 
 import shutil
@@ -26,12 +27,12 @@ from umi_sim.kernel import folders
 from umi_sim.kernel.prng import Stream
 
 CORE: Final = "umi_core"
-JUDGED_BY: Final = "state_checks.py"  # runs are judged by it, so they cannot show that it is too lax
+JUDGED_BY: Final = "state_checks.py"  # runs are judged by it, so they cannot show its mistakes
 LEFT_OUT: Final = (libcst.Annotation, libcst.Assert, libcst.Decorator, libcst.Import, libcst.ImportFrom)
 
 
 class SourceEdit(Data):
-    """Edit `number` of a line: lines `before` become lines `after`; `text` is the whole file with them."""
+    """Edit `number` of a line: text `before` becomes `after`; `text` is the whole file with the edit."""
 
     file: str
     line: int
@@ -54,7 +55,7 @@ def draw_edits(seed: int, count: int) -> Iterator[SourceEdit]:
     draw, left = Stream(seed, "source edits"), count
     while lines and left:
         file, line = lines.pop(draw.below(len(lines)))
-        # A line without an edit that is valid Python is dropped, and another one drawn.
+        # A line without any valid edit is dropped, and another one is drawn.
         if edits := list(edits_of(file, line)):
             yield draw.pick(edits)
             left -= 1
@@ -72,15 +73,15 @@ def find_edit(name: str) -> SourceEdit:
 
 
 def list_files() -> list[str]:
-    """List the sources of the memory, without the checks that judges use, too."""
+    """List the sources of the memory, without the checks that judges use as well."""
     paths = (path.relative_to(folders.PROJECT) for path in (folders.PROJECT / CORE).rglob("*.py"))
     return sorted(path.as_posix() for path in paths if path.name != JUDGED_BY)
 
 
 def edits_of(file: str, line: int) -> Iterator[SourceEdit]:
-    """List all edits of what begins in this line."""
+    """Yield all valid edits of nodes that begin in this line."""
     for number, (node, other) in enumerate(list_changes(file).get(line, ())):
-        # an operator may make text that is no Python, as two arguments of one name
+        # An operator may make invalid Python, such as two arguments of one name.
         edited = tree(file).module.deep_replace(node, other)
         assert isinstance(edited, libcst.Module)
         if is_python(text := edited.code):
@@ -88,9 +89,9 @@ def edits_of(file: str, line: int) -> Iterator[SourceEdit]:
 
 
 def lines_apart(before: str, after: str) -> tuple[str, str]:
-    """Return the lines in which two texts differ, as one text each."""
+    """Return the differing lines of two texts, each as one text."""
     texts = before.split("\n"), after.split("\n")
-    # "a b c", "a x c" by lines: first 1 from the front, last 1 from the back, so b and x are left
+    # Lines a b c and a x c: one is equal in front and one at the end, so b and x are returned.
     first = next(number for number, (one, other) in enumerate(zip(*texts, strict=False)) if one != other)
     ends = map(reversed, texts)
     last = next(number for number, (one, other) in enumerate(zip(*ends, strict=False)) if one != other)
@@ -113,7 +114,7 @@ def tree(file: str) -> MetadataWrapper:
 
 @cache
 def list_changes(file: str) -> Mapping[int, Sequence[Change]]:
-    """Return, by line, the possible changes of nodes that begin there."""
+    """Return, by line, the changes of nodes that begin in it."""
     places = tree(file).resolve(PositionProvider)
     found: dict[int, list[Change]] = {}
     for node in nodes(tree(file).module):
@@ -133,7 +134,7 @@ def nodes(node: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
 
 @contextmanager
 def overlay_sources(edit: SourceEdit) -> Iterator[str]:
-    """Make a folder with umi_core and this edit in it, for a process that looks there first."""
+    """Make a folder with a copy of umi_core that has this edit, for a process that imports from it first."""
     with tempfile.TemporaryDirectory(prefix="umi-sim-edited-") as folder:
         shutil.copytree(folders.PROJECT / CORE, Path(folder, CORE))
         Path(folder, edit.file).write_text(edit.text, "utf-8")
