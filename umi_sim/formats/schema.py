@@ -1,13 +1,13 @@
-"""What a file may hold, declared once: from a schema follow its reader, its writer and its JSON Schema.
+"""Schemas: declare once what a file may contain; reader, writer and JSON Schema follow from the declaration.
 
     whole(1, 16)                        a number with its range
-    table({"name": AGENT}, "name")      an object with these keys; `name` must be there
+    table({"name": AGENT}, "name")      an object with these keys; `name` is required
     of(Expect)                          a class with fields: each field by its type
 
-Law 1. A schema takes what a parser made and gives what it means, or raises `Wrong`, which says for each
-       finding where it is, what was expected and what was found. Nothing is guessed, no key unknown.
-Law 2. A bool is never a number. No schema takes a float or a date.
-Law 3. What a schema writes it reads back as an equal value.
+Law 1. A schema converts the result of a parser to a value, or raises `Wrong`, which gives for each finding
+       its place, what was expected and what was found. It never guesses, and refuses unknown keys.
+Law 2. A bool is never a number. No schema accepts a float or a date.
+Law 3. A schema reads what it has written as an equal value.
 """
 
 import json
@@ -37,9 +37,9 @@ from umi_sim.kernel.prng import DENOMINATOR_MAX, SEED_MAX, Ratio, parse_seed
 from umi_sim.kernel.wording import suggest_names
 
 T = TypeVar("T")
-Json = Any  # what a parser of JSON or TOML makes
-Rule = dict[str, Any]  # as JSON Schema says it
-Finding = tuple[str, str]  # where, such as `agents[0].scope`, and what is wrong there
+Json = Any  # the result of a parser of JSON or TOML
+Rule = dict[str, Any]  # a part of a JSON Schema
+Finding = tuple[str, str]  # a place, such as `agents[0].scope`, and what is wrong there
 
 FINDING_COUNT_MAX: Final = 50
 SHOWN_CHARS_MAX: Final = 40
@@ -49,20 +49,20 @@ COUNT_MAX: Final = 2**63 - 1
 
 
 class Wrong(ValueError):
-    """Not what a schema takes. The message is the first finding, in one line of ASCII."""
+    """A value does not fit its schema. The message is the first finding, in one line of ASCII."""
 
     def __init__(self, *findings: Finding) -> None:
-        # A file of a hundred thousand wrong entries must not make a message of as many lines.
+        # A file with a hundred thousand wrong entries must not give as many lines of messages.
         self.findings = findings[:FINDING_COUNT_MAX]
         super().__init__(": ".join(filter(None, findings[0])))
 
     def below(self, place: str) -> "Wrong":
-        """Return the same error with this place before those of its findings."""
+        """Return the same error with `place` in front of the places of its findings."""
         return Wrong(*((join_places(place, where), problem) for where, problem in self.findings))
 
 
 class Schema(Data):
-    """`read`: returns the meaning of a JSON value, or Wrong. `write`: the reverse. `rule`: its schema."""
+    """`read`: converts a JSON value, or raises Wrong. `write`: the reverse. `rule`: its JSON Schema."""
 
     read: Callable[[Json], Any]
     rule: Callable[[], Rule]
@@ -75,7 +75,7 @@ def join_places(place: str, below: str) -> str:
 
 
 def at(place: str, read: Callable[[Json], T], value: Json) -> T:
-    """Read a part of a value; an error names its place."""
+    """Read the part of a value at `place`; an error contains the place."""
     try:
         return read(value)
     except Wrong as wrong:
@@ -113,7 +113,7 @@ def cut(text: str) -> str:
 
 def whole(low: int = 0, high: int = COUNT_MAX) -> Schema:
     def read(value: Json) -> Any:
-        is_good = type(value) is int and low <= value <= high  # not isinstance: True is an int of Python
+        is_good = type(value) is int and low <= value <= high  # not isinstance, because True is an int
         return value if is_good else fail(f"a whole number from {low} to {high}", value)
 
     return Schema(read, lambda: {"type": "integer", "minimum": low, "maximum": high})
@@ -130,20 +130,19 @@ def text(pattern: str = "(?s).*", what: str = "text", bytes_max: int = TEXT_BYTE
 
 
 def is_large(value: str, bytes_max: int = TEXT_BYTES_MAX) -> bool:
-    # A character below U+10000 has at most three bytes, so most texts are small
-    # enough by their length alone. Four bytes (emoji) could pass unseen, with a
-    # third more than the limit: it guards the reader's memory, and is no promise.
+    # Characters below U+10000 have at most three bytes, so the length alone shows that most texts are small
+    # enough. Texts of characters with four bytes (emoji) may exceed the limit by a third, which is harmless:
+    # the limit only protects the memory of the reader.
     if 3 * len(value) > bytes_max and len(value.encode(errors="surrogatepass")) > bytes_max:
         wrong(f"expected text of at most {bytes_max} bytes, got more")
     return False
 
 
 def text_rule(pattern: str) -> Rule:
-    """Return the rule of a text; if it may hold any characters, only the length counts."""
+    """Return the rule of a text; if any characters are allowed, it limits only the length."""
     if pattern == "(?s).*":
         return {"type": "string"}
-    # "(?s).{1,40}" may hold a line break, which `.` of a
-    # JSON Schema does not match: its length says the same.
+    # "(?s).{1,40}" matches line breaks, but `.` in a JSON Schema does not; limits of the length do the same.
     length = re.fullmatch(r"\(\?s\)\.\{(\d+),(\d+)\}", pattern)
     if length is None:
         return {"type": "string", "pattern": f"^({pattern})$"}
@@ -199,23 +198,23 @@ NOTHING: Final = Schema(read_nothing, lambda: {"type": "null"})
 OBJECT: Final = Schema(as_object, lambda: {"type": "object"}, dict)
 ANY: Final = Schema(lambda value: value, dict)
 DIGITS: Final = text("[0-9]{1,20}", "a seed in digits")
-SEED: Final = Schema(read_seed, DIGITS.rule, str)  # as text, so that no reader loses bits of it
+SEED: Final = Schema(read_seed, DIGITS.rule, str)  # as text, because readers with floats would lose bits
 Seed = Annotated[int, SEED]
 RATIO: Final = Schema(
     read_ratio, text("[0-9]{1,10}/[0-9]{1,10}").rule, lambda ratio: f"{ratio[0]}/{ratio[1]}"
 )
 
 
-# Values made of others.
+# Composed values.
 
 
 def then(schema: Schema, make: Callable[[Any], Any], **rule: Json) -> Schema:
-    """Return a schema that converts or refuses by `make`; `rule`: what a JSON Schema adds."""
+    """Return a schema whose values `make` converts or refuses; `rule`: additions to the JSON Schema."""
     return Schema(lambda value: make(schema.read(value)), lambda: {**schema.rule(), **rule}, schema.write)
 
 
 def list_of(each: Schema, count_max: int = LIST_COUNT_MAX, count_min: int = 0, *, unique: str = "") -> Schema:
-    """Return the schema of a list; `unique`: the word for members that must differ."""
+    """Return the schema of a list; `unique`: the word in messages for members that must differ, if any."""
 
     def read(value: Json) -> tuple[Any, ...]:
         given = as_list(value)
@@ -223,7 +222,7 @@ def list_of(each: Schema, count_max: int = LIST_COUNT_MAX, count_min: int = 0, *
             bound = f"at most {count_max} entries" if given else "at least one entry"
             wrong(f"expected {bound}, got {len(given)}")
         found = read_all((f"[{place}]", each, inner) for place, inner in enumerate(given))
-        # dict.fromkeys keeps the first of equal values, as a set would, in an order that no hash decides.
+        # dict.fromkeys drops duplicates like a set, but without an order that depends on hashes.
         if unique and len(dict.fromkeys(found)) < len(found):
             fail(f"different {unique}", value)
         return tuple(found)
@@ -237,7 +236,7 @@ def list_of(each: Schema, count_max: int = LIST_COUNT_MAX, count_min: int = 0, *
 
 
 def several(parts: Sequence[Schema], what: str = "") -> Schema:
-    """Return the schema of a list with one value for each part."""
+    """Return the schema of a list with exactly one value for each of `parts`."""
 
     def read(value: Json) -> tuple[Any, ...]:
         given = as_list(value)
@@ -257,7 +256,7 @@ def several(parts: Sequence[Schema], what: str = "") -> Schema:
 
 
 def read_all(parts: Iterable[tuple[str, Schema, Json]]) -> list[Any]:
-    """Read every part. Raises Wrong with the problems of all of them."""
+    """Read every part. Raises Wrong with the findings of all parts."""
     found, findings = [], list[Finding]()
     for place, schema, value in parts:
         try:
@@ -293,7 +292,7 @@ def table(fields: Mapping[str, Schema], *needs: str, what: str = "key") -> Schem
 def read_fields(
     given: Mapping[str, Json], fields: Mapping[str, Schema], needs: Sequence[str] = (), what: str = "key"
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """Read fields. Return those that could be read, and what is wrong with the rest."""
+    """Read fields. Return the readable ones, and findings for the others."""
     values: dict[str, Any] = {}
     findings = [(key, "missing") for key in needs if key not in given]
     for key, value in given.items():
@@ -302,8 +301,7 @@ def read_fields(
                 wrong(f"unknown {what}{suggest_names(key, fields)}")
             values[key] = fields[key].read(value)
         except Wrong as bad:
-            # A key comes from the file: quoted without its quotes,
-            # so that no line break or control character is printed.
+            # Keys come from the file, so they are escaped: no line break or control character is printed.
             findings += bad.below(quote_text(key)[1:-1]).findings
             if len(findings) >= FINDING_COUNT_MAX:
                 break
@@ -311,12 +309,12 @@ def read_fields(
 
 
 def map_of(known: Iterable[str], what: str, each: Schema) -> Schema:
-    """Return the schema of an object whose keys are known names, with values of one kind."""
+    """Return the schema of an object with known names as keys, and values that fit `each`."""
     return table(dict.fromkeys(known, each), what=what)
 
 
 def mapping(each: Schema, count_max: int = LIST_COUNT_MAX, key: Schema = TEXT) -> Schema:
-    """Return the schema of an object with any keys, or with those that `key` accepts."""
+    """Return the schema of an object whose keys fit `key`, and whose values fit `each`."""
 
     def read(value: Json) -> dict[str, Any]:
         given = as_object(value)
@@ -337,7 +335,7 @@ def choice(schemas: Mapping[type, Schema], what: str) -> Schema:
     """Return the schema of a value of one of these types."""
 
     def read(value: Json) -> Any:
-        # By exact type: with isinstance True would be read as a number.
+        # By exact type, because isinstance would accept True as a number.
         schema = schemas.get(type(value))
         return schema.read(value) if schema else fail(what, value)
 
@@ -345,7 +343,7 @@ def choice(schemas: Mapping[type, Schema], what: str) -> Schema:
 
 
 def maybe(schema: Schema) -> Schema:
-    """Return the same schema that also accepts null."""
+    """Return a schema that accepts null as well."""
     return Schema(
         lambda value: None if value is None else schema.read(value),
         lambda: {"anyOf": [{"type": "null"}, schema.rule()]},
@@ -364,8 +362,8 @@ PLAIN: Final[Mapping[Any, Schema]] = {
 
 @cache
 def of(declared: Any) -> Schema:
-    """Return the schema of a type: as `Annotated` says; else a plain int is a count from 0."""
-    # Annotated[int, SEED]: the schema stands in the metadata of the type.
+    """Return the schema of a type: that of `Annotated` if there is one; a plain int is a count from 0."""
+    # Annotated[int, SEED]: the schema is in the metadata of the type.
     if found := [each for each in getattr(declared, "__metadata__", ()) if isinstance(each, Schema)]:
         return found[0]
     args = get_args(declared)
@@ -379,24 +377,24 @@ def of(declared: Any) -> Schema:
         case origin if origin is tuple:
             return list_of(of(args[0])) if args[-1] is Ellipsis else several([of(each) for each in args])
         case origin:
-            # Counter[str] names no type of its values, which are counts: (str, int); dict[str, X] has both.
+            # Counter[str] gives no type of values, which are counts: (str, int). dict[str, X] gives both.
             return of_mapping(Counter if origin is Counter else dict, *(*args, int)[:2])
 
 
 def of_mapping(make: Callable[[Any], Any], key: Any, value: Any) -> Schema:
-    """Return the schema of a mapping; one whose keys are no texts is a list of pairs."""
+    """Return the schema of a mapping; if its keys are not texts, it is a list of pairs."""
     if key is str:
         return then(mapping(of(value)), make)
     pairs = list_of(several((of(key), of(value))))
     read = then(pairs, lambda found: make(dict(found))).read
-    # Sorted, so that equal mappings make equal files.
+    # Sorted, so that equal mappings are written as equal files.
     return Schema(read, pairs.rule, lambda given: pairs.write(sorted(given.items())))
 
 
 def of_class(cls: type[msgspec.Struct], **names: str) -> Schema:
     """Return the schema of an object with the fields of a class; those without a default are required.
 
-    `names`: by field, its name in the file if that is another one.
+    `names`: by field, its name in the file if that is different.
     """
     own = {names.get(name, name): name for name in cls.__struct_fields__}
     parts = {name: fields_of(cls)[field] for name, field in own.items()}

@@ -1,7 +1,7 @@
-"""JSON from strangers: bounded before it is parsed, and nothing in it is guessed; and how files are written.
+"""JSON from untrusted sources: bounded before it is parsed, and read strictly; and the layout of files.
 
-Law 1. Size, encoding, nesting and the number of values are looked at before anything recurses.
-Law 2. Whole numbers of at most 19 digits, no key twice, no NaN.
+Law 1. Size, encoding, nesting and the number of values are checked before anything recurses.
+Law 2. Numbers are whole and have at most 19 digits; duplicate keys and NaN are refused.
 """
 
 import json
@@ -20,16 +20,16 @@ VALUE_COUNT_MAX: Final = 500_000
 PERSON: Final = b"umi-seed-1"
 CHECKSUM_BYTES: Final = 16
 
-# `++` and `*+` never give back what they took: a text of a million quotes takes linear time. A string is
-# matched whole, so that brackets in it do not count.
-BRACKET: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)  # or a whole string
+# Possessive `++` and `*+` never backtrack, so a text of a million quotes takes linear time. A whole string is
+# one match, so brackets in it do not count.
+BRACKET: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
 def parse_json(data: bytes, bytes_max: int = FILE_BYTES_MAX, value_count_max: int = VALUE_COUNT_MAX) -> Json:
     """Read the value in these bytes. Raises Wrong."""
     if len(data) > bytes_max:
         wrong(f"the file is larger than {bytes_max} bytes")
-    # Before decoding: "[[[[..." of 2 MB would become millions of objects.
+    # Before parsing: "[[[[..." of 2 MB would become millions of objects.
     if value_count(data) > value_count_max:
         wrong(f"more than {value_count_max} values")
     text = decode_text(data)
@@ -44,12 +44,12 @@ def parse_json(data: bytes, bytes_max: int = FILE_BYTES_MAX, value_count_max: in
 
 
 def value_count(data: bytes) -> int:
-    """Count at least as many values as a JSON text has; each may become an object of Python."""
+    """Return an upper bound of the number of values in a JSON text, each of which may become an object."""
     return sum(map(data.count, (b",", b"[", b"{")))
 
 
 def compact(value: Json) -> str:
-    """Write the canonical text of a value: sorted keys, no blanks, ASCII."""
+    """Return the canonical text of a value: sorted keys, no blanks, ASCII."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
@@ -92,17 +92,17 @@ def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 def bytes_of(path: Path, bytes_max: int = FILE_BYTES_MAX) -> bytes:
     """Read a file, at most one byte more than is allowed. Raises OSError with `strerror`."""
     with open_file(path) as file:
-        # One byte more tells a file that is too large from one that just fits.
+        # One byte more, to distinguish a file that is too large from one that just fits.
         return file.read(bytes_max + 1)
 
 
 def open_file(path: Path) -> BinaryIO:
     """Open a file for reading. Raises OSError with `strerror`."""
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
+        if path.exists() and not path.is_file():  # reading a pipe would block
             raise OSError(0, "not a file")
         return path.open("rb")
-    except ValueError as error:  # a name that no file can have
+    except ValueError as error:  # the name is invalid for files
         raise OSError(0, str(error)) from None
 
 
@@ -110,13 +110,13 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def checksum(document: Mapping[str, Json]) -> str:
-    # The compact form: a file that an editor has laid out anew is not an edited one.
+    # Over the compact form, so that another layout does not count as an edit.
     text = compact({key: value for key, value in document.items() if key != "checksum"})
     return blake2b(text.encode(), digest_size=CHECKSUM_BYTES, person=PERSON).hexdigest()
 
 
 def layout(document: Mapping[str, Json]) -> str:
-    """Write one line for each top-level key, and one for each entry of a list of objects."""
+    """Return the document as text: a line for each top-level key and each entry of a list of objects."""
     return (
         "{\n" + ",\n".join(f"{json.dumps(key)}:{lines(value)}" for key, value in document.items()) + "\n}\n"
     )

@@ -1,4 +1,4 @@
-"""TOML from untrusted sources, bounded before tomllib sees a text: size, nesting, dots and words."""
+"""TOML from untrusted sources, bounded before tomllib parses it: size, nesting, dots and words."""
 
 import re
 import tomllib
@@ -11,7 +11,7 @@ Table = dict[str, Any]
 
 FILE_BYTES_MAX: Final = 262_144
 NESTING_MAX: Final = 16
-DOTS_PER_LINE_MAX: Final = 16  # tomllib takes quadratic time over the parts of a key
+DOTS_PER_LINE_MAX: Final = 16  # tomllib needs quadratic time for the parts of a key
 WORD_CHARS_MAX: Final = 200
 
 
@@ -23,7 +23,7 @@ class BadScenario(Exception):
         self.problems = problems
 
 
-QUOTED: Final = re.compile(  # texts and comments; tomllib stops at one without an end, here it takes the rest
+QUOTED: Final = re.compile(  # texts and comments; one without an end, which tomllib refuses, takes the rest
     r'"""(?:[^\\]|\\.)*?(?:"{3,5}|\Z)'
     r"|'''.*?(?:'{3,5}|\Z)"
     r'|"(?:[^"\\\n]|\\.)*"?'
@@ -31,8 +31,8 @@ QUOTED: Final = re.compile(  # texts and comments; tomllib stops at one without 
     r"|#[^\n]*",
     re.DOTALL,
 )
-# --set run.policy=lifo and --set faults.link_loss=1/8 come
-# without their quotes; `true` and `inf` are TOML as they are.
+# Shells remove quotes, so --set run.policy=lifo and --set faults.link_loss=1/8 are texts; `true` and `inf`
+# are TOML without quotes.
 BARE: Final = re.compile(r"(?!(?:true|false|inf|nan)$)[a-z][a-z0-9_-]*|[0-9]+/[0-9]+")
 DOTS: Final = re.compile(rf"(?:\.[^.\n]*){{{DOTS_PER_LINE_MAX + 1}}}")
 LONG_WORD: Final = re.compile(rf"\b\w{{{WORD_CHARS_MAX + 1}}}")
@@ -47,9 +47,9 @@ def toml(text: str, name: str) -> Table:
 
 
 def check_bounds(text: str, name: str) -> None:
-    # Brackets, dots and long words count outside of texts and comments only.
+    # Brackets, dots and long words count only outside texts and comments.
     bare = QUOTED.sub("", text)
-    # [[table]] goes two deep and back; a stray "]" below zero does no harm, tomllib refuses it.
+    # [[table]] goes two deep and back. A stray "]" makes the depth negative, but tomllib refuses it.
     steps = [1 if bracket in "[{" else -1 for bracket in re.findall(r"[\[\]{}]", bare)]
     broken = {
         "not UTF-8": re.search(r"[\ud800-\udfff]", text),
@@ -63,7 +63,7 @@ def check_bounds(text: str, name: str) -> None:
 
 
 def put(document: Table, key: str, text: str) -> None:
-    """Set `table.key` to a TOML value; a word or ratio whose quotes a shell took is a text."""
+    """Set `table.key` to a TOML value; a word or ratio without quotes is a text."""
     try:
         given = toml(
             f'value = "{text}"' if BARE.fullmatch(text) else f"value = {text}", f"--set: {show_value(key)}"
@@ -76,7 +76,7 @@ def put(document: Table, key: str, text: str) -> None:
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
             raise BadScenario(f"--set: {show_value(key)}: unknown key")
-    # "1\nother = 2" would be two keys: only one value may be given.
+    # "1\nother = 2" would set two keys, but only one value is allowed.
     if list(given) != ["value"]:
         raise BadScenario(f"--set: {show_value(key)}: expected one value, got {show_value(text)}")
     table[last] = given["value"]

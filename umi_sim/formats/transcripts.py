@@ -1,9 +1,9 @@
 """Transcripts: conversations as JSON Lines, one turn per line, as worlds read them.
 
-Law 1. A bad line is a `BadTranscript` that names file and line, what was found, and what is expected.
-Law 2. Every interpreter classes the texts alike: what Unicode 14 had not assigned becomes U+FFFD, and so does
-       half of a surrogate pair.
-Law 3. No number becomes a float, and nothing is decoded that nests too deep.
+Law 1. A malformed line raises `BadTranscript` with file and line, what was found, and what was expected.
+Law 2. All versions of Python classify the characters of a text alike: lone surrogates, and characters that
+       Unicode 14 does not assign, become U+FFFD.
+Law 3. No number becomes a float, and lines with too deep nesting are refused before they are decoded.
 """
 
 import json
@@ -41,9 +41,9 @@ class BadTranscript(ValueError):
 
 
 def load(path: Path | str) -> tuple[TurnLine, ...]:
-    """Read the turns of a file in order; a blank line is no turn."""
+    """Read the turns of a file in order, and skip blank lines. Raises BadTranscript."""
     turns: list[TurnLine] = []
-    # As bytes: str.splitlines would also break at U+2028 and others, which may stand in a text.
+    # Split as bytes: str.splitlines would also split at U+2028 and others, which may occur in a text.
     for number, line in enumerate(read_bytes(path).split(b"\n"), 1):
         if line.strip():
             try:
@@ -56,7 +56,7 @@ def load(path: Path | str) -> tuple[TurnLine, ...]:
 
 
 def read_bytes(path: Path | str) -> bytes:
-    """Read a file without its byte order mark."""
+    """Read a file without its byte order mark. Raises BadTranscript."""
     try:
         content = bytes_of(Path(path), FILE_BYTES_MAX)
     except OSError as error:
@@ -66,7 +66,7 @@ def read_bytes(path: Path | str) -> bytes:
     return content.removeprefix(b"\xef\xbb\xbf")
 
 
-# One line. A ValueError says what is wrong with it.
+# Reading one line; a ValueError says what is wrong with it.
 
 
 def read_turn(line: bytes, turns_before: int) -> TurnLine:
@@ -75,7 +75,7 @@ def read_turn(line: bytes, turns_before: int) -> TurnLine:
     if len(line) > LINE_BYTES_MAX:
         raise ValueError(f"the line has {len(line)} bytes, expected at most {LINE_BYTES_MAX}")
     turn = read_object(decode_line(line))
-    # Both spellings are common: {"speaker", "text"} of talks, {"role", "content"} of models.
+    # Both forms are common: {"speaker", "text"} in dialogues, {"role", "content"} in chats with models.
     speaker, text = required_text(turn, "speaker", "role"), required_text(turn, "text", "content")
     return TurnLine(speaker, text, time_of(turn), text_of(turn, "session"))
 
@@ -127,11 +127,11 @@ WHOLE: Final = re.compile("[0-9]{1,16}")
 
 
 def refuse(constant: str) -> NoReturn:
-    """Refuse NaN and Infinity, which only Python takes for JSON."""
+    """Refuse NaN and Infinity, which Python accepts although they are not JSON."""
     raise ValueError(f"{constant} is no JSON, expected a number")
 
 
-# Numbers stay texts: int() is slow for very many digits, or refuses them, and 1e999 would become infinity.
+# Numbers stay texts: int() is slow with very many digits, or refuses them, and 1e999 would be infinity.
 DECODER: Final = json.JSONDecoder(parse_float=JsonNumber, parse_int=JsonNumber, parse_constant=refuse)
 
 

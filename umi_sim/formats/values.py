@@ -1,10 +1,10 @@
-"""Values of requests and faults as JSON and back: what was given, right or wrong, comes back unchanged.
+"""Values of requests and faults as JSON and back: each value, valid or not, is read back unchanged.
 
-Law 1. A value of the type that its field declares is written plainly; bytes that are UTF-8 as their text.
-Law 2. Any other says what it is, in an object: {"hex"} bytes, {"text"} a text, {"turn"} [role, text], {"int"}
-       a number of more than 19 digits, {"odd"} null, true, 7 or a list where something else is due.
-Law 3. So a plain value of the wrong type is a mistake, and refused; as are unknown names.
-Law 4. Long runs of the same few characters are {"runs": ["abc", ["x", 5000]]}; what unpacks is bounded.
+Law 1. A value of the type that its field declares is written plainly; bytes in UTF-8 as their text.
+Law 2. Any other value is written as an object that names its type: {"hex"} bytes, {"text"} a text, {"turn"}
+       [role, text], {"int"} a number of more than 19 digits, {"odd"} null, true, 7 or a list.
+Law 3. A plain value of the wrong type is therefore a mistake in the file, and refused; so are unknown names.
+Law 4. Long runs of the same few characters are {"runs": ["abc", ["x", 5000]]}; the unpacked size is bounded.
 """
 
 import re
@@ -44,12 +44,11 @@ def args_to_json(types: Mapping[str, object], args: Args) -> Json:
 
 
 def write_value(value: object, declared: object) -> Json:
-    """Write a value of a field of the type `declared`."""
+    """Write the value of a field with the type `declared`."""
     fitting = fit(value, declared)
     match value:
         case bytes():
-            # b"abc" of a bytes field is written "abc", as its declared
-            # type says what it is; elsewhere as {"hex": "616263"}.
+            # b"abc" in a field of bytes is written "abc"; in any other field it is {"hex": "616263"}.
             return (
                 split_runs(value.decode())
                 if fitting is bytes and is_utf8(value)
@@ -60,7 +59,7 @@ def write_value(value: object, declared: object) -> Json:
         case Turn(role=role, text=words):
             pair = [write_value(role, str), write_value(words, str)]
             return pair if fitting is Turn else {"turn": pair}
-        # A reader of JSON takes 19 digits at most, so longer ones travel as text.
+        # Readers accept at most 19 digits in a number, so longer ones are written as text.
         case int() if len(str(abs(value))) > DIGITS_MAX:
             return {"int": str(value)}
         case tuple() if fitting is not None:
@@ -81,7 +80,7 @@ def is_utf8(value: bytes) -> bool:
     return True
 
 
-# Types: what a field declares, and which part of it a value fits.
+# Declared types, and the alternative in them that a value has.
 
 
 @cache
@@ -96,7 +95,7 @@ def alternatives(declared: object) -> tuple[object, ...]:
 
 
 def fit(value: object, declared: object) -> object:
-    """Return the alternative of the declared type that a value has; None if it has none of them."""
+    """Return the alternative of the declared type that a value has; None if no alternative fits."""
     return next((each for each in alternatives(declared) if is_fitting(value, each)), None)
 
 
@@ -109,11 +108,11 @@ def is_fitting(value: object, declared: object) -> bool:
 
 
 def parts(declared: object, count: int) -> Sequence[object]:
-    """Return the types of the members of a tuple with so many members."""
+    """Return the types of the members of a tuple with `count` members."""
     inner = get_args(declared)
     if len(inner) == 2 and inner[1] is Ellipsis:
         return (inner[0],) * count
-    # A tuple of the wrong length is written all the same, members beyond the declared ones as `object`.
+    # A tuple of the wrong length is written as well; members beyond the declared ones count as `object`.
     return (*inner, *(object,) * count)[:count]
 
 
@@ -121,7 +120,7 @@ def parts(declared: object, count: int) -> Sequence[object]:
 
 
 def op_args(name: str, args: Json) -> Args:
-    """Read the arguments of a request as the memory gets them. Raises Wrong."""
+    """Read the arguments of a request, and return them as the memory gets them. Raises Wrong."""
     read: Args = request_table(name).read(args)
     return read
 
@@ -205,14 +204,14 @@ def is_in_runs(value: Json) -> bool:
 
 
 def read_text(value: Json) -> str:
-    """Read a text, plain or from pieces and runs."""
+    """Read a text, written plainly or as runs."""
     text: str = at("runs", joined_runs, value["runs"]) if is_in_runs(value) else TEXT.read(value)
     return text
 
 
 def joined_runs(value: Json) -> str:
     pieces = PIECES.read(value)
-    # Added up before anything is joined: ["x", 10**9] is a short file.
+    # The sizes are added up before joining, because the short ["x", 10**9] would fill the memory.
     if sum(len(piece) * count for piece, count in pieces) > RUNS_CHARS_MAX:
         wrong(f"more than {RUNS_CHARS_MAX} characters when unpacked")
     return "".join(piece * count for piece, count in pieces)
@@ -222,7 +221,7 @@ def piece_of(value: Json) -> tuple[str, int]:
     match value:
         case str():
             return value, 1
-        # True == 1, and matches int().
+        # int() matches True as well, which is no count.
         case [str() as piece, int() as count] if count is not True and 0 <= count <= RUNS_CHARS_MAX:
             return piece, count
     return fail("text, or [text, count]", value)
@@ -235,7 +234,7 @@ def piece_rule() -> Rule:
 
 
 def noun(choices: tuple[object, ...]) -> str:
-    """Return the noun that a message uses for a declared type; None as an alternative is left out."""
+    """Return the noun that messages use for a declared type; the alternative None is left out."""
     wanted = [each for each in choices if each is not type(None)]
     return " or ".join(
         NOUNS[each] if isinstance(each, type) and each in NOUNS else "a list" for each in wanted
