@@ -37,7 +37,7 @@ def parse_json(data: bytes, bytes_max: int = FILE_BYTES_MAX, value_count_max: in
         wrong(f"nested more than {NESTING_MAX} deep")
     try:
         return json.loads(
-            text, parse_float=no_float, parse_int=whole_of, parse_constant=no_float, object_pairs_hook=unique
+            text, parse_float=no_float, parse_int=read_int, parse_constant=no_float, object_pairs_hook=unique
         )
     except json.JSONDecodeError as error:
         wrong(f"line {error.lineno}, column {error.colno}: not JSON: {error.msg.lower()}")
@@ -74,7 +74,7 @@ def no_float(text: str) -> NoReturn:
     wrong(f"{quote_text(text)} is no whole number, and others are not used")
 
 
-def whole_of(digits: str) -> int:
+def read_int(digits: str) -> int:
     if len(digits.lstrip("-")) > DIGITS_MAX:
         wrong(f"the number {quote_text(digits)} has more than {DIGITS_MAX} digits")
     return int(digits)

@@ -106,7 +106,7 @@ class ProcessMachine(Owner):
         reply = ask_process(self.process, op="step", life=self.life, now_ms=now_ms, value=wire.to_json(value))
         self.is_stepped = True
         try:
-            self.standing = standing_of(reply)
+            self.standing = read_state(reply)
             effects = tuple(wire.from_json(each, Effect) for each in self.standing.effects)
             self.must_be_awaited(effects)
         except ValueError as error:  # wire.Unreadable is one
@@ -160,7 +160,7 @@ class ProcessMachine(Owner):
         """Return None: instead, all incarnations are restored together when the process is replaced."""
         return
 
-    def must_stand_as(self, standing: ProcessState) -> None:
+    def demand_same_state(self, standing: ProcessState) -> None:
         """Raises Broken if the state of an incarnation differs after it was saved and restored."""
         # Marks and effects belong to a step, and a restored incarnation has taken none yet.
         expected, got = (structs.replace(each, marks=(), effects=()) for each in (self.standing, standing))
@@ -190,7 +190,7 @@ def ask_process(process: "Server", **request: Any) -> dict[str, Any]:
     return answer if isinstance(answer, dict) else {}
 
 
-def standing_of(reply: Mapping[str, Any]) -> ProcessState:
+def read_state(reply: Mapping[str, Any]) -> ProcessState:
     """Read the state of an incarnation after a step. Raises ValueError."""
     standing = msgspec.convert({"deadline_ms": None, **reply}, ProcessState)
     bytes.fromhex(standing.digest)  # raises ValueError for a malformed digest
@@ -273,11 +273,11 @@ class Server(Owner):
             return
         reply = ask_process(self, op="restore", life=life, saved=saved[life], **more)
         try:
-            standing = standing_of(reply)
+            standing = read_state(reply)
         except ValueError as error:
             raise BadStep(str(error)) from None
         if self.is_judged:
-            machine.must_stand_as(standing)
+            machine.demand_same_state(standing)
 
 
 def begin_request(scope: Scope, config: Config) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Subjects: stores that are called and reply immediately. They do their own I/O and emit no other effects.
+"""Subjects: stores that are called and reply immediately. They do their own I/O and emit only replies.
 
     class Cache:                                       # your adapter
         def call(self, now_ms, request):

@@ -25,7 +25,7 @@ def is_answer_to(effect: object, answer: Answer) -> bool:
     if type(answer) is EffectFailed:
         return True
     is_answer = type(answer) is ANSWER_TYPES[type(effect)] and is_shaped(answer)
-    return is_answer and (not isinstance(effect, Commit) or is_of_its_key(effect, answer))
+    return is_answer and (not isinstance(effect, Commit) or has_own_receipt(effect, answer))
 
 
 def is_shaped(answer: Any) -> bool:
@@ -42,7 +42,7 @@ def is_shaped(answer: Any) -> bool:
     return True
 
 
-def is_of_its_key(effect: Commit, answer: Any) -> bool:
+def has_own_receipt(effect: Commit, answer: Any) -> bool:
     """Return whether the receipt has the key of its commit and, for the same request, its type of value."""
     got = answer.receipt
     sent = next((write.body for write in effect.writes if isinstance(write.body, Receipt)), None)

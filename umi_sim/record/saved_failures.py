@@ -93,7 +93,7 @@ def make_document(kind: str, fields: Mapping[str, Json]) -> dict[str, Json]:
 def save_document(
     folder: Path, owner: str, document: dict[str, Json], items: object, is_same: Callable[[Path], bool]
 ) -> Path:
-    """Write a failure of the target `owner`. `is_same`: says if a file holds it, or raises BadFile."""
+    """Write a failure of the target `owner`. `is_same`: whether a file has it, or BadFile."""
     failure = as_object(document["failure"])
 
     def is_own(path: Path) -> bool:

@@ -3,7 +3,7 @@
 Law 1. Each word has one stand-in, of the same form and with as many characters and bytes. Different words
 have different stand-ins while there are enough, so two texts have as many words in common as before.
 Law 2. Everything that the memory searches texts for stays: words of its own code, numbers of up to three
-digits, and characters between words. All other words are replaced; only the secret connects them.
+digits, and characters between words. Other words are replaced; only the secret reveals which.
 Law 3. All vectors get the same permutation and signs, so the inner product of any two stays the same.
 """
 

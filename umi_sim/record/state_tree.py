@@ -1,6 +1,6 @@
 """Values as a tree of names, to be shown, searched by a path, and compared.
 
-    memory.a.tiers.working.entries.k    what the memory of agent a holds under key k
+    memory.a.tiers.working.entries.k    the entry with key k in the memory of agent a
     storage.rows.u1/a1/entity/fct_...   a row
     oracle.agents.a.working.twins.0     the judge's model of the working tier
 

@@ -1,4 +1,4 @@
-"""What happened in a run: numbered records, and one hash that stands for all of them.
+"""The trace of a run: numbered records of all that happened, and one hash over all of them.
 
 Law 1. A record is a msgpack array [seq, world_ms, tag, *fields]: integers, texts, bytes, bools, null, arrays.
        Other values are arrays as umi_core.codec writes them.

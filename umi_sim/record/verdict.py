@@ -25,7 +25,7 @@ class Failure(Data):
 
     @property
     def rule_and_id(self) -> str:
-        """Return the rule as people read it: its name, and the id behind it."""
+        """Return the rule as reports name it: its name, followed by its id."""
         return self.rule if self.rule == self.rule_id else f"{self.rule} ({self.rule_id})"
 
     @property

@@ -108,7 +108,7 @@ def known_of(value: object) -> ValueOfRun | None:
     return ValueOfRun(found[1] or found[3], int(found[2] or 0)) if found else None
 
 
-def playable(name: str) -> str:
+def check_explorable(name: str) -> str:
     """Return the name of a kind that may be explored; fail for any other."""
     what = "a fault of a service, a crash, or a jump of a clock"
     return name if KINDS[name].is_explored else fail(what, name)
@@ -120,7 +120,7 @@ ROW: Final = table(
 ROWS: Final[dict[str, Schema]] = {
     "requests": then(list_of(then(ROW, combinations)), actions),
     "advance_ms": list_of(whole(1, WAIT_MS_MAX), count_min=1, unique="times"),
-    "faults": list_of(then(one_of(KINDS, "fault"), playable), count_min=1, unique="faults"),
+    "faults": list_of(then(one_of(KINDS, "fault"), check_explorable), count_min=1, unique="faults"),
     "land": FLAG, "interleave": FLAG, "finish": FLAG,
 }  # fmt: skip
 ACTION_SET: Final = then(table(ROWS, "requests"), lambda given: ActionSet(**given))

@@ -170,13 +170,13 @@ def list_missed(
     found: list[Missed] = []
     for name, scenario in scenarios.items():
         summary = summaries.get(name, Summary())
-        lacks = list(lacking(scenario, summary)) if summary.runs >= run_count_min else []
+        unmet = list(lacking(scenario, summary)) if summary.runs >= run_count_min else []
         n, d = EXCUSED_MAX
         if summary.excused * d > summary.operations * n:
             share = f"{summary.excused} of {summary.operations} operations excused"
-            lacks.append(f"{share}, at most {n}/{d} may be")
-        found += [Missed(name, what) for what in lacks]
-    return found + [Missed("", what) for what in lacking_pairs(scenarios, summaries, pair_run_count_min)]
+            unmet.append(f"{share}, at most {n}/{d} may be")
+        found += [Missed(name, what) for what in unmet]
+    return found + [Missed("", what) for what in list_unmade_pairs(scenarios, summaries, pair_run_count_min)]
 
 
 def lacking(scenario: Scenario, summary: Summary) -> Iterator[str]:
@@ -194,7 +194,7 @@ def lacking(scenario: Scenario, summary: Summary) -> Iterator[str]:
             yield f"option {name}: always {low}"
 
 
-def lacking_pairs(
+def list_unmade_pairs(
     scenarios: Mapping[str, Scenario], summaries: Mapping[str, Summary], run_count_min: int
 ) -> Iterator[str]:
     """Yield pairs of requests that no run made in succession, although many runs may make both."""

@@ -160,7 +160,7 @@ def from_document(document: dict[str, Json]) -> SeedFile:
     config = config_of(known)
     check_agents(config, known["items"])
     failure = known.get("failure", {})
-    known_parts = {name: known[name] for name in AS_THEY_ARE if name in known}
+    known_parts = {name: known[name] for name in UNCHANGED_KEYS if name in known}
     marks = {name: failure.get(name, "") for name in ("fingerprint", "before", "after")}
     return SeedFile(
         config, known["items"], failure=failure_of(failure) if failure else None, **marks, **known_parts,
@@ -171,7 +171,7 @@ def from_document(document: dict[str, Json]) -> SeedFile:
     )  # fmt: skip
 
 
-AS_THEY_ARE: Final = ("expect", "made_by", "repro", "minimised", "original", "history", "model")
+UNCHANGED_KEYS: Final = ("expect", "made_by", "repro", "minimised", "original", "history", "model")
 
 
 def check_format(document: dict[str, Json]) -> None:
@@ -196,12 +196,12 @@ def config_of(known: Mapping[str, Json]) -> RunConfig:
         # Absent keys have the values of PLAIN, not the defaults of RunConfig (law 1).
         PLAIN, scenario=scenario["id"], version=scenario.get("version", 1), seed=known["prng"]["seed"],
         settings=scenario.get("set", {}), target=scenario.get("target", PLAIN.target),
-        **only_used(known["config"]), **limits,
+        **without_old_settings(known["config"]), **limits,
     )  # fmt: skip
     return config
 
 
-def only_used(config: Mapping[str, Json]) -> dict[str, Json]:
+def without_old_settings(config: Mapping[str, Json]) -> dict[str, Json]:
     return {key: value for key, value in config.items() if key in CONFIG}
 
 
@@ -211,7 +211,7 @@ def original_config_of(known: Mapping[str, Json], config: RunConfig) -> RunConfi
         return None
     # Every key of the shrunk configuration is replaced, with its value in PLAIN if the original has none.
     absent = {name: getattr(PLAIN, name) for name in CONFIG}
-    original: RunConfig = structs.replace(config, **(absent | only_used(known["original_config"])))
+    original: RunConfig = structs.replace(config, **(absent | without_old_settings(known["original_config"])))
     check_agents(original, known.get("original", ()), "original")
     return original
 

@@ -97,7 +97,7 @@ def fault_table(name: str) -> Schema:
     return then(given, kind.whole_args)
 
 
-def near_one(rate: dict[str, int]) -> dict[str, int]:
+def check_rate(rate: dict[str, int]) -> dict[str, int]:
     num, den = rate["num"], rate["den"]
     is_near = num <= RATE_FACTOR_MAX * den and den <= RATE_FACTOR_MAX * num
     return rate if is_near else fail("a rate between 1/2 and 2/1", f"{num}/{den}")
@@ -106,7 +106,7 @@ def near_one(rate: dict[str, int]) -> dict[str, int]:
 PART: Final = whole(1, DENOMINATOR_MAX)
 MOVE_TABLES: Final[dict[str, Schema]] = {
     "jump": table({"by_ms": whole(-TIME_MS_MAX, TIME_MS_MAX)}, "by_ms"),
-    "drift": then(table({"num": PART, "den": PART}, "num", "den"), near_one),
+    "drift": then(table({"num": PART, "den": PART}, "num", "den"), check_rate),
     "freeze": table({}),
     "thaw": table({"catch_up": FLAG}, "catch_up"),
     "land": table({"to_ms": whole(0, TIME_MS_MAX)}, "to_ms"),

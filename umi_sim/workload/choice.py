@@ -42,7 +42,7 @@ def slots_of(items: tuple[tuple[str, int], ...]) -> Sequence[str]:
         total += weights[name]
         words, order = order_of(name)
         # With weights 3, 1, 4 the last takes half of all slots (4 of 8), and the others share the rest 3 : 1.
-        # The shares are right after each request, whatever comes later.
+        # The shares are right after each request that is added.
         for slot in order[: bisect_left(words, -(-WORD_COUNT * weights[name] // total))]:
             table[slot] = name
         # Owned slots are set at the end, so that no later request takes them.

@@ -149,22 +149,22 @@ def transcript_lines(config: RunConfig, agent: str) -> Iterator[Line]:
 
 def play_conversation(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Line]:
     """Yield requests that set keys, remember the talk in batches, ask about it and save its sessions."""
-    batch_count, untold, talk = stream.pick(BATCH_COUNTS), list[TurnLine](), turns_of(spoken)
+    batch_count, pending, talk = stream.pick(BATCH_COUNTS), list[TurnLine](), turns_of(spoken)
     yield None, ("create_session", {})
     for number, turn in enumerate(spoken, 1):
         is_end = number == len(spoken) or spoken[number].session != turn.session
-        untold.append(turn)
+        pending.append(turn)
         yield turn.at_ms, ("set", {"key": turn.speaker, "value": turn.text.encode()})
-        if is_end or len(untold) == batch_count:
-            yield None, ("remember", minutes(untold))
-            untold.clear()
+        if is_end or len(pending) == batch_count:
+            yield None, ("remember", remember_args(pending))
+            pending.clear()
         if number % RECALL_EVERY == 0:
             yield None, ("recall", make_recall(talk, number, stream))
         if is_end:
             yield None, ("save_session", {})
 
 
-def minutes(spoken: Sequence[TurnLine]) -> dict[str, object]:
+def remember_args(spoken: Sequence[TurnLine]) -> dict[str, object]:
     """Return the arguments of remember: one turn with its speaker, or a text with a line for each turn."""
     if len(spoken) == 1:
         return {"text": spoken[0].text, "speaker": spoken[0].speaker}
