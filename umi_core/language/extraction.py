@@ -1,8 +1,8 @@
-"""Extraction: the reply to `extract`, read as statements about the names that it lists.
+"""Extraction: reading the reply to `extract` as statements about named entities.
 
-Law 1. Total: every element is kept, merged into an equal one, or dropped with a reason.
-Law 2. A reply that names nothing still keeps the text, as notes; one that passes over sentences keeps those,
-as notes behind the entities. Law 3. A note is never filtered.
+Law 1. Total: every element of a reply is kept, merged with an equal one, or dropped with a reason.
+Law 2. No sentence is lost: each one that no statement of the reply covers becomes a note after the
+statements. If the reply has no statements, the whole text becomes notes. Law 3. No filter drops a note.
 """
 
 import re
@@ -45,27 +45,27 @@ from umi_core.limits import (
 from umi_core.text import cut, norm, size, tidy, unique
 from umi_core.values import ENTITY_TYPES
 
-# Coverage: which sentences of a text are told by nothing that was read in a reply.
+# Coverage: finding the sentences of a text that no statement of a reply repeats.
 #
-#     I love green tea. I love hiking.     told: "I love green tea."
+#     text: "I love green tea. I love hiking."    statement: "I love green tea."
 #
-# `love` is in both sentences; `hiking` is what the second one has of its own, and nothing tells it. Words are
-# compared by runs of three letters, so that another form of a word tells most of it: allergic, allergies.
+# `love` is in both sentences. Only the second one has `hiking`, and the statement lacks it, so the second
+# sentence is uncovered. Words are compared as trigrams, so other forms match: allergic, allergies.
 #
-# Law 1. What is told in the words of other sentences covers no sentence, in any language.
-# Law 2. A sentence without a telling term says nothing that is worth keeping.
-# Law 3. Similar is not enough for numbers and denials: "Ann weighs 86 kg" does not cover "Ann weighs 68 kg",
-# nor does "Ann eats meat" cover "Ann does not eat meat".
-# Law 4. Pure: texts in, texts out.
+# Law 1. A statement covers a clause by the trigrams that no other clause of the text has, in any language.
+# Law 2. A clause without content words needs no cover: it says nothing worth keeping.
+# Law 3. Numbers and negations must match exactly: "Ann weighs 86 kg" does not cover "Ann weighs 68 kg", nor
+# does "Ann eats meat" cover "Ann does not eat meat".
 
 
-# Thai and Lao write a blank, and no stop; behind a semicolon or a word for "but" another claim begins.
+# A new clause begins after a semicolon, before a word for "but", and after a blank in Thai and Lao, which
+# write no full stops.
 BUT: Final = "but|aber|mais|pero|però|mas|maar|ale|но"
 CLAUSE_END: Final = rf"(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])|[;；]|(?i:(?<=\s)(?:{BUT})(?=\s))"
 NUMBER: Final = re.compile("[0-9]+")
-SHORT_NOT: Final = re.compile("[nN]['’][tT](?![0-9A-Za-z])")  # the end of don't
-RUN_CHARS: Final = 3
-SHARE: Final = 3  # a third of one thing in another one is enough
+SHORT_NOT: Final = re.compile("[nN]['’][tT](?![0-9A-Za-z])")  # `n't` of `don't`
+RUN_CHARS: Final = 3  # letters of a trigram
+SHARE: Final = 3  # two sets of trigrams match if at least a third of one is in the other
 
 Terms = tuple[str, ...]
 Traces = frozenset[str]
@@ -74,7 +74,7 @@ Clause = tuple[Terms, Exact]
 
 
 def clauses(text: str) -> Iterator[tuple[Clause, str]]:
-    """Yield the telling terms and exact parts of each clause of a text that has any, with its sentence."""
+    """Yield the content terms and exact parts of each clause, with its sentence; skip those without terms."""
     for sentence in sentences(text):
         for clause in re.split(CLAUSE_END, sentence):
             if terms := telling(clause):
@@ -82,20 +82,20 @@ def clauses(text: str) -> Iterator[tuple[Clause, str]]:
 
 
 def exact_parts(clause: str) -> Exact:
-    """Return the numbers of a clause, without leading zeros, and "not" if it denies something."""
+    """Return the parts that must match exactly: numbers without leading zeros, and "not" for a negation."""
     numbers = frozenset(it[0].lstrip("0") or "0" for it in NUMBER.finditer(clause))
     denies = SHORT_NOT.search(clause) or not DENIALS.isdisjoint(words(clause))
     return numbers | {"not"} if denies else numbers
 
 
 def telling(text: str) -> Terms:
-    """Return the terms that say something, in order; none if there are only numbers and symbols."""
+    """Return the content terms of a text in order; none if all of them are numbers and symbols."""
     meaningful = tuple(it for it in content(split_folded(text, with_single=False)) if it not in IDLE)
     return meaningful if any(classify(it[0]) in "wd" and not it.isdecimal() for it in meaningful) else ()
 
 
 def traces_of(terms: Terms) -> Traces:
-    """Return what forms of a word share: `tea` has ` te`, `tea` and `ea `; any other term is one trace."""
+    """Return the trigrams of words: ` te`, `tea` and `ea ` of `tea`. A term of another class is one trace."""
     return frozenset(
         run for term in terms for run in (split_runs(f" {term} ") if classify(term[0]) == "w" else (term,))
     )
@@ -106,22 +106,25 @@ def split_runs(text: str) -> Iterator[str]:
 
 
 def find_uncovered(text: str, covering: Iterable[str]) -> tuple[str, ...]:
-    """Return the sentences of a text with a clause that is not told, each once."""
+    """Return the sentences of a text with a clause that no text of `covering` repeats, each once."""
     stated: dict[Clause, str] = {}
     for clause, sentence in clauses(text):
         stated.setdefault(clause, sentence)
     traces = {terms: traces_of(terms) for terms, _ in stated}
     counts = Counter(chain.from_iterable(traces.values()))
     statements = {clause: traces_of(clause[0]) for each in covering for clause, _ in clauses(each)}
-    with_trace: dict[str, list[Clause]] = {}  # most statements share no trace with a clause
+    with_trace: dict[str, list[Clause]] = {}  # an index: most statements share no trace with a given clause
     for statement, found in statements.items():
         for trace in found:
             with_trace.setdefault(trace, []).append(statement)
 
     def find_telling(some: Traces, mine: Traces) -> set[Clause]:
-        """Return the statements that tell of the clause with the traces `mine`, and share one of `some`."""
+        """Return the statements that share a trace of `some` and have a third of their own traces in `mine`.
+
+        `mine`: all traces of the clause.
+        """
         shared = dict.fromkeys(statement for it in some for statement in with_trace.get(it, ()))
-        # What tells of something else covers nothing, though each of many statements shares a trace.
+        # Without this limit, many unrelated statements together would cover any clause, trace by trace.
         return {it for it in shared if SHARE * len(statements[it] & mine) >= len(statements[it])}
 
     lost = list[str]()
@@ -131,7 +134,7 @@ def find_uncovered(text: str, covering: Iterable[str]) -> tuple[str, ...]:
             known = frozenset[str]().union(*(statements[it] for it in find_telling(own, mine)))
             is_told = SHARE * len(own & known) >= len(own)
             near = find_telling(mine, mine) if is_told and exact else set()
-        else:  # "Ann likes Bob. Bob likes Ann.": the same words, so their order says which of them is told
+        else:  # "Ann likes Bob. Bob likes Ann.": only the order of the words tells the two clauses apart
             near = {it for it in statements if is_within(terms, it[0])}
             is_told = bool(near)
         is_exact = all(any(part in told for _, told in near) for part in exact)
@@ -139,10 +142,10 @@ def find_uncovered(text: str, covering: Iterable[str]) -> tuple[str, ...]:
     return tuple(unique(lost).values())
 
 
-CONFIDENCE_PPM: Final = 500_000  # of what comes without one
+CONFIDENCE_PPM: Final = 500_000  # of an element that states no confidence
 SELF_CONFIDENCE_MIN_PPM: Final = 800_000
 TEXT_SHOWN_BYTES_MAX: Final = 200
-MALFORMED: Final = ("not_object", "no_name", "too_many")  # as reasons to drop an entity these degrade
+MALFORMED: Final = ("not_object", "no_name", "too_many")  # an entity dropped for one of these degrades
 
 Drop = Literal["not_object", "no_name", "pronoun", "low_confidence", "too_many"]
 LinkDrop = Literal["unknown_endpoint", "self_link", "told", "too_many"]
@@ -151,13 +154,13 @@ Mend = Literal[
     "confidence missing", "merged", "link type missing", "link confidence missing",
 ]  # fmt: skip
 SHAPES: Final = (*get_args(Drop), *(f"link {reason}" for reason in get_args(LinkDrop)), *get_args(Mend))
-"""All that may be dropped or mended, in the order in which it is looked at."""
+"""All reasons to drop an element and all repairs, in the order in which they are checked."""
 
 Dropped = tuple[tuple[int, str], ...]
 
 
 class Mention(Data):
-    """One statement about a name and `others`. Without `named` it is a note, and is about no entity."""
+    """One statement about an entity and `others`. If not `named`, it is a note, about no entity."""
 
     type: EntityType
     name: EntityName
@@ -169,16 +172,16 @@ class Mention(Data):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that it is about."""
+        """The names of all entities that the statement is about."""
         return (self.name, *self.others) if self.named else ()
 
 
 class Extraction(Data):
-    """The statements of a reply; `dropped` names entities by their number in it, from 0, with the reason.
+    """The statements of a reply, and why entities were `dropped`, by their index in the reply from 0.
 
-    `uncovered_count`: sentences that the reply passes over; each is a note. `mended`: names, of SHAPES, of
-    what had to be put right; equal readings are equal, whatever it took. `told_count`: how many of `entities`
-    the reply states; those behind them are notes of what it passes over.
+    `uncovered_count`: sentences of the text that the reply does not cover. `mended`: the repairs, named as
+    in SHAPES; not compared, so readings that differ only in repairs are equal. `told_count`: how many of
+    `entities` are statements of the reply; the notes of uncovered sentences follow them.
     """
 
     entities: tuple[Mention, ...]
@@ -191,24 +194,24 @@ class Extraction(Data):
 
     @property
     def shapes(self) -> tuple[str, ...]:
-        """Names, of SHAPES, of all that was not kept as it was."""
+        """All drop reasons and repairs of this reply, named as in SHAPES."""
         return (*(reason for _, reason in self.dropped), *self.mended)
 
 
 STATED: Final = ("name", "content")
-PLACEHOLDERS: Final = ("TEXT", "NAME")  # what the form in a prompt has in place of a name
+PLACEHOLDERS: Final = ("TEXT", "NAME")  # placeholders of the prompts' reply forms, which a model may copy
 
 
 def parse_extraction(
     reply: str, text: str, config: Config, day: int | None = None
 ) -> Extraction | UnusableReply:
-    """Read the statements of a reply, and notes of what it passes over, which may be all.
+    """Read the statements of a reply, and add a note for each sentence of the text that they do not cover.
 
-    `day`: the one from which words such as `yesterday` count in the text, since 1970.
+    `day`: the day from which words such as `yesterday` count, in days since 1970.
     """
     payload = find_json(reply, ObjectWith("entities"))
     if isinstance(payload, UnusableReply):
-        # The list alone, or under another name, or its elements without it.
+        # The reply may have the list alone, or under another key, or its elements outside of any list.
         listed = find_rows(reply, ArrayWith(STATED), STATED)
         if isinstance(listed, UnusableReply):
             return payload
@@ -219,29 +222,29 @@ def parse_extraction(
         EXTRACT_ENTITY_COUNT_MAX,
         lambda element: read_mention(element, text, floor_ppm),
     )
-    # A content of several sentences is several statements; equal ones become one below.
+    # A content of several sentences becomes several statements; equal statements are merged below.
     stated = [add_date(it, day) for mention, _ in found for it in divide(mention)]
     merged = merge(stated)
-    # After merging: a link is left out if one statement, as it is stored, tells of both ends already.
+    # After merging, because a link is dropped if one merged statement already has both of its names.
     links, link_mends = read_links(field(payload, "relations"), merged)
     mentions = merge((*stated, *links)) if links else merged
     partial = any(reason in MALFORMED for _, reason in dropped)
     again: list[Mend] = ["merged"] * (len(stated) - len(merged))
     mended = (*(mend for _, mends in found for mend in mends), *again, *link_mends)
-    # Last, so that a sentence counts as passed over only if neither a statement nor a relation tells it.
+    # Last, because a relation may also cover a sentence.
     notes, count = rest_of(text, mentions)
     return Extraction((*mentions, *notes), dropped, partial, count, mended, len(mentions))
 
 
 def add_date(mention: Mention, day: int | None) -> Mention:
-    """Return the mention with its dates put right: a model may leave one out, or count wrong."""
+    """Return the mention with its dates corrected: a model may omit a date or compute a wrong one."""
     if day is None:
         return mention
     return structs.replace(mention, content=add_dates(mention.content, day, EXTRACT_CONTENT_BYTES_MAX))
 
 
 def rest_of(text: str, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ...], int]:
-    """Return a note of each sentence that no mention tells, and the number of these sentences."""
+    """Return notes of the sentences that no mention covers, and the number of these sentences."""
     if not mentions:
         return notes_of_text(text), 0
     lost = passed_over(text, mentions)
@@ -249,12 +252,11 @@ def rest_of(text: str, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ..
 
 
 def notes_of(sentences: Sequence[str]) -> tuple[Mention, ...]:
-    """Return a note of each sentence; of those beyond the limit notes of as many as one content may have, a
-    sentence in each line."""
+    """Return a note of each sentence; sentences beyond the limit share notes, one sentence per line."""
     last = EXTRACT_ENTITY_COUNT_MAX - 1
     notes = list(sentences[:last])
     for place, sentence in enumerate(sentences[last:]):
-        # Not all in one: of a note as long as a book a search finds little, and shows everything.
+        # A new note once one is full: a search hardly finds a very long note, and would show all of it.
         if place and size(notes[-1]) + size(sentence) < EXTRACT_CONTENT_BYTES_MAX:
             notes[-1] += f"\n{sentence}"
         else:
@@ -267,12 +269,12 @@ def passed_over(text: str, mentions: Iterable[Mention]) -> tuple[str, ...]:
 
 
 def notes_of_text(text: str) -> tuple[Mention, ...]:
-    """Return all of a text as notes, a sentence each; a long one is one note."""
+    """Return a text as notes, one per sentence; a text of very many sentences becomes one note."""
     return merge(divide(fallback_note(text)))
 
 
 def fallback_note(text: str) -> Mention:
-    """Return a text as it stands, as a note that has no name of its own."""
+    """Return a note with this text unchanged, under a name made from the text."""
     return Mention("note", auto_name(text), text, CONFIDENCE_PPM, named=False)
 
 
@@ -281,11 +283,11 @@ Read = TypeVar("Read", tuple[Mention, Mends], tuple[tuple[Mention, Mention], Men
 
 
 def sift(elements: Json, count_max: int, read: Callable[[Json], Read | str]) -> tuple[list[Read], Dropped]:
-    """Return the results of `read` for the elements of a list, and why it dropped the others, by index."""
+    """Return the results of `read` for the elements of a list, and the dropped indexes with reasons."""
     found: list[Read] = []
     dropped: list[tuple[int, str]] = []
     for index, element in enumerate(elements if isinstance(elements, list) else ()):
-        # By position: elements that are dropped count, too, so a reply of rubbish is not read without end.
+        # Dropped elements count towards the limit, too, so a reply of rubbish takes bounded time.
         result = read(element) if index < count_max else "too_many"
         if isinstance(result, str):
             dropped.append((index, result))
@@ -314,7 +316,7 @@ def read_mention(element: Json, text: str, floor_ppm: int) -> tuple[Mention, Men
 
 
 def read_note(element: dict[str, Json]) -> tuple[Mention, Mends] | None:
-    """Return what an element without a name states, if its type says that it is a note."""
+    """Return the note of an element without a name; None if it is not of type note or has no content."""
     content, kind = field(element, "content"), named_type(field(element, "type"))
     if kind != "note" or not isinstance(content, str) or not content.strip():
         return None
@@ -325,7 +327,7 @@ def read_note(element: dict[str, Json]) -> tuple[Mention, Mends] | None:
 
 
 def mends_of(element: dict[str, Json], mention: Mention) -> Iterator[Mend]:
-    """Yield the differences between the mention and its element."""
+    """Yield the repairs that turned this element into this mention."""
     name, kind = field(element, "name"), field(element, "type")
     assert isinstance(name, str)
     if clean_name(name) != tidy(name):
@@ -350,7 +352,7 @@ def read_name(value: Json) -> str:
 
 
 def is_pronoun(name: str) -> bool:
-    """Check whether a name consists of pronouns; one without any word does not."""
+    """Check whether a name has words and all of them are pronouns."""
     return bool(words(name)) and all(word in NAME_PRONOUNS for word in words(name))
 
 
@@ -379,17 +381,17 @@ def read_content(value: Json, text: str) -> str:
 
 
 def join_texts(value: Json) -> Json:
-    """Return the texts of a list, a line for each, or the text of a row; any other value as it is."""
+    """Return the texts of a list joined by LF, or the content of an object; any other value unchanged."""
     value = field(value, "content") if isinstance(value, dict) else value
     is_list = isinstance(value, list) and value and all(isinstance(it, str) for it in value)
     return "\n".join(map(str, value)) if isinstance(value, list) and is_list else value
 
 
 def merge(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
-    """Return each statement once, in order of the first, with all names that it is about.
+    """Return each statement once, in the order of first occurrence, with all names that it is about.
 
-    "Ann works at Acme", told of Ann and of Acme, is one statement about both; so is "works at Acme". "likes
-    tea", told of Ann and of Bob, is two, because the content does not say of whom.
+    "Ann works at Acme", listed under Ann and under Acme, is one statement about both; so is "works at Acme".
+    "likes tea", listed under Ann and under Bob, is two statements, because the content names neither.
     """
     same: dict[str, list[Mention]] = {}
     for it in mentions:
@@ -398,14 +400,15 @@ def merge(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
 
 
 def statements_of(group: Sequence[Mention]) -> Iterator[Mention]:
-    """Yield what equal contents state: a statement for each name that the content leaves out, or else one.
+    """Yield one statement per name that the content of this group does not contain, or one if it has all.
 
-    It has the type and the name that come first in ENTITY_TYPES, and the highest confidence.
+    A statement has the highest confidence of its mentions, and the type and name of the mention whose type
+    comes first in ENTITY_TYPES.
     """
     by_name: dict[str, list[Mention]] = {}
     for it in sorted((it for it in group if it.named), key=lambda it: ENTITY_TYPES.index(it.type)):
         by_name.setdefault(norm(it.name), []).append(it)
-    # The contents of a group are equal but for case and blanks, so the words of the first are those of all.
+    # The contents of a group differ only in case and blanks, so they all have the words of the first.
     content_words = set(words(group[0].content))
     inside = {key: its for key, its in by_name.items() if is_said(its[0].name, content_words)}
     for key in [key for key in by_name if key not in inside] or [next(iter(by_name), "")]:
@@ -416,15 +419,15 @@ def statements_of(group: Sequence[Mention]) -> Iterator[Mention]:
 
 
 def is_said(name: str, spoken: set[str]) -> bool:
-    """Return whether a statement of these words has all words of the name, of which there are some."""
+    """Check whether a name has words and all of them are among the words of a statement."""
     parts = words(name)
     return bool(parts) and spoken.issuperset(parts)
 
 
 def divide(mention: Mention) -> tuple[Mention, ...]:
-    """Return one mention for each sentence of a content: a model may write several statements into one.
+    """Return one mention per sentence of a content, because a model may put several statements into one.
 
-    A content of many sentences is one text, say a list or a poem, and stays together.
+    A content of more than EXTRACT_SENTENCE_COUNT_MAX sentences, such as a list or a poem, is not divided.
     """
     found = sentences(mention.content)
     if len(found) > EXTRACT_SENTENCE_COUNT_MAX:
@@ -435,13 +438,13 @@ def divide(mention: Mention) -> tuple[Mention, ...]:
     )
 
 
-# Links: what a reply says of two names beside the list, as a statement about both.
+# Links: the relations of a reply, each read as a statement about both of its names.
 #
 #     {"source": "Ann", "target": "Acme", "type": "works_at"}    "Ann works at Acme"
 
 
 def read_links(elements: Json, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ...], list[str]]:
-    """Return what links state, told of both ends, where no statement has both names in it already."""
+    """Return two mentions for each link, one per end, unless a statement already has both names."""
     names = {
         norm(name): (name, it.type) for it in reversed(mentions) for name in it.names
     }  # the first spelling
@@ -478,15 +481,14 @@ def read_link_type(value: Json) -> str:
     return cut(text, LINK_TYPE_BYTES_MAX).rstrip()
 
 
-# Attribution: what a speaker says as I and me belongs to their name, if the reply has passed over
-# it.
+# Attribution: first-person sentences that the reply does not cover become statements about the speaker.
 #
-# Law 1. Without such a sentence an extraction stays as it is. Law 2. No sentence is lost: those
-# beyond the limit are notes.
+# Law 1. Without such a sentence the extraction is unchanged. Law 2. No sentence is lost: sentences beyond
+# the limit become notes.
 
 
 def own_words(extraction: Extraction, text: str, speaker: str) -> Extraction:
-    """Return the extraction with first-person sentences that it passes over, under the speaker's name."""
+    """Return the extraction with its uncovered first-person sentences stated of the speaker, not as notes."""
     mentions = extraction.entities[: extraction.told_count]
     lost = passed_over(text, mentions)
     # Sentences beyond the limit stay in `lost`, and become notes.
@@ -503,7 +505,7 @@ def own_words(extraction: Extraction, text: str, speaker: str) -> Extraction:
 
 
 def spell_speaker(speaker: str, mentions: tuple[Mention, ...]) -> str:
-    """Return the name of the speaker as the reply spells it."""
+    """Return the name of the speaker as the reply spells it, or tidied if the reply does not name them."""
     names = (name for it in mentions for name in it.names if norm(name) == norm(speaker))
     return next(names, tidy(speaker))
 

@@ -1,7 +1,7 @@
-"""Replies: the JSON that a model was asked for, found in whatever it said.
+"""Replies: finding the requested JSON in any reply of a model.
 
-Law 1. Total: any string gives a payload or an `UnusableReply`, in time linear in its size per start.
-Law 2. What is read, and how deep, json_text.py and loose_json.py say; here the number of starts is bounded.
+Law 1. Total: any string gives a payload or an `UnusableReply`, in linear time per bracket that is tried.
+Law 2. At most JSON_START_COUNT_MAX brackets are tried; json_text.py and loose_json.py say what is read there.
 """
 
 import re
@@ -24,12 +24,12 @@ UNREAD: Final[tuple[str, ...]] = get_args(Unread)
 
 
 class UnusableReply(Data):
-    """A reply without payload."""
+    """A reply without a usable payload."""
 
     reason: Unread
 
 
-FIELDS: Final = {  # how else models call the field of a row; in small letters, without marks and blanks
+FIELDS: Final = {  # other names that models use for a field; in lower case, without marks and blanks
     "name": "entity entityname entitytext person title",
     "type": "entitytype label kind category relation relationtype relationship verdict",
     "content": "text fact statement description observation observations contents memory summary details",
@@ -51,7 +51,7 @@ NAMES_OF_FIELDS: Final = {name: (name.replace("_", ""), *its.split()) for name, 
 
 
 def field(row: Json, name: str) -> Json:
-    """Return the value of a field of a row, under its name or another one that models give it; else None."""
+    """Return the value of a field of a row, under its name or a synonym of FIELDS; None if it is missing."""
     if not isinstance(row, dict):
         return None
     if name in row:
@@ -61,7 +61,10 @@ def field(row: Json, name: str) -> Json:
 
 
 def list_under(value: Json, key: str) -> list[Json] | None:
-    """Return the list under a key of an object; an object of objects is a list of them, with their names."""
+    """Return the list under a key of an object, or None.
+
+    An object of objects counts as a list: `{"Ann": {...}}` becomes `[{"name": "Ann", ...}]`.
+    """
     listed = field(value, key)
     if isinstance(listed, dict) and listed and all(isinstance(it, dict) for it in listed.values()):
         return [{"name": name, **it} for name, it in listed.items() if isinstance(it, dict)]
@@ -72,7 +75,7 @@ KEY_MARKS: Final = re.compile(r"[\s_:.*-]+")
 
 
 class ObjectWith(Data):
-    """Wanted: an object that has a list under `key`."""
+    """A wanted shape: an object that has a list under `key`."""
 
     opening: ClassVar[str] = "{"
     key: str
@@ -85,7 +88,7 @@ class ObjectWith(Data):
 
 
 class ArrayOf(Data):
-    """Wanted: an array that is empty, or holds at least one element of the kind."""
+    """A wanted shape: an array that is empty or has at least one element of type `kind`."""
 
     opening: ClassVar[str] = "["
     kind: type[dict[str, Json]] | type[str]
@@ -98,7 +101,7 @@ class ArrayOf(Data):
 
 
 class ArrayWith(Data):
-    """Wanted: an array that holds an object with all these fields."""
+    """A wanted shape: an array with at least one object that has all fields of `names`."""
 
     opening: ClassVar[str] = "["
     names: tuple[str, ...]
@@ -122,9 +125,10 @@ def find_json(reply: str, wanted: ObjectWith) -> dict[str, Json] | UnusableReply
 @overload
 def find_json(reply: str, wanted: ArrayOf | ArrayWith) -> list[Json] | UnusableReply: ...
 def find_json(reply: str, wanted: Wanted) -> Json | UnusableReply:
-    """Return the last value of the wanted shape that says something; the text around it is ignored.
+    """Return the last non-empty value of the wanted shape; the text around it is ignored.
 
-    If there is none, one inside a text of the JSON, the last text first, or inside a text of that.
+    If there is none, search the string literals of the reply, the last one first, and literals inside them:
+    a model may send its JSON quoted as a string.
     """
     text = whole(reply)
     if not text.strip():
@@ -142,22 +146,23 @@ def find_json(reply: str, wanted: Wanted) -> Json | UnusableReply:
     return UnusableReply("no_json")
 
 
-STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # an open one runs to the end
+STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # an unterminated one runs to the end
 TEXT_DEPTH_MAX: Final = 3
 OPENINGS: Final = {"{": re.compile("[{｛]"), "[": re.compile(r"[\[［]")}
-# Between two values of one answer: not more than blanks, commas and the marks of a list.
+# The text allowed between two values of one answer: blanks, commas and list markers.
 SEAM: Final = re.compile(r"(?:[\s,;*•>\]\[-]|[0-9]{1,2}[.)])*")
 
 
 def decode_text(quoted: str) -> str:
-    """Return the text of a JSON string; of an open one, too."""
+    """Return the text of a JSON string, even of an unterminated one."""
     return unescape_text(quoted[1:].removesuffix('"'))
 
 
 def search_text(text: str, wanted: Wanted) -> Json:
-    """Return the last value of the wanted shape that says something, else the first of the shape, else None.
+    """Return the last non-empty answer of the wanted shape, else the first answer of that shape, else None.
 
-    Values that stand right behind one another are one answer. What stands before words is a draft.
+    Adjacent values are parts of one answer. Values separated by words are different answers, and the earlier
+    one is only a draft.
     """
     answers: list[list[Json]] = []
     at, edge, loose_count = 0, 0, 0
@@ -181,7 +186,7 @@ def search_text(text: str, wanted: Wanted) -> Json:
 
 
 def join_values(values: list[Json]) -> Json:
-    """Return the lists as one, or the objects as one whose lists are joined."""
+    """Return the lists concatenated, or the objects merged key by key; else the first that is not null."""
     joined = values[0]
     for it in values[1:]:
         if isinstance(joined, list) and isinstance(it, list):
@@ -194,16 +199,16 @@ def join_values(values: list[Json]) -> Json:
 
 
 def find_rows(reply: str, wanted: ArrayOf | ArrayWith, names: tuple[str, ...]) -> list[Json] | UnusableReply:
-    """Return the array that was wanted, else all objects that have these fields."""
+    """Return the wanted array, or all objects of the reply that have these fields if it has no such array."""
     listed = find_json(reply, wanted)
-    # If a bracket is open they are the beginning of a list without its end: the model is asked once more.
+    # An unclosed bracket means that the reply was cut off, so it is unusable and the model is asked again.
     is_whole = all(reply.count(left) == reply.count(right) for left, right in ("[]", "{}"))
     is_alone = isinstance(listed, UnusableReply) and listed.reason == "no_json" and is_whole
     return (find_objects(reply, names) if is_alone else []) or listed
 
 
 def find_objects(reply: str, names: tuple[str, ...]) -> list[Json]:
-    """Return all objects with these fields, each behind the one before; none of a reply that is too long."""
+    """Return all objects with these fields, in order, without overlap; none if the reply is too long."""
     text, at, found = whole(reply), 0, list[Json]()
     if size(text) > REPLY_BYTES_MAX:
         return found
@@ -225,7 +230,7 @@ DECIMAL: Final = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?"
 
 
 def confidence_ppm(value: Json) -> int | None:
-    """Return a number in [0, 1] times 10^6, floored in exact decimal; None for anything else."""
+    """Return a number in [0, 1] in ppm, rounded down in exact decimal arithmetic; None for anything else."""
     text = value.text if isinstance(value, JsonNumber) else value if isinstance(value, str) else ""
     parts = DECIMAL.fullmatch(text.strip().replace("%", "e-2").replace(",", ".")[: 2 * JSON_NUMBER_CHARS_MAX])
     if parts is None:
@@ -234,7 +239,7 @@ def confidence_ppm(value: Json) -> int | None:
     digits = int(ones + fraction)
     if sign and digits:
         return None
-    # The value is digits * 10**scale. The scale is cut to a range beyond which it is over 1, or under 1 ppm.
+    # The value is digits * 10**scale. Scales beyond the clamped range give more than 1, or less than 1 ppm.
     scale = max(-2 * JSON_NUMBER_CHARS_MAX, min(1, int(exponent or 0) - len(fraction)))
     above, below = digits * 10 ** max(scale, 0), 10 ** max(-scale, 0)
     return above * PPM // below if above <= below else None
@@ -244,13 +249,13 @@ def confidence_ppm(value: Json) -> int | None:
 
 
 def reason_of(row: dict[str, Json], bytes_max: int) -> str:
-    """Return the reason that a row gives, cut to `bytes_max`; empty if it is no text."""
+    """Return the reason that a row gives, cut to `bytes_max`; empty if it is not a string."""
     reason = row.get("reason")
     return cut(reason, bytes_max) if isinstance(reason, str) else ""
 
 
 def reason_mend(row: dict[str, Json], bytes_max: int) -> str:
-    """Return the name of what became of the reason of a row; empty if it stands as it is."""
+    """Return the name of the repair of a row's reason, or "" if the reason needed none."""
     reason = row.get("reason")
     if not isinstance(reason, str):
         return "reason missing"
