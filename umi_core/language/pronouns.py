@@ -1,8 +1,8 @@
-"""Pronouns and other references: the words of a query that mean something said earlier.
+"""Pronouns and other references: the words of a query that mean something in earlier turns.
 
-Law 1. Detection is by words, left to right, longest first, without overlap; part of a word never counts.
+Law 1. Whole words are matched, from left to right, the longest pattern first, without overlap.
 Law 2. The tables are frozen: a changed term changes recorded runs.
-Law 3. A word counts in the language of the query alone, and a name in none: `Where does Ella live?`
+Law 3. Only terms of the query's language count, and names never do: `Ella` of `Where does Ella live?`.
 """
 
 import re
@@ -62,17 +62,17 @@ IDIOMS: Final = tuple(idiom for row in IDIOM_ROWS for idiom in row.split(", "))
 assert len(LANGUAGES) == sum(len(row.split(", ")) for _, row in TERM_ROWS)  # each term stands once
 
 
-Option = frozenset[str] | None  # the words that fit at a place; None if any does
+Option = frozenset[str] | None  # the words that fit at one place of a pattern; None if any word does
 
 
 class Pattern(Data):
-    """A term, or an idiom, which has none: what fits at each place; whether marks stand around it."""
+    """A sequence of words: a term, which refers to something, or an idiom, which does not."""
 
     places: tuple[Option, ...]
-    term: str
+    term: str  # "" for an idiom
     is_behind_mark: bool = False
     is_before_mark: bool = False
-    is_first: bool = False  # of its sentence
+    is_first: bool = False  # whether it must begin a sentence
 
     def fits(self, words: tuple[WrittenWord, ...], at: int) -> bool:
         end = at + len(self.places)
@@ -81,7 +81,7 @@ class Pattern(Data):
             for word, option in zip(words[at:end], self.places, strict=True)
         ):
             return False
-        # A term may have a mark inside ("just, now"), an idiom may not: "Is it? Me too" holds no `is it me`.
+        # A mark may be inside a term ("just, now"), not inside an idiom: "Is it? Me too" is no `is it me`.
         is_whole = bool(self.term) or all(word.is_joined for word in words[at + 1 : end])
         is_behind = not self.is_behind_mark or (at > 0 and not words[at].is_joined)
         is_behind = is_behind and (not self.is_first or words[at].opens)
@@ -95,13 +95,13 @@ def phrase(text: str) -> tuple[str, ...]:
 
 
 def words_of(text: str, language: str) -> tuple[str, ...]:
-    """Return the words of a text as `read` splits them: Spanish pronouns behind a verb stand apart."""
+    """Return the words of a text as `read` splits them: Spanish `cambiarla` becomes `cambiar` and `la`."""
     written = written_words(text)
     return tuple(word.text for word in (split_enclitics(written) if language == "es" else written))
 
 
-OPEN: Final = " …"  # ends a term behind which the rest of a question is left out: `and …` of `And Berlin?`
-ALONE: Final = "… "  # begins a term, a verb whose subject is left out: `… ladra` of `¿Por qué ladra?`
+OPEN: Final = " …"  # the end of an opening, whose question is incomplete: `and …` of `And Berlin?`
+ALONE: Final = "… "  # the start of a verb whose subject is omitted: `… ladra` of `¿Por qué ladra?`
 OPENINGS: Final = tuple(
     (language, count_max, phrase(opening))
     for language, count_max, row in ELLIPSIS_ROWS
@@ -114,18 +114,21 @@ def is_dense(text: str) -> bool:
     return "\u3400" <= text <= "\u9fff"
 
 
-TITLE_CHARS: Final = 2  # of a Chinese noun of persons: `医生`
-COMPOUNDING: Final = frozenset("费证所室院们")  # behind one it is another noun: `律师费`
+TITLE_CHARS: Final = 2  # characters of a Chinese noun for persons: `医生`
+COMPOUNDING: Final = frozenset("费证所室院们")  # characters that make such a noun another one: `律师费`
 INFINITIVES: Final = ("er", "ir")
 MODAL: Final = frozenset("peut peux veut veux doit dois va vais faut pour sans pouvez voulez devez".split())
 ADVERBS: Final = frozenset("souvent vite tôt tard longtemps loin possible".split())
 PLAIN_CE: Final = frozenset(["sera", "serait", "fut", "dont", "week"])
 TELLING_WHICH: Final = frozenset("of i you we they he she that who which".split())
-QUESTION_CHARS_MAX: Final = 4  # of a Chinese question that only names what is asked about: `小周呢？`
+QUESTION_CHARS_MAX: Final = 4  # characters of a Chinese question that is only a topic: `小周呢？`
 
 
 def patterns_of(idiom: str) -> Iterator[Pattern]:
-    """Yield the patterns of an idiom, one for each way to leave out what stands in brackets."""
+    """Yield the patterns of an idiom, one for each way to leave out its parts in brackets.
+
+    `^` and `$` demand a mark before and after it, `<` the start of a sentence.
+    """
     parts = idiom.split()
     behind, before, first = parts[0] == "^", parts[-1] == "$", parts[0] == "<"
     parts = parts[behind or first : len(parts) - before]
@@ -136,7 +139,7 @@ def patterns_of(idiom: str) -> Iterator[Pattern]:
 
 
 def options_of(part: str) -> Iterator[Option]:
-    """Yield the words that fit at each place of a part: one place, but one per character in 其他."""
+    """Yield the words that fit at each place of a part: one place, or one per character in Chinese."""
     if part == "*":
         yield None
     elif "/" in part:
@@ -147,9 +150,9 @@ def options_of(part: str) -> Iterator[Option]:
 
 @cache
 def by_first_word(is_ascii: bool) -> dict[str, tuple[Pattern, ...]]:
-    """Return the patterns that a word may begin, the longest first.
+    """Return the patterns by their first word, the longest first.
 
-    `is_ascii`: those that a text in ASCII can hold; words of other letters take longer to find.
+    `is_ascii`: return only patterns that an ASCII text can match, which saves time.
     """
     known = [term for term in LANGUAGES if term.isascii() or not is_ascii]
     terms = [Pattern(tuple(frozenset([word]) for word in phrase(term)), term) for term in known]
@@ -158,19 +161,19 @@ def by_first_word(is_ascii: bool) -> dict[str, tuple[Pattern, ...]]:
     for pattern in (*idioms, *terms):
         assert pattern.places[0] is not None
         for word in pattern.places[0]:
-            # By first word, so that a place of the text is compared with a few patterns and not with all.
+            # By first word, so that each word of a text is compared with only a few patterns.
             found.setdefault(word, []).append(pattern)
     return {word: tuple(sorted(some, key=lambda it: -len(it.places))) for word, some in found.items()}
 
 
 class ReferenceReading(Data):
-    """A text read for references: its parts in order, each a term or a word outside of them.
+    """A text read for references: its parts in order, each a term or a word outside of all terms.
 
-    `names` are the words outside that have a capital where none is due; `capitals` have one anywhere;
-    `pointed` are nouns behind a demonstrative, which may go with it; `nouns` those of definites.
+    `names`: words outside of terms with a capital that their place does not explain. `capitals`: all words
+    outside with a capital. `pointed`: nouns after a demonstrative (see `noun_behind`). `nouns`: of definites.
     """
 
-    parts: tuple[tuple[str, bool], ...]  # with whether it is a term
+    parts: tuple[tuple[str, bool], ...]  # with whether the part is a term
     language: str = ""
     names: frozenset[str] = frozenset()
     capitals: frozenset[str] = frozenset()
@@ -182,20 +185,20 @@ class ReferenceReading(Data):
         return tuple(text for text, is_term in self.parts if is_term)
 
     def noun_of(self, term: str) -> str:
-        """Return the noun of a definite or a demonstrative; empty if it has none."""
+        """Return the noun of a definite (`the boss`) or a demonstrative (`that job`); "" if it has none."""
         last = term.rpartition(" ")[2]
         if last in self.nouns:
             return last
         return self.pointed[0] if may_have_noun(term) and self.pointed else ""
 
     def is_subject(self, term: str) -> bool:
-        """Check whether a term may be the subject, as `él` is but for `a él`."""
+        """Check whether a term may be the subject: `él`, but not after a preposition, as in `a él`."""
         texts = ["", *(text for text, _ in self.parts)]
         before = next((it for it, behind in pairwise(texts) if behind == term), "")
         return term in ACTING and before not in PREPOSITIONS.get(self.language, ())
 
     def owned_by(self, term: str) -> str:
-        """Return the word behind an owner: `brother` of `her brother`."""
+        """Return the word after a possessive: `brother` of `her brother`; "" if the term is none."""
         texts = [text for text, _ in self.parts]
         return next((behind for it, behind in pairwise(texts) if it == term and it in POSSESSIVE), "")
 
@@ -204,12 +207,12 @@ class ReferenceReading(Data):
         return tuple(text for text, is_term in self.parts if not is_term)
 
 
-@lru_cache(maxsize=64)  # a query is read when it is asked, answered and judged
+@lru_cache(maxsize=64)  # each query is read several times: to ask a model, and to judge its reply
 def read(text: str, language: str | None = None, nouns: frozenset[str] = frozenset()) -> ReferenceReading:
     """Return the references of a text. `What did he say about that?` has the terms `he` and `that`.
 
-    `language`: that of the query, for a rewrite of it. `nouns`: those that a definite may take up: `the boss`
-    refers to something if the turns had a boss.
+    `language`: of the query, if the text is its rewrite; None to detect it. `nouns`: of the turns; `the
+    boss` is a reference if `boss` is among them.
     """
     written = written_words(text)
     spoken = language_of(text, written) if language is None else language
@@ -222,7 +225,7 @@ def read(text: str, language: str | None = None, nouns: frozenset[str] = frozens
     at = 0
     while at < len(written):
         fitting = (it for it in known.get(written[at].text, ()) if it.fits(written, at))
-        # The longest idiom wins, and its words are read once: `that place` leaves no `that` to be read again.
+        # The longest pattern wins and consumes its words: the `that` of `that place` is not read again.
         pattern = next((it for it in fitting if not it.term or counts(it, written, at, spoken, names)), None)
         end = at + (len(pattern.places) if pattern else 1)
         if pattern is not None:
@@ -250,13 +253,13 @@ def read(text: str, language: str | None = None, nouns: frozenset[str] = frozens
     )
 
 
-# Open terms: words that refer to something in some places only.
+# Open terms: words that are references only in certain contexts.
 
 
 def find_open_term(
     written: tuple[WrittenWord, ...], at: int, language: str, nouns: frozenset[str]
 ) -> tuple[str, int]:
-    """Return the term that begins here, empty if there is none, and where it ends."""
+    """Return the open term that begins here, "" if there is none, and the index after it."""
     text = written[at].text
     if count := count_nounless(written, at, language) or count_classified(written, at):
         return ("" if is_dense(text) else " ").join(
@@ -280,7 +283,7 @@ def find_open_term(
 
 
 def count_opening(written: tuple[WrittenWord, ...], language: str) -> int:
-    """Return how many words open a query whose rest was asked before, as in `And Berlin?`; 0 if none."""
+    """Return how many words are the opening of an incomplete question: 1 for `And Berlin?`; 0 if none."""
     texts = tuple(word.text for word in written)
     for own, count_max, opening in OPENINGS:
         rest = texts[len(opening) :]
@@ -291,16 +294,16 @@ def count_opening(written: tuple[WrittenWord, ...], language: str) -> int:
 
 
 def count_nounless(written: tuple[WrittenWord, ...], at: int, language: str) -> int:
-    """Return how many words an article and what stands for a noun behind it have: `the latter`; 0 if none."""
+    """Return how many words an article and adjective without a noun have: 2 for `the latter`; 0 if none."""
     if written[at].text not in NOUNLESS_ARTICLES.get(language, ()):
         return 0
-    # `el más barato`
+    # Three words for `el más barato`.
     count = 3 if any(word.text in ("más", "plus") for word in written[at + 1 : at + 2]) else 2
     phrase, ahead = written[at + 1 : at + count], written[at + count : at + count + 1]
     if len(phrase) < count - 1 or not all(word.is_joined and not word.is_capital for word in phrase):
         return 0
     is_open = (count == 3 and phrase[-1].text not in ADVERBS) or phrase[-1].text in NOUNLESS
-    # German nouns have a capital, so an adjective without one stands alone: `dem späteren Zug`.
+    # In German any adjective will do that no noun follows: `dem späteren`, but not `dem späteren Zug`.
     is_open |= (
         language == "de"
         and phrase[-1].text.endswith(ADJECTIVE_ENDINGS["de"])
@@ -311,7 +314,7 @@ def count_nounless(written: tuple[WrittenWord, ...], at: int, language: str) -> 
 
 
 def count_classified(written: tuple[WrittenWord, ...], at: int) -> int:
-    """Return how many characters `那两本` or `第二个` have; 0 if no measure word stands here."""
+    """Return how many characters a measure word and what counts it have: 3 for `那两本`; 0 if none."""
     if written[at].text not in POINTING_CHARACTERS:
         return 0
     end = at + 1
@@ -320,7 +323,7 @@ def count_classified(written: tuple[WrittenWord, ...], at: int) -> int:
     is_rank = written[at].text not in "那这"
     measures = MEASURES - RANKED if is_rank else MEASURES
     is_counted = not is_rank or written[at].text == "两" or end > at + 1
-    # `两个人` says how many, and refers to none.
+    # `两个人` is followed by its noun, so it is a number and no reference.
     is_alone = not is_rank or not any(
         it.is_joined and it.text not in NO_NOUN_CHARACTERS for it in written[end + 1 : end + 2]
     )
@@ -329,7 +332,7 @@ def count_classified(written: tuple[WrittenWord, ...], at: int) -> int:
 
 
 def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool:
-    """Check whether a word stands for a noun that is left out: `which one?`, `il la vend`, `Darf sie das?`"""
+    """Check whether a word replaces a noun: `which one?`, `la` of `il la vend`, `das` of `Darf sie das?`."""
     text = written[at].text
     before = written[at - 1].text if written[at].is_joined else ""
     ahead = clause_behind(written, at)
@@ -337,14 +340,14 @@ def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool
     match language:
         case "en":
             is_small = not ahead or behind in MARKS["en"] or behind in HELPING
-            # `the lighter one` whatever follows, else `one` before a small word.
+            # After `the` or `which`, as in `the lighter one`, anything may follow; else only a small word.
             is_chosen = not POINTERS.isdisjoint(word.text for word in written[max(0, at - 2) : at])
-            # `the one I finished`
+            # Not `the one I finished`, which says itself what it means.
             is_pointing = before and before not in NO_POINTERS and behind not in TELLING_WHICH
             return text in ONES and bool(is_pointing) and (is_small or is_chosen)
         case "de":
             ahead = tuple(takewhile(lambda word: word.text not in MARKS["de"], ahead))
-            # `Wie heißt die eigentlich?`, but not `die kleine`
+            # `die` of `Wie heißt die eigentlich?`, but not of `die kleine`.
             is_alone = not behind.endswith(ADJECTIVE_ENDINGS["de"]) or behind in MARKS["de"]
             return (
                 text in ARTICLES["de"]
@@ -356,7 +359,7 @@ def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool
             is_verb = behind in BEHIND_CLITIC["es"] or behind.endswith(("é", "ó", "í"))
             if text in OTHERS:
                 return not ahead or behind in BEHIND_CLITIC["es"]
-            # `cambiar-la`
+            # `la` of `cambiarla`
             is_verb |= written[at].is_tied
             if text == "el" or before == "ya":
                 return (text in CLITICS["es"] and is_verb and text != "el") or behind == "de"
@@ -369,7 +372,7 @@ def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool
             if text in ("y", "en"):
                 return text == "y" or before in ELIDED or is_object or is_inverted
             # `il la vend`, `l'a vendue` and `la vend-il`, but not `vend-il la ferme`.
-            # `Le rendez-vous` is a noun; `de les changer` has no article, which were `des`.
+            # `Le rendez-vous` is a noun. In `de les changer` `les` is a pronoun: an article would be `des`.
             is_verb = is_inverted and behind not in GENERAL
             is_verb = is_verb or (text == "l" and behind in BEHIND_CLITIC["fr"])
             is_verb = is_verb or (text in ("le", "les") and before in ("de", "à"))
@@ -380,7 +383,7 @@ def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool
 
 
 def count_verb(written: tuple[WrittenWord, ...], at: int) -> int:
-    """Return how many words a Spanish verb has whose subject is left out: `¿Por qué ladra?`; 0 if none."""
+    """Return how many words a Spanish verb without a subject has: 1 for `¿Por qué ladra?`; 0 if none."""
     word, before = written[at], tuple(it.text for it in written[:at])
     # `¿En qué hospital está?`
     is_placed = before[1:2] == ("qué",) and before[0] in PREPOSITIONS["es"] - {"por"} and len(before) == 3
@@ -393,24 +396,24 @@ def count_verb(written: tuple[WrittenWord, ...], at: int) -> int:
     count = next((n for n in (1, 2) if behind[n - 1 : n] and INFINITIVE.fullmatch(" ".join(behind[:n]))), 0)
     is_governed = False
     for it in written[at + 1 + count : at + 1 + len(behind)]:
-        # Behind a preposition nothing is a subject: `¿Cuándo llegó a casa?`
+        # A word after a preposition is not the subject: `casa` of `¿Cuándo llegó a casa?`.
         if not is_governed and (it.is_capital or it.text in MENTIONING):
             return 0
         is_governed = it.text in PREPOSITIONS["es"] or (is_governed and it.text in MENTIONING)
     return count + 1
 
 
-INFINITIVE: Final = re.compile("(a )?[^ ]*[aei]r")  # behind a verb: `va a costar`, `puede venir`
+INFINITIVE: Final = re.compile("(a )?[^ ]*[aei]r")  # after a verb: `va a costar`, `puede venir`
 
 
 def clause_behind(written: tuple[WrittenWord, ...], at: int) -> tuple[WrittenWord, ...]:
-    """Return the next words up to a mark, three at most."""
+    """Return up to three next words, stopping at a mark."""
     return tuple(takewhile(lambda word: word.is_joined, written[at + 1 : at + 4]))
 
 
 def is_taken_up(written: tuple[WrittenWord, ...], at: int, language: str, nouns: frozenset[str]) -> bool:
-    """Check whether this is a noun of the turns that the next word does not narrow, as in `the boss of`."""
-    # `Le rendez-vous` is one noun.
+    """Check whether this word is a noun of the turns that nothing narrows, as `of` does in `the boss of`."""
+    # The `vous` of `le rendez-vous` is part of the noun.
     noun, behind = written[at : at + 1], [it for it in clause_behind(written, at) if not it.is_tied][:1]
     if not noun or not noun[0].is_joined or noun[0].text not in nouns:
         return False
@@ -419,12 +422,12 @@ def is_taken_up(written: tuple[WrittenWord, ...], at: int, language: str, nouns:
 
 
 def names_in(text: str, written: tuple[WrittenWord, ...], language: str) -> frozenset[int]:
-    """Return the places of words that may be names: those with a capital that their place does not explain.
+    """Return the indexes of words that may be names: with a capital that their place does not explain.
 
-    The capital of a first word says nothing, unless no language is known, as of `Su called`, or in Spanish,
-    where `Ella` is a name and a pronoun, another capital follows. In a title all capitals say nothing.
+    The capital of a first word counts only if the language is unknown (`Su called`), or in Spanish before
+    another capital, because `Ella` is a name and a pronoun. In a title no capital counts.
     """
-    # In a text of capitals alone a capital says nothing.
+    # Nor does any capital of a text in capitals only.
     is_mixed = has_small(text)
     in_text = [word for word in written if not word.opens]
     is_title = all(word.is_capital or not word.written[0].isalpha() for word in in_text)
@@ -442,28 +445,28 @@ def names_in(text: str, written: tuple[WrittenWord, ...], language: str) -> froz
 def counts(
     pattern: Pattern, written: tuple[WrittenWord, ...], at: int, language: str, names: frozenset[int]
 ) -> bool:
-    """Check whether a term that stands here is of the language of the text, and refers to something."""
+    """Check whether a term that matches here has the language of the text and is a reference."""
     own = LANGUAGES[pattern.term]
-    # Chinese characters are of no other language here; a text without a known one takes any term.
+    # Chinese terms count in every text, and a text of unknown language takes terms of every language.
     if own != "zh" and language not in ("", own):
         return False
     if len(pattern.places) > 1:
         return True
-    # `Quand le train part-il ?` names the train itself.
+    # The `il` of `Quand le train part-il ?` means the train of the query itself.
     verb = at - 1 - (at > 0 and written[at - 1].text == "t")
     own_nouns = (n for n in range(verb - 1) if written[n].text in ("le", "la", "les"))
     if written[at].is_tied and any(all(it.is_joined for it in written[n + 1 : at]) for n in own_nouns):
         return False
-    # `Wie warm soll es sein?`: a verb, as it ends a clause.
+    # At the end of a clause, `sein` is a verb: `Wie warm soll es sein?`.
     if pattern.term == "sein" and at and not any(it.is_joined for it in written[at + 1 : at + 2]):
         return False
-    # `There's a cat` points at no place.
+    # The `there` of `There's a cat` refers to no place.
     is_existing = written[at].written.casefold().replace("’", "'") == "there's"
     return not (at in names or is_existing or opens_clause(written, at, names))
 
 
 def opens_clause(written: tuple[WrittenWord, ...], at: int, names: frozenset[int]) -> bool:
-    """Check whether this is the `that` of `the place that serves ramen`, which refers to nothing before."""
+    """Check whether this `that` begins a relative clause: `the place that serves ramen`."""
     if written[at].text != "that" or not all(word.is_joined for word in written[at : at + 2]):
         return False
     before, behind = written[at - 1].text, [word.text for word in written[at + 1 : at + 2]]
@@ -474,17 +477,17 @@ def opens_clause(written: tuple[WrittenWord, ...], at: int, names: frozenset[int
 
 
 def may_have_noun(term: str) -> bool:
-    """Check whether a noun may stand behind a term that goes with it: `this plan`, `那本书`."""
+    """Check whether a noun may follow a term and belong to it: `this plan`, `那本书`."""
     return term in BEFORE_NOUN or (term[0] in "那这" and term[-1] in MEASURES)
 
 
 def noun_behind(written: tuple[WrittenWord, ...], at: int, end: int, term: str) -> Iterator[str]:
-    """Yield the noun that a demonstrative may take along: `initiative` in `came up with this initiative`.
+    """Yield the noun of a demonstrative, which its antecedent may replace, too: `plan` of `like this plan`.
 
-    A word behind an auxiliary and its `that` may be a verb: `Why did that fail?`
+    After an auxiliary and `that` in English, no noun is found, because it may be a verb: `Why did that fail?`
     """
     if term in ONES:
-        # `The cheaper one` may become `the flat in Leith`.
+        # `cheaper` of `the cheaper one`, because a rewrite may be `the flat in Leith`.
         yield from (it.text for it in written[max(0, at - 1) : at] if written[at].is_joined and at > 1)
     if not may_have_noun(term):
         return

@@ -1,8 +1,8 @@
-"""Rewriting: a query made to stand alone, and its variants.
+"""Rewriting: a model's rewrite of a query so that it stands alone, and variants of a query.
 
 Law 1. A rewrite is adopted only if it passes the gate: it keeps the query's content words and persons, adds
-only words of the turns, and leaves fewer references. Law 2. Total: any reply has a verdict. Law 3. If a
-rewrite is not adopted the query is searched as it was given.
+only words of the turns, and has fewer open references. Law 2. Total: any reply has a verdict. Law 3. If no
+rewrite is adopted, the original query is searched.
 """
 
 import re
@@ -67,11 +67,10 @@ from umi_core.messages.results import Resolution
 from umi_core.text import norm, size
 from umi_core.values import Turn
 
-# Forms: whether a word stands in a text, perhaps with another ending: `raise` in `She raised the
-# rent`.
+# Forms: finding a word in a text even with another ending: `raise` occurs in `She raised the rent`.
 #
-# Law 1. A name has one form: a word with a capital is itself alone. Law 2. Three letters always
-# stay. Law 3. The table is frozen: a changed ending changes recorded runs.
+# Law 1. A word with a capital is a name, and must match exactly. Law 2. A stem has at least three letters.
+# Law 3. The table of endings is frozen: a changed ending changes recorded runs.
 
 
 class Forms(Data):
@@ -82,8 +81,8 @@ class Forms(Data):
     language: str
 
     def has(self, word: str, capitals: frozenset[str]) -> bool:
-        """Check whether the word occurs; in another form too, unless it is among those with a capital."""
-        # Nouns of German have a capital, and other forms.
+        """Check whether the word occurs, in any form unless it is a name: a word of `capitals`."""
+        # In German every noun has a capital, so a capital does not show a name.
         is_name = word in capitals and self.language != "de"
         return word in self.words or (not is_name and stem(word, self.language) in self.stems)
 
@@ -95,26 +94,26 @@ def forms_of(some: Iterable[str], capitals: frozenset[str], language: str) -> Fo
 
 
 def read_query(query: str, turns: tuple[Turn, ...]) -> ReferenceReading:
-    """Return the references of a query: its terms, and definites whose noun the turns have."""
+    """Return the references of a query: pronouns and the like, and definites such as `the boss` of a turn."""
     return read(query, None, nouns_of(tuple(turn.text for turn in turns)))
 
 
 @lru_cache(maxsize=64)
 def nouns_of(texts: tuple[str, ...]) -> frozenset[str]:
-    """Return the words of the turns that may be nouns, and general nouns for what has other words there."""
+    """Return the words of the turns that may be nouns, and general nouns: `the place` may mean `Luigi's`."""
     nouns = frozenset(noun for text in texts for noun in nouns_in(text))
     return (frozenset(content(nouns | GENERAL)) - UNIQUE - SMALL_WORDS - NOUNLESS) if texts else frozenset()
 
 
 def nouns_in(text: str) -> Iterator[str]:
-    """Yield the words of a turn, but for those behind an article: of `the dog` no more is said than that."""
+    """Yield the words by which a definite may be resolved; a lone `the dog` does not resolve a later one."""
     line = written_words(text)
     for before, word, behind in zip((None, *line), line, (*line[1:], None), strict=False):
         is_definite = before is not None and word.is_joined and before.text in DEFINITE
-        # `El mecánico, Paco`: the name tells more.
+        # `El mecánico, Paco`: here a name follows, so `el mecánico` can be replaced by it.
         if not is_definite or (behind is not None and behind.is_capital):
             yield word.text
-    # `刘医生` tells more than `医生`.
+    # `医生` can be replaced by `刘医生`.
     yield from (match[1] for match in TITLED.finditer(text))
 
 
@@ -126,7 +125,7 @@ SMALL_WORDS: Final = frozenset[str]().union(*MARKS.values())
 def resolve_without_model(
     query: str, turns: tuple[Turn, ...], enabled: bool, force: bool = False
 ) -> Resolution | None:
-    """Return the resolution if no model is needed, else None; `force` needs one even without a term."""
+    """Return the resolution, or None if a model is needed; with `force` even for a query without terms."""
     terms = tuple(dict.fromkeys(read_query(query, turns).terms)) if enabled else ()
     if enabled and (terms or force) and turns:
         return None
@@ -134,23 +133,23 @@ def resolve_without_model(
 
 
 def shown_turns(turns: tuple[Turn, ...], count_max: int = TURN_COUNT_MAX) -> tuple[Turn, ...]:
-    """Return the last turns that say something, newest first, each cut to its first code points."""
+    """Return the last turns that are not blank, newest first, each cut to TURN_CHARS_MAX code points."""
     cut = [Turn(turn.role, turn.text[:TURN_CHARS_MAX]) for turn in turns]
     return tuple(reversed([turn for turn in cut if turn.text.strip()][-count_max:]))
 
 
-# The gate.
+# The gate: checks of a rewrite, by its own words and by what the model says that each reference means.
 
 Refusal = Literal[
     "empty_reply", "too_long", "dropped_words", "new_reference", "foreign_word", "nothing_added",
     "changed_person", "misfit", "unnamed", "wrong_turn", "unresolved",
 ]  # fmt: skip
 VERDICTS: Final[tuple[str, ...]] = ("resolved", "unchanged", *get_args(Refusal))
-"""What may come of a reply."""
+"""The possible verdicts on a reply."""
 
 
 class Named(Data):
-    """An antecedent that a model names, and the turn that says so: 1 is the newest."""
+    """A model's statement of what a reference means, and the turn that has these words: 1 is the newest."""
 
     reference: str
     means: str
@@ -158,14 +157,14 @@ class Named(Data):
 
 
 class NamedRewrite(Data):
-    """A rewrite as a model gave it; `named` is None if it gave a line alone."""
+    """A rewrite as a model gave it; `named` is None if the reply was a bare line without references."""
 
     text: str
     named: tuple[Named, ...] | None
 
 
 def read_reply(reply: str) -> NamedRewrite:
-    """Return the rewrite in a reply: the JSON object that was asked for, or else a line."""
+    """Return the rewrite in a reply: from the requested JSON object, or else its first line."""
     value = find_json(reply, ObjectWith("references"))
     found = find_objects(reply, ("query",)) if isinstance(value, UnusableReply) else [value]
     if not found:
@@ -177,7 +176,7 @@ def read_reply(reply: str) -> NamedRewrite:
 
 
 def read_named(row: Json) -> Named | None:
-    """Return what a row names; None if it lacks something. A number that counts no turn is 0."""
+    """Return the antecedent in a row; None without both texts. An unreadable turn number becomes 0."""
     if not isinstance(row, dict):
         return None
     reference, means, turn = field(row, "reference"), field(row, "means"), row.get("turn")
@@ -193,7 +192,7 @@ COUNT: Final = re.compile("(?:[Tt]urn )?([0-9]{1,3})")
 
 
 def judge_rewrite(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: int) -> Resolution:
-    """Judge a reply by the query that it rewrites and the turns that the model was shown."""
+    """Return the verdict on a reply, given the query and the turns that the model was shown."""
     given_reply, asked = read_reply(reply), read_query(query, turns)
     rewrite, terms = given_reply.text, tuple(dict.fromkeys(asked.terms))
     is_same = bool(rewrite) and rewrite == collapse_blanks(clean_line(query))
@@ -204,7 +203,7 @@ def judge_rewrite(reply: str, query: str, turns: tuple[Turn, ...], confidence_mi
     reason = reason or find_misnaming(change, given_reply.named, turns)
     if not reason and has_misfit(change, given_reply.named or (), turns):
         reason = "misfit"
-    # Two references in the query and one in the rewrite: half of them are resolved.
+    # If the query has two references and the rewrite one of them, the confidence is a half.
     dropped_count = len(asked.terms) - (Counter(change.left) & Counter(asked.terms)).total()
     confidence_ppm = PPM * dropped_count // len(asked.terms) if asked.terms else PPM
     if not reason and confidence_ppm < confidence_min_ppm:
@@ -219,7 +218,7 @@ TOGETHER: Final = AND | OFFERS | {"和", "跟", "与"}
 
 
 class Part(Data):
-    """A word or a term of a rewrite; `is_added`: it is no word of the query."""
+    """A word or a term of a rewrite. `is_added`: a content word that the query does not have in any form."""
 
     text: str
     is_term: bool
@@ -227,7 +226,7 @@ class Part(Data):
 
 
 class Change(Data):
-    """A rewrite and its query, both read for references."""
+    """A rewrite and its query. `given` and `asked`: the references of the rewrite and of the query."""
 
     rewrite: str
     given: ReferenceReading
@@ -245,9 +244,10 @@ class Change(Data):
 
     @property
     def kept(self) -> tuple[tuple[str, bool], ...]:
-        """The terms that the rewrite has, each with whether the words beside tell what it means.
+        """The terms that the rewrite still has, each with whether an added word before it binds it.
 
-        So they do for `his` in `John and his boss`. `the same` in `the same flat` is no term any more.
+        `his` is bound in `John and his boss`. Terms that added words explain are left out, as is the inverted
+        `il` of `Quand le train part-il ?`.
         """
         found, is_behind, is_beside = list[tuple[str, bool]](), False, False
         is_any = any(it.is_added for it in self.parts)
@@ -256,12 +256,13 @@ class Change(Data):
             may_open = (may_have_noun(part.text) and self.asked.pointed) or not SAME.isdisjoint(
                 part.text.split()
             )
-            is_told = may_open and behind is not None and behind.is_added and behind.text not in FIRST_NAMES
-            # `Laquelle, Camille ou Zoé ?`
-            is_told |= (part.text.endswith(OPEN) or part.text in ASKING_WHICH) and is_any
-            # `小米那款`
-            is_told |= is_beside and part.text[0] in POINTING_CHARACTERS
-            if part.is_term and not (is_behind and is_inverted) and not is_told:
+            # `the same` of `the same flat`
+            is_plain = may_open and behind is not None and behind.is_added and behind.text not in FIRST_NAMES
+            # `laquelle` of `Laquelle, Camille ou Zoé ?`
+            is_plain |= (part.text.endswith(OPEN) or part.text in ASKING_WHICH) and is_any
+            # `那款` of `小米那款`
+            is_plain |= is_beside and part.text[0] in POINTING_CHARACTERS
+            if part.is_term and not (is_behind and is_inverted) and not is_plain:
                 found.append((part.text, is_behind and part.text in POSSESSIVE | REFLEXIVES))
             is_behind = is_behind or part.is_added
             is_beside = part.is_added or (is_beside and part.text in LIGHT_WORDS["zh"])
@@ -269,12 +270,12 @@ class Change(Data):
 
     @property
     def left(self) -> tuple[str, ...]:
-        """The terms that the rewrite leaves open."""
+        """The terms of the rewrite that are still open references."""
         return tuple(term for term, is_bound in self.kept if not is_bound)
 
     @property
     def gone(self) -> tuple[str, ...]:
-        """The terms of the query that the rewrite lacks, in their order."""
+        """The terms of the query that the rewrite has replaced, in the order of the query."""
         left, found = Counter(term for term, _ in self.kept), list[str]()
         for term in self.asked.terms:
             if left[term]:
@@ -285,7 +286,10 @@ class Change(Data):
 
     @property
     def runs(self) -> tuple[tuple[str, ...], ...]:
-        """The words that were added, those of one place together; an article, for one, opens another."""
+        """The added words, those of one phrase together; an article or a term begins another phrase.
+
+        `Did he sell it?` -> `Did Tom sell the red car?`: (`tom`,) and (`red`, `car`).
+        """
         runs: list[list[str]] = [[]]
         opening = OPENING_PHRASE.union(self.asked.others, PREPOSITIONS.get(self.asked.language, ()))
         for part in self.parts:
@@ -300,20 +304,24 @@ OPENING_PHRASE: Final = JOINING.union(GENDERS, ("the", "a", "an"))
 
 
 def refusal(change: Change, query: str, turns: tuple[Turn, ...], named: tuple[Named, ...]) -> Refusal | None:
-    """Return the first reason against the words of a rewrite, or None."""
+    """Return the first reason against the words of a rewrite, or None.
+
+    `Is she strict?` after the turn `Ann has a boss, Eva.`: `Is Eva?` dropped `strict`, `Is she strict there?`
+    has a new reference, `Is Carla strict?` has a foreign word, `Is my boss Eva strict?` changes a person.
+    """
     rewrite, given, asked = change.rewrite, change.given, change.asked
     added = heavy(given.others, asked)
-    # The words of a reference are in the query, too, though they are no content: a rewrite may keep them.
+    # A rewrite may also keep words of the query's references, although these are no content words.
     of_terms = tuple(word for term in asked.terms for word in phrase(term))
     whole_query = forms_of((*asked.others, *of_terms), asked.capitals, asked.language)
     known = forms_of(content(whole_query.words), asked.capitals, asked.language)
-    # `When they let her out, can Ann cook?` names Ann itself.
+    # A rewrite may repeat a name of the query: `When they let her out, can Ann cook?` -> `let Ann out`.
     repeats = Counter(added) - Counter(heavy(asked.others, asked)) if change.gone else Counter()
     reasons: tuple[tuple[Refusal, bool], ...] = (
         ("empty_reply", not rewrite),
         ("too_long", size(rewrite) > QUERY_BYTES_MAX),
         ("dropped_words", has_dropped(change, named)),
-        # Counted: "he" twice in the rewrite and once in the query is a reference more.
+        # References are counted: a rewrite with "he" twice has a new one if the query has it once.
         ("new_reference", has_new_reference(change, turns)),
         ("foreign_word", has_foreign(given, asked, added, whole_query, turns)),
         ("nothing_added", all(known.has(word, given.capitals) for word in added) and not repeats),
@@ -323,18 +331,18 @@ def refusal(change: Change, query: str, turns: tuple[Turn, ...], named: tuple[Na
 
 
 def has_misfit(change: Change, named: tuple[Named, ...], turns: tuple[Turn, ...]) -> bool:
-    """Check whether a reference that is gone cannot stand for what was put in its place."""
+    """Check whether a replaced reference cannot mean the added words: `Is he nice?` -> `Is Helen nice?`."""
     asked, gone, runs = change.asked, change.gone, change.runs
     pairs = name_pairs(change, named)
     if not (runs or pairs) or not gone:
         return False
     talk = talk_of(change, named, turns)
-    # `Pourquoi l'a-t-elle adopté ?` names the subject first when it is rewritten, then objects as they come.
+    # A rewrite of `Pourquoi l'a-t-elle adopté ?` has the subject first, and then the objects in any order.
     subjects_first = tuple(sorted(gone, key=lambda term: not asked.is_subject(term)))
     objects_back = (subjects_first[0], *subjects_first[:0:-1])
     orders = (subjects_first, objects_back if asked.language in GENDERED else gone)
     if pairs:
-        # Two may come in any order behind a subject.
+        # Only the subject has a fixed place; and the order says nothing if two references mean the same.
         is_led = pairs[0][0] == subjects_first[0] or not any(asked.is_subject(term) for term, _ in pairs)
         is_ordered = is_led or len({run for _, run in pairs}) < len(pairs)
         return not is_ordered or not is_pairing(change, talk, pairs)
@@ -342,16 +350,16 @@ def has_misfit(change: Change, named: tuple[Named, ...], turns: tuple[Turn, ...]
         return not any(is_pairing(change, talk, list(zip(it, runs, strict=True))) for it in orders)
     leading = subjects_first[:1] if asked.language in ("de", "fr") else gone
     is_led = any(fits(change, talk, term, runs[0], True) for term in leading)
-    # `The Corvo and the Alta` stand at two places, and are meant by one word.
+    # `They` may mean `the Corvo and the Alta`, two phrases, so all phrases together are tried, too.
     every = (*runs, tuple(word for run in runs for word in run))
     return not is_led or not all(any(fits(change, talk, term, run, False) for run in every) for term in gone)
 
 
-Pairs = list[tuple[str, tuple[str, ...]]]  # references and what stands for them
+Pairs = list[tuple[str, tuple[str, ...]]]  # each reference with the words that replace it
 
 
 def name_pairs(change: Change, named: tuple[Named, ...]) -> Pairs:
-    """Return the references and what a model names for them, in the order of the rewrite."""
+    """Return the replaced references with the words that the model names, in the order of the rewrite."""
     line = phrase(change.rewrite)
     found: dict[str, tuple[str, ...]] = {}
     for term in change.gone:
@@ -364,24 +372,24 @@ def name_pairs(change: Change, named: tuple[Named, ...]) -> Pairs:
 
 
 def is_elliptic(term: str) -> bool:
-    """Check whether a term is no word of its own: an opening, or a verb without its subject."""
+    """Check whether words are omitted at a term: `and …` of `And Bonn?`, `… ladra` of `¿Por qué ladra?`."""
     return term.endswith(OPEN) or term.startswith(ALONE)
 
 
 def is_pairing(change: Change, talk: Talk, pairs: Pairs) -> bool:
-    """Check whether all references may stand for their words, each beside the others."""
+    """Check whether each reference may mean its words, given what the other references mean."""
     words = frozenset(chain(*(run for _, run in pairs)))
-    # What another reference stands for is none that fits as well.
+    # Words that another reference means are no rivals.
     fitting = all(
         fits(change, talk.without(words.difference(run)), term, run, at == 0)
         for at, (term, run) in enumerate(pairs)
     )
-    torn = any(talk.is_torn(term, run, other) for term, run in pairs for _, other in pairs if run != other)
-    return fitting and not torn and not is_exchanged(change, talk, pairs)
+    far = any(talk.is_farther(term, run, other) for term, run in pairs for _, other in pairs if run != other)
+    return fitting and not far and not is_exchanged(change, talk, pairs)
 
 
 def is_exchanged(change: Change, talk: Talk, pairs: Pairs) -> bool:
-    """Check whether a thing acts on a person though it may be the other way round: `The exam repeats Tom`."""
+    """Check whether a thing acts on a person although the reverse fits, too: `Le cours répète Tom`."""
     if len(pairs) != 2 or not change.asked.is_subject(pairs[0][0]):
         return False
     (subject, thing), (other, person) = pairs
@@ -397,12 +405,12 @@ def talk_of(change: Change, named: tuple[Named, ...], turns: tuple[Turn, ...]) -
 
 
 def fits(change: Change, talk: Talk, term: str, run: tuple[str, ...], is_subject: bool) -> bool:
-    """Check whether a reference may stand for these words."""
+    """Check whether a reference may mean these words; `is_subject`: they come first in the rewrite."""
     asked, noun = change.asked, change.asked.noun_of(term)
     if is_subject and asked.language == "de" and term in SUBJECTS and not talk.are_several(run):
-        # `der Laptop Beate` begins with its subject, a noun with a capital.
+        # Of `der Laptop Beate` only the first noun is the subject.
         run = tuple(it for it in run if it in change.given.capitals and it not in PERSONS)[:1] or run
-    # `the boss` that the turns have keeps its noun, as `der Töpferkurs` does, or gets a name.
+    # A rewrite of `the boss` keeps the noun (as in `der Kurs` -> `der Töpferkurs`) or names it: `Mr Dunne`.
     if noun and talk.has(noun):
         line = "".join(change.given.others) if is_chinese(noun) else ""
         is_kept = noun in line or any(it.endswith(noun) for it in change.given.others)
@@ -417,7 +425,10 @@ def fits(change: Change, talk: Talk, term: str, run: tuple[str, ...], is_subject
 def find_misnaming(
     change: Change, named: tuple[Named, ...] | None, turns: tuple[Turn, ...]
 ) -> Refusal | None:
-    """Return the first reason against what a model says that the references stand for, or None."""
+    """Return the first reason against the meanings that the model gives for references, or None.
+
+    `unnamed`: a replaced reference or an added noun is in no row. `wrong_turn`: a turn lacks the words.
+    """
     if named is None:
         return None
     language, none = change.asked.language, frozenset[str]()
@@ -425,10 +436,10 @@ def find_misnaming(
     used, talk = forms_of(phrase(change.rewrite), none, language), talk_of(change, named, turns)
     for term in change.gone:
         some = [found for it, found in means.items() if names_term(it.reference, term, change.asked.language)]
-        # `Il l'a, la sienne ?` names one thing twice.
+        # Without a row, the row of another reference will do: in `Il l'a, la sienne ?` two mean the same.
         others = (found for it, found in means.items() if names_other(it.reference, term, change))
         some = some or [it for it in others if fits(change, talk, term, it, False)]
-        # What an opening leaves out (`And Berlin?`) is no phrase of the turns.
+        # An opening such as `And Berlin?` needs no row: the words that it leaves out are no single phrase.
         is_used = any(used.has(word, none) for found in some for word in found)
         is_kept = term.rpartition(" ")[2] in change.asked.nouns and used.has(term.rpartition(" ")[2], none)
         if not (is_used or is_kept or is_elliptic(term)):
@@ -438,7 +449,7 @@ def find_misnaming(
         known = forms_of(spoken, none, language)
         if not found or not all(known.has(word, none) for word in found):
             return "wrong_turn"
-    # Spanish and Chinese leave out subjects, which no row names: they stand in a turn that one does.
+    # Spanish and Chinese omit subjects; an added one may be in the newest turn or one that a row names.
     is_strict = language in ("en", "de", "fr")
     newest = "" if is_strict else turns[0].text
     told = forms_of(
@@ -455,9 +466,9 @@ def find_misnaming(
 
 
 def has_unnamed(parts: tuple[Part, ...], told: Forms, talk: Talk, is_strict: bool, is_single: bool) -> bool:
-    """Check whether a thing or person was added that no named turn has: `Andrés` of `cobra Andrés por eso`.
+    """Check whether the rewrite adds a noun that is not in `told`: `Andrés` of `cobra Andrés por eso`.
 
-    What a preposition joins to another word only tells more of it: `the letter from Mrs Yildiz`.
+    A noun after a preposition only describes the noun before, so it passes: `the letter from Mrs Yildiz`.
     """
     none = frozenset[str]()
     runs: list[list[str]] = [[]]
@@ -467,7 +478,7 @@ def has_unnamed(parts: tuple[Part, ...], told: Forms, talk: Talk, is_strict: boo
         elif part.is_added and part.text not in LIGHT | PERSONS.keys():
             runs[-1].append(part.text)
     for run, behind in zip(runs, [*runs[1:], []], strict=True):
-        # `the train at 9:40`, of which the hour is named.
+        # `the train at 9:40`: it is enough if the model names the time.
         more = behind if is_strict and behind[:1] and behind[0] in JOINTS and is_single else []
         is_told = any(told.has(word, none) for word in (*run, *more))
         if run and run[0] not in JOINTS and not is_told and any(talk.is_noun(word) for word in run):
@@ -479,26 +490,26 @@ JOINTS: Final = JOINING.union(*PREPOSITIONS.values()) - OFFERS
 
 
 def means_of(named: Named, change: Change) -> tuple[str, ...]:
-    """Return the words of what a reference is said to mean."""
+    """Return the content words that the model gives as the meaning of a reference."""
     return tuple(word for word in heavy(phrase(named.means), change.asked) if word not in PERSONS)
 
 
 def names_other(reference: str, term: str, change: Change) -> bool:
-    """Check whether a row is for another reference that is gone."""
+    """Check whether a row of the model is about a replaced reference other than `term`."""
     return any(it != term and names_term(reference, it, change.asked.language) for it in change.gone)
 
 
 def names_term(reference: str, term: str, language: str) -> bool:
-    """Check whether one of them has the words of the other: `that job` is named for `that`."""
+    """Check whether one phrase contains the other: a row about `that job` is about the term `that`, too."""
     both = (f" {' '.join(words_of(it, language))} " for it in (reference, term))
     short, long = sorted(both, key=len)
     return short in long
 
 
 def has_new_reference(change: Change, turns: tuple[Turn, ...]) -> bool:
-    """Check whether a reference of the rewrite is not in the query; a definite is known by its noun.
+    """Check whether an open reference of the rewrite is not in the query: `Is she in?` -> `Is Ann there?`.
 
-    What an opening leaves out may have references of its own: `And Ben?` becomes `When does Ben get here?`
+    References of the turns may complete an opening: `And Ben?` becomes `When does Ben get here?`.
     """
     asked, is_open = change.asked, any(term.endswith(OPEN) for term in change.gone)
     told = frozenset(word for turn in turns for word in phrase(turn.text)) if is_open else frozenset[str]()
@@ -507,16 +518,16 @@ def has_new_reference(change: Change, turns: tuple[Turn, ...]) -> bool:
 
 
 def has_dropped(change: Change, named: Iterable[Named]) -> bool:
-    """Check whether a name or a content word of the query is missing from the rewrite, or out of its order.
+    """Check whether a name or a content word of the query is missing from the rewrite, or out of order.
 
-    What a reference has around it may go with it: the noun of a demonstrative, `both` beside `them`, and the
-    words that a model names together with it. In English and Chinese what stands for a reference keeps its
-    place among the other words, too.
+    Words that belong to a reference may be replaced with it: the noun of a demonstrative, `both` of `them
+    both`, and words that the model lists as part of the reference. In English and Chinese the words that the
+    model names for a reference must also stand at its place.
     """
     asked = change.asked
     gone, free = frozenset(change.gone), frozenset[str]()
     if not gone.isdisjoint(ONES) or any(may_have_noun(term) for term in gone):
-        # "How is this initiative going?" may become "How is Atlas going?": `initiative` left with its `this`.
+        # `Did you hear about this plan?` -> `Did you hear about Atlas?`: `plan` goes with its `this`.
         free = frozenset(asked.pointed)
     if any("s" in WANTED.get(term, "s") for term in gone):
         free |= QUANTIFIERS
@@ -534,7 +545,7 @@ def has_dropped(change: Change, named: Iterable[Named]) -> bool:
                 taken.update(at for at in places if spoken[at] not in asked.names)
                 if is_placed and not any(tokens[at][1].endswith(OPEN) for at in places):
                     needed[start] = means
-    # Persons are checked apart: `je l'ai` may become `j'ai`.
+    # `changes_person` checks persons: here `je l'ai` may become `j'ai`.
     for at, (word, _) in enumerate(tokens):
         if at not in taken and (word in asked.names or (word not in PERSONS and heavy((word,), asked))):
             needed[at] = frozenset([word])
@@ -543,7 +554,7 @@ def has_dropped(change: Change, named: Iterable[Named]) -> bool:
 
 
 def is_form(word: str, some: frozenset[str], change: Change) -> bool:
-    """Check whether a word of the rewrite is one of these, perhaps with another ending."""
+    """Check whether a word of the rewrite is a form of one of these words."""
     known = forms_of(some, change.asked.capitals, change.asked.language)
     return known.has(word, change.given.capitals)
 
@@ -558,11 +569,11 @@ def has_foreign(
     whole_query: Forms,
     turns: tuple[Turn, ...],
 ) -> bool:
-    """Check whether a content word stands neither in the query nor in the turns."""
+    """Check whether an added content word is neither in the query nor in the turns, in any form."""
     written = [word for turn in turns for word in written_words(turn.text)]
     capitals = frozenset(word.text for word in written if word.is_capital)
     spoken = forms_of((word.text for word in written), capitals, given.language)
-    known = JOINING | PERSONS.keys()  # who is meant is checked apart
+    known = JOINING | PERSONS.keys()  # `changes_person` checks persons
     if any(term.endswith(OPEN) for term in asked.terms):
         known |= OPENING_WORDS  # `And Berlin?` may become `And how is Berlin?`
     return not all(
@@ -571,7 +582,7 @@ def has_foreign(
 
 
 def heavy(some_words: Iterable[str], asked: ReferenceReading) -> tuple[str, ...]:
-    """Return the content words; those of a language that some term belongs to lack its light words too."""
+    """Return the content words, without the light words of the languages that the query's terms belong to."""
     languages = dict.fromkeys(LANGUAGES.get(term, asked.language or "zh") for term in asked.terms)
     return tuple(
         word
@@ -588,9 +599,9 @@ QUOTES: Final = (('"', '"'), ("'", "'"), ("“", "”"), ("„", "“"), ("«", 
 
 
 def clean_line(text: str) -> str:
-    """Return the one line that a model was asked for, without fence, label and quotes around it."""
+    """Return the first line of a reply, without a code fence, label and quotes around it."""
     before = None
-    # Several layers, in any order: a fenced `Query: "..."` loses the fence, the label and the quotes.
+    # Layers may come in any order: a fenced `Query: "..."` loses the fence, the label and the quotes.
     while text != before:
         before = text
         text = strip_quotes(strip_label(first_line(strip_fence(text.strip()))))
@@ -627,7 +638,7 @@ def collapse_blanks(text: str) -> str:
 
 
 def is_deep(query: str, deep: bool | None) -> bool:
-    """Check whether variants are wanted: as the caller says, else by a trigger among the words."""
+    """Check whether variants are wanted: `deep` if the caller gave it, else whether a trigger word occurs."""
     return any(word in TRIGGERS for word in words(query)) if deep is None else deep
 
 
@@ -636,7 +647,7 @@ SHAPES: Final[tuple[str, ...]] = get_args(VariantDrop)
 
 
 class Variants(Data):
-    """The query and what a model adds, each once; why other elements were dropped."""
+    """The query and the variants of a model, without duplicates, and why other elements were dropped."""
 
     texts: tuple[str, ...]
     dropped: tuple[VariantDrop, ...] = ()
@@ -644,11 +655,11 @@ class Variants(Data):
 
 
 def parse_variants(reply: str, query: str) -> Variants | UnusableReply:
-    """Return the query and what the model adds, each once."""
+    """Return the query and the variants in a reply, without duplicates."""
     payload = find_json(reply, ArrayOf(str))
     if isinstance(payload, UnusableReply):
         return payload
-    # The query is the first variant, so a model cannot replace it, only add to it.
+    # The query is always the first variant, so a model can only add variants.
     variants = {norm(query): query}
     dropped: list[VariantDrop] = []
     for element in payload:
@@ -662,7 +673,7 @@ def parse_variants(reply: str, query: str) -> Variants | UnusableReply:
 
 
 def variant_drop(element: Json, text: str, known: Mapping[str, str]) -> VariantDrop | None:
-    """Return the first reason against an element; `text` is what stands in it."""
+    """Return the first reason to drop an element, or None; `text`: its text, "" if it is not a string."""
     reasons: tuple[tuple[VariantDrop, bool], ...] = (
         ("not_text", not isinstance(element, str)),
         ("blank", not text),
