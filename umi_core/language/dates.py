@@ -1,15 +1,15 @@
-"""Dates behind words such as `yesterday`, which say nothing to a reader who does not know when that was.
+"""Dates after words such as `yesterday`, which mean nothing once the day of the text is unknown.
 
     Ann moved yesterday.         Ann moved yesterday (2026-11-28).
     Bob left last week.          Bob left last week (2026-11-16/2026-11-22).
     I met Eve two years ago.     I met Eve two years ago (2024).
 
-A model counts days badly, and without a model nothing counts them, so this is done here.
+This is done here because models make mistakes with dates, and because it must also work without a model.
 
-Law 1. Words stay as they are. A date in parentheses that stands behind such a word already is corrected.
+Law 1. No word changes. A date in parentheses that already follows such a word is corrected.
 Law 2. Words that may mean several days get no date: `next Friday`, `in two weeks`, कल of Hindi.
-Two such words side by side are one: `heute vor einer Woche`, `a week from tomorrow`.
-Law 3. Pure and total, and done twice as done once.
+Two adjacent phrases get one date: `heute vor einer Woche`, `a week from tomorrow`.
+Law 3. Pure, total and idempotent.
 """
 
 import re
@@ -43,15 +43,16 @@ from umi_core.text import size
 
 NOT_BEHIND_THE: Final = "(?<!the )"  # the last week of May, the next week
 ENGLISH_PERIODS: Final = ("last ", "next ")
-AMBIGUOUS: Final = {  # words of `spans`, and where each is meant
+AMBIGUOUS: Final = {  # words of `spans` that also mean other things, each with a pattern of where it is a day
     "hier": "hier",
     "morgen": "".join(f"(?<!{it} )" for it in NOT_BEHIND_MORGEN.split()) + "morgen",
     "mañana": "".join(f"(?<!{it} )" for it in NOT_BEHIND_MANANA.split()) + "mañana",
 }
 
 Span = tuple[str, int]
-"""A unit and how many later; `weekday`: the last one, in days from Monday; `monday`: days behind that of this
-week; `last_month`: the last one of a name, from 0; a unit behind `from_`: later than the day beside it.
+"""A unit and a number: how many units later. `weekday`: the last one before today, from 0 for Monday.
+`monday`: days after this week's Monday. `last_month`: the last such month, from 0 for January. `from_` and a
+unit: how many units after the day of the adjacent phrase.
 """
 UNITS: Final = ("day", "week", "month", "year")
 DATE: Final = r"[0-9]{4}(?:-[0-9]{2}){0,2}"
@@ -73,21 +74,21 @@ LAST_DAY: Final = days_to(YEAR_MAX, 12, 31)
 
 
 def add_dates(text: str, day: int, bytes_max: int) -> str:
-    """Return the text with a date behind each word that counts from its day, unless it became too long.
+    """Return the text with a date after each phrase relative to `day`, or unchanged if it would be too long.
 
-    `day`: days since 1970.
+    `day`: of the text, in days since 1970.
     """
     return add_written(text, lambda span: write_date(span, day), bytes_max)
 
 
 def list_dated(text: str, day: int, bytes_max: int) -> tuple[str, ...]:
-    """Return the text with its dates: once for each day of a week if it speaks of weeks, else only once."""
+    """Return the text with its dates: seven times, with each day of the weeks it mentions, or else once."""
 
     def write(at: int) -> str:
         return add_written(text, lambda span: write_date(as_day(span, day, at), day), bytes_max)
 
     first = write(0)
-    # Most texts have no date, and few of those that have one speak of a week.
+    # Most texts have no date, and few of those that have one mention a week.
     is_of_week = first != text and first != write(WEEK_DAYS - 1)
     return tuple(dict.fromkeys(map(write, range(WEEK_DAYS)))) if is_of_week else (first,)
 
@@ -98,14 +99,14 @@ def add_written(text: str, write: Callable[[Span], str | None], bytes_max: int) 
 
 
 def drop_dates(text: str) -> str:
-    """Return the text without the dates behind words that count from a day."""
-    # Looking for the words takes longer than all else that is done with a short text.
+    """Return the text without the dates after relative phrases."""
+    # The search for phrases is slow compared with all other work on a short text.
     return replace_dates(text, lambda span: "") if " (" in text else text
 
 
 def replace_dates(text: str, write: Callable[[Span], str | None]) -> str:
-    """Return the text with what `write` returns behind each such word; None leaves it as it is."""
-    lower = text.replace("İ", "i").lower()  # the one letter of which lower() makes two: places would differ
+    """Return the text with the result of `write` after each phrase; None leaves that place unchanged."""
+    lower = text.replace("İ", "i").lower()  # lower() makes two characters of it, shifting indexes
     found = [
         (it, span_of(it, text) if stands_alone(it, text) else None)
         for it in pattern_for(lower).finditer(lower)
@@ -120,7 +121,7 @@ def replace_dates(text: str, write: Callable[[Span], str | None]) -> str:
 
 
 def join_spans(found: list[tuple[re.Match[str], Span | None]], text: str) -> list[Span | None]:
-    """Return the spans, of two side by side the first as None: `today a week ago` is one day."""
+    """Return the spans, but None for the first of two adjacent ones: `today a week ago` is one day."""
     spans = [span for _, span in found]
     for at, ((match, one), (later, two)) in enumerate(pairwise(found)):
         if one is None or two is None or text[match.end() : later.start()] != " ":
@@ -139,25 +140,25 @@ def is_counted(match: re.Match[str]) -> bool:
 
 
 def stands_alone(match: re.Match[str], text: str) -> bool:
-    """Return whether it is no part of a word, and no title: "Yesterday" in quotes is a song."""
+    """Check whether a match is no part of a word and no title: "Yesterday" in quotes is a song."""
     first, last = match.span("word")
     before, behind = text[first - 1 : first], text[last : last + 1]
     if before and before in '"“„«' and behind and behind in '"”“»':
         return False
-    # The album Yesterday is old: a word with a capital behind a small one is a name.
+    # A capitalized word after a lower-case one is a name: "The album Yesterday is old".
     if IN_SENTENCE.search(text, 0, first) and text[first : first + 1].isupper() and text[first + 1].islower():
         return False
-    # Scripts without spaces have no end of a word to look for, and Korean particles stand right behind one.
+    # From U+1100 on, words need no end: Korean particles follow directly, and many scripts have no spaces.
     sides = ((before, text[first]), (behind, text[last - 1]))
     return not any(side and classify(side) in "wm" and own < "\u1100" for side, own in sides)
 
 
 def span_of(match: re.Match[str], text: str) -> Span | None:
-    """Return what the words of a match mean; None if they mean something else here."""
+    """Return the span that a match means, or None if its words mean something else here."""
     word = match["word"].replace("’", "'")
     if word == "hier" and FRENCH.isdisjoint(split_folded(text, with_single=False)):
         return None
-    # "Morgen fliege ich", but no greeting and no "der Morgen"
+    # "Morgen fliege ich", but not the greeting "Morgen!" and not "der Morgen".
     if word == "morgen" and text[match.start()] == "M" and not re.match(r" [^\W\d_]", text[match.end() :]):
         return None
     if is_counted(match):
@@ -176,7 +177,7 @@ def count_of(word: str, language: str) -> int:
 
 
 def write_date(span: Span, day: int) -> str | None:
-    """Return the date that far from a day, of a week its ends; None outside the years 1 to 9999."""
+    """Return the date of a span from a day, for a week both its ends; None outside the years 1 to 9999."""
     unit, count = span
     year, month, _ = date_of(day)
     match unit:
@@ -195,19 +196,19 @@ def write_date(span: Span, day: int) -> str | None:
         case "from_day" | "from_week" | "from_month" | "from_year":
             return None
         case "weekday":
-            # Last Friday, said on a Friday, is a week ago.
+            # On a Friday, last Friday is a week ago.
             return write_day(day - 1 - (day - 1 - FIRST_MONDAY - count) % WEEK_DAYS)
     return write_day(day + count)
 
 
 def as_day(span: Span, day: int, at: int) -> Span:
-    """Return a week as one of its days, from 0 for Monday to 6; any other span as it is."""
+    """Return a span of a week as one of its days, `at` from 0 for Monday to 6; any other span unchanged."""
     unit, count = span
     return ("day", WEEK_DAYS * count - (day - FIRST_MONDAY) % WEEK_DAYS + at) if unit == "week" else span
 
 
 def day_of(at_ms: int, config: Config) -> int:
-    """Return the day since 1970 on which a time falls, by the clocks of the memory's users."""
+    """Return the day of a time, in days since 1970, in the time zone of the configuration."""
     return (at_ms + config.utc_offset_minutes * 60_000) // DAY_MS
 
 
@@ -217,7 +218,7 @@ def write_day(day: int) -> str | None:
 
 
 def name_day(day: int) -> str:
-    """Return the day as a model is told it: `Sunday 2026-11-29`; beyond the years 1 to 9999 their end."""
+    """Return the day as prompts show it: `Sunday 2026-11-29`; clamped to the years 1 to 9999."""
     kept = min(max(day, FIRST_DAY), LAST_DAY)
     names = LAST_WEEKDAY[0][1].split()
     return f"{names[(kept - FIRST_MONDAY) % WEEK_DAYS].capitalize()} {write_day(kept)}"
@@ -225,7 +226,7 @@ def name_day(day: int) -> str:
 
 @cache
 def spans() -> dict[str, Span]:
-    """Return what each phrase means."""
+    """Return the span of each fixed phrase."""
     days = {phrase: ("day", count) for count, phrases in DAYS.items() for phrase in phrases.split(", ")}
     periods = {phrase: span for span, phrases in PERIODS.items() for phrase in phrases.split(", ")}
     weekdays = {
@@ -254,9 +255,9 @@ def spans() -> dict[str, Span]:
 
 @cache
 def forms_of_count() -> tuple[tuple[str, int, str, re.Pattern[str]], ...]:
-    """Return for each form what stands before the unit, the sign, the language, and a pattern of it.
+    """Return the forms with a number: the prefix of the unit, the sign, the language, and a pattern.
 
-    The groups of a pattern are the number and the unit that it counts.
+    The groups of a pattern are the number and its unit.
     """
     forms = [("", -1, *it) for it in AGO] + [("", 1, *FROM_NOW)] + [("from_", 1, *it) for it in FROM]
     return tuple(
@@ -275,13 +276,13 @@ def name_units(units: str) -> str:
 
 
 def pattern_for(text: str) -> re.Pattern[str]:
-    """Return what finds the words in a text: most texts need those in Latin letters alone."""
+    """Return the pattern for a text: most texts need only the phrases in Latin letters."""
     return pattern(is_latin=text.isascii() or max(text) < FIRST_GREEK)
 
 
 @cache
 def pattern(is_latin: bool) -> re.Pattern[str]:
-    """Return what finds all these words, compiled when a text first needs it: a command may need it never."""
+    """Return the pattern of all phrases, compiled on first use, because many commands never need it."""
     counted = {re.sub(r"\((?!\?:)(?:\?P<\w+>)?", "(?:", form.pattern): None for *_, form in forms_of_count()}
     written = sorted((it for it in spans() if it not in AMBIGUOUS), key=len, reverse=True)
     plain = [NOT_BEHIND_THE * it.startswith(ENGLISH_PERIODS) + re.escape(it) for it in written]

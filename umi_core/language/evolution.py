@@ -1,7 +1,7 @@
 """Evolution: the reply to `evolve`, read as at most one verdict per asked pair of statements.
 
-Law 1. Total: any string gives verdicts, and a reason for each row that was dropped. Law 2. Only what was
-asked is answered: a row about another pair is dropped, and so are all rows of a pair that has two.
+Law 1. Total: any string gives verdicts, and a reason for each dropped row, or an `UnusableReply`. Law 2. Rows
+about a pair that was not asked are dropped, and so are all rows of a pair that has several.
 """
 
 from collections import Counter
@@ -27,10 +27,10 @@ from umi_core.values import EVOLUTION_KINDS
 NONE: Final = "none"
 
 Drop = Literal["not_object", "unknown_pair", "duplicate_pair", "bad_type", "bad_confidence"]
-Silence = Literal["none", "low_confidence"]  # why a sound row is no verdict
+Silence = Literal["none", "low_confidence"]  # why a well-formed row gives no verdict
 SHAPES: Final = (*get_args(Drop), *get_args(Silence), "reason missing", "reason cut")
 
-Pair = tuple[str, str]  # refs: of the new statement, of the old one
+Pair = tuple[str, str]  # the refs of the new and of the old statement
 
 
 class StatementVerdict(Data):
@@ -45,8 +45,7 @@ class StatementVerdict(Data):
 class Evolution(Data):
     """Verdicts by pair, in the order of the reply, and why rows were dropped.
 
-    `silent`: why sound rows are no verdicts; `mended`: what became of reasons. Equal readings need not share
-    them.
+    `silent`: why well-formed rows give no verdict; `mended`: repairs of reasons. Neither is compared by `==`.
     """
 
     verdicts: tuple[tuple[Pair, StatementVerdict], ...] = ()
@@ -57,19 +56,19 @@ class Evolution(Data):
 
     @property
     def shapes(self) -> tuple[str, ...]:
-        """Names, of SHAPES, of all that was not followed as it stood."""
+        """All dropped, silent and repaired rows, named as in SHAPES."""
         return (*self.dropped, *self.silent, *self.mended)
 
 
 def parse_evolution(reply: str, asked: Container[Pair], confidence_min_ppm: int) -> Evolution | UnusableReply:
     """Return the verdicts that relate two statements, or why the reply cannot be used.
 
-    A sound row that says `none`, or is not sure enough, is no verdict.
+    A row of type `none`, or with a confidence below the minimum, gives no verdict.
     """
     payload = find_rows(reply, ArrayOf(dict), ("new", "old"))
     if isinstance(payload, UnusableReply):
         return payload
-    # Counted before any row is read: the first of two rows about one pair must not count either.
+    # Counted before any row is read, because the first of several rows about one pair is dropped, too.
     pairs = [pair_of(element) for element in payload]
     counts = Counter(pairs)
     verdicts: list[tuple[Pair, StatementVerdict]] = []
@@ -91,7 +90,7 @@ def parse_evolution(reply: str, asked: Container[Pair], confidence_min_ppm: int)
 
 
 def pair_of(element: Json) -> Pair | None:
-    """Return the refs that a row names, without the marks that a model put around them."""
+    """Return both refs of a row, without brackets and quotes around them; None if one is missing."""
     inside = field(element, "pair")
     row = inside if isinstance(inside, dict) else element
     new, old = (
@@ -102,14 +101,14 @@ def pair_of(element: Json) -> Pair | None:
     return (new, old) if new and old else None
 
 
-KINDS: Final = {  # by how the word for it begins
+KINDS: Final = {  # by the first letters of a model's word for it
     "updat": "update", "supersed": "update", "replac": "update", "contradict": "contradict",
     "conflict": "contradict", "exten": "extend", "deriv": "derive",
 }  # fmt: skip
 
 
 def read_kind(value: Json) -> str:
-    """Return the kind that a row gives: its word, another form of it, or another word for it."""
+    """Return the kind that a row gives, also from other forms and synonyms: `superseded` is `update`."""
     given = value[0] if isinstance(value, list) and len(value) == 1 else value
     kind = norm(given) if isinstance(given, str) else ""
     return next((it for begin, it in KINDS.items() if kind.startswith(begin) and " " not in kind), kind)
@@ -118,7 +117,7 @@ def read_kind(value: Json) -> str:
 def read_row(
     element: Json, pair: Pair | None, asked: Container[Pair], is_repeated: bool
 ) -> StatementVerdict | Drop:
-    """Return the verdict of a row, or the first reason against it."""
+    """Return the verdict of a row, or the first reason to drop it."""
     if not isinstance(element, dict):
         return "not_object"
     if pair is None or pair not in asked:

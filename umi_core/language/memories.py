@@ -2,9 +2,9 @@
 
     <item><memory><name/>?<content/><categories><category/></categories></memory></item>
 
-Law 1. Total: any string gives memories and diagnostics, or an `Unread`, in one pass over its tags.
-Law 2. A block that is complete is kept, whatever stands around it; what is unclear costs that block alone.
-Law 3. A tag is markup only where it is paired: a stray `<` is text.
+Law 1. Total: any string gives memories and diagnostics, or an `Unread`.
+Law 2. A complete block is kept, whatever surrounds it. A malformed block never costs another one.
+Law 3. Only paired tags inside a text are markup; a stray `<` is text.
 """
 
 import re
@@ -32,11 +32,11 @@ Diagnostic = Literal[
     "cut", "too_many", "content_outside_memory",
 ]  # fmt: skip
 DIAGNOSTICS: Final[tuple[str, ...]] = get_args(Diagnostic)
-EXAMPLE: Final = "ONE FACT, AS A SENTENCE"  # stands for a content in the prompt
+EXAMPLE: Final = "ONE FACT, AS A SENTENCE"  # the placeholder for a content in the prompt
 
 
 class ExtractedFact(Data):
-    """One fact as a model gave it; `name` is empty if it is about no name. Categories are as written."""
+    """One fact as a model gave it; `name` is "" if it has none. Categories are spelt as in the reply."""
 
     name: EntityName
     content: Content
@@ -49,13 +49,13 @@ class Memories(Data):
 
 
 class Unread(Data):
-    """A reply that says nothing."""
+    """A reply without usable content."""
 
     reason: Literal["empty", "too_long", "no_tag"]
 
 
 def parse_memories(reply: str) -> Memories | Unread:
-    """Return the facts of a reply, each content once, or why it cannot be read."""
+    """Return the facts of a reply without duplicates, or why the reply cannot be read."""
     text, diagnostics = clean_reply(reply)
     if not text.strip():
         return Unread("empty")
@@ -70,7 +70,7 @@ def parse_memories(reply: str) -> Memories | Unread:
 
 
 def read_rows(text: str) -> Iterator[ExtractedFact]:
-    """Yield the facts of a reply that has them in JSON: as objects, or as texts of several words."""
+    """Yield the facts of a reply in JSON instead of XML: objects, or strings of several words."""
     rows = find_rows(text, ArrayWith(("content",)), ("content",))
     if isinstance(rows, UnusableReply):
         rows = find_json(text, ArrayOf(str))
@@ -96,7 +96,7 @@ ENDS: Final = {"<!--": "-->", LITERAL: "]]>"}
 
 
 class MarkupTag(Data):
-    """A tag, or with an empty `name` what vanishes and leaves its `literal`, and where it stands."""
+    """A tag with its place in the text. If `name` is "", a comment or CDATA, replaced by `literal`."""
 
     start: int
     end: int
@@ -109,7 +109,7 @@ class MarkupTag(Data):
         return self.name in names and not self.is_end and not self.is_alone
 
     def is_part(self, *names: str) -> bool:
-        """Check whether it opens or closes one of these elements; a tag that stands alone is a blank."""
+        """Check whether the tag opens or closes one of these elements; `<content/>` does neither."""
         return self.name in names and not self.is_alone
 
     def closes(self, name: str) -> bool:
@@ -117,20 +117,17 @@ class MarkupTag(Data):
 
 
 def clean_reply(reply: str) -> tuple[str, list[Diagnostic]]:
-    """Return the reply without characters that no text should hold, and whether there were any."""
-    # A carriage return before a line feed is no fault; any other control character is.
+    """Return the reply without invalid characters, and the diagnostic `control` if it had any."""
+    # CR LF is valid and becomes LF.
     text = reply.replace("\r\n", "\n")
     whole = UNSEEN.sub("", SURROGATE.sub("\ufffd", text))
     return whole, ["control"] if whole != text else []
 
 
 def scan_markup(text: str, diagnostics: list[Diagnostic]) -> Iterator[MarkupTag]:
-    """Yield all markup in order.
-
-    A `<` that begins none is text, and so is the begin of a comment or literal that is never closed.
-    """
-    # Where each end stands last, found once: a reply of thousands of "<!--" without an end would otherwise be
-    # searched to its end for each of them.
+    """Yield all markup in order. An unclosed comment or CDATA section and any other `<` are text."""
+    # The last place of each end mark is found only once. Otherwise each of thousands of unclosed "<!--" would
+    # search the rest of the reply.
     at, last = 0, {begin: text.rfind(end) for begin, end in ENDS.items()}
     while match := MARKUP.search(text, at):
         begin, at = match[0], match.end()
@@ -154,7 +151,7 @@ STRUCTURE: Final = ("memory", "content", "categories", "category")
 
 
 class MarkedText(Owner):
-    """A text with its marks. Positions are numbers of marks; what was wrong is noted on the way."""
+    """A text with its marks. Positions are indexes of `marks`; methods add diagnostics to `noted`."""
 
     text: str
     marks: list[MarkupTag]
@@ -174,7 +171,7 @@ class MarkedText(Owner):
                     yield memory
 
     def block(self, at: int) -> tuple[ExtractedFact | None, int]:
-        """Return the fact of the block that begins here, or None, and the number of the next mark."""
+        """Return the fact of the block that begins at a mark, or None, and the index of the next mark."""
         name, content, categories, first = "", None, Categories(), at
         while at < len(self.marks) and not self.marks[at].opens("memory"):
             mark = self.marks[at]
@@ -208,8 +205,8 @@ class MarkedText(Owner):
         return ExtractedFact(kept_name, content, categories.list_names(self.noted))
 
     def content(self, at: int) -> tuple[str | None, int]:
-        """Return the content that begins here, None if it is lost with its block; and where to go on."""
-        # In "<content>a <content>b</content>" the first is lost with its block: its end cannot be known.
+        """Return the content that begins at a mark, None if it has no end, and the index of the next mark."""
+        # In "<content>a <content>b</content>" the first content has no known end, so its block is dropped.
         again = self.next_of(at, lambda mark: mark.opens("content"))
         end = self.next_of(at, lambda mark: mark.closes("content"), again)
         if end < again:
@@ -233,9 +230,9 @@ class MarkedText(Owner):
         return found[1]
 
     def read_element(self, name: str, at: int) -> tuple[str, int] | None:
-        """Return the text up to the end of this element, and the number of the next mark.
+        """Return the text up to the end of this element, and the index of the next mark.
 
-        None if another part comes first.
+        Return None if a tag of another part comes first.
         """
         end = self.next_of(at, lambda mark: mark.is_part(name, *STRUCTURE))
         if end == len(self.marks) or not self.marks[end].closes(name):
@@ -249,12 +246,12 @@ class MarkedText(Owner):
         return self.plain(at, end) if is_there else None
 
     def next_of(self, at: int, wanted: Callable[[MarkupTag], bool], before: int | None = None) -> int:
-        """Return the number of the next mark that is wanted; if there is none, that behind the last one."""
+        """Return the index of the next mark that is wanted; `before`, or the number of marks, if none is."""
         end = len(self.marks) if before is None else before
         return next((n for n in range(at, end) if wanted(self.marks[n])), end)
 
     def plain(self, first: int, end: int) -> str:
-        """Return the text between two marks: paired tags go, single ones become blanks, all others stay."""
+        """Return the text between two marks: paired tags vanish, `<br/>` becomes a blank, others are text."""
         nested = match_tags(self.marks[first:end])
         parts, start = list[str](), self.marks[first - 1].end
         for at, mark in enumerate(self.marks[first:end]):
@@ -271,12 +268,12 @@ class MarkedText(Owner):
 
 
 def match_tags(marks: Sequence[MarkupTag]) -> frozenset[int]:
-    """Return the numbers of the tags that are opened and closed among these."""
+    """Return the indexes of the tags that are opened and closed within these marks."""
     opened: dict[str, list[int]] = {}
     found: list[int] = []
     for at, mark in enumerate(marks):
         if mark.is_end and opened.get(mark.name):
-            # The innermost open tag of this name: "<b>x <b>y</b>" leaves the first <b> as text.
+            # An end tag closes the innermost open one: "<b>x <b>y</b>" leaves the first <b> as text.
             found += (opened[mark.name].pop(), at)
         elif mark.name and not mark.is_end and not mark.is_alone:
             opened.setdefault(mark.name, []).append(at)
@@ -284,14 +281,14 @@ def match_tags(marks: Sequence[MarkupTag]) -> frozenset[int]:
 
 
 class Categories(Owner):
-    """The categories of one block: those in tags of their own, else what is listed."""
+    """The categories of one block: those in `category` tags, or else a list separated by commas."""
 
     texts: list[str] = []
     listed: str = ""
     is_tagged: bool = False
 
     def list_names(self, noted: list[Diagnostic]) -> tuple[str, ...]:
-        # Tags count even if all are blank: a model that uses them means nothing by loose words.
+        # If there are tags, even blank ones, words outside of them are no categories.
         texts = self.texts if self.is_tagged else re.split("[,;\n]", self.listed) if self.listed else []
         noted += ["blank_category"] * sum(not text.strip() for text in texts)
         return each_once(text.strip() for text in texts if text.strip())
@@ -304,21 +301,21 @@ def each_once(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(once.values())
 
 
-# What is kept.
+# Duplicates and limits.
 
 
 def merge_equal(memories: Iterable[ExtractedFact], noted: list[Diagnostic]) -> tuple[ExtractedFact, ...]:
-    """Return each fact once, with the categories of all equal ones, and without the example of the prompt."""
+    """Return the facts without duplicates, whose categories are united, and without the prompt's example."""
     once: dict[tuple[str, str], ExtractedFact] = {}
     for memory in memories:
-        # A model that repeats the example of the prompt has stated nothing by it.
+        # A copy of the example in the prompt is no fact.
         if norm(memory.content) == norm(EXAMPLE):
             noted.append("template_echo")
             continue
         if size(memory.content) > EXTRACT_CONTENT_BYTES_MAX:
             noted.append("cut")
             memory = structs.replace(memory, content=cut(memory.content, EXTRACT_CONTENT_BYTES_MAX))
-        # Under different names equal contents are different facts: "likes tea", of Ann and of Bob.
+        # Equal contents with different names are different facts: "likes tea", of Ann and of Bob.
         key = norm(memory.name), norm(memory.content)
         if key in once:
             noted.append("duplicate")

@@ -1,6 +1,6 @@
-"""Names: first names of women and men, how others end, and words before a name.
+"""Names: first names of men and women, endings of other names, and words that introduce a name.
 
-Nothing here decides. Each table is frozen: a changed word changes recorded runs.
+This file has only tables. Each of them is frozen: a changed word changes recorded runs.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
-"""Segments: a text of many lines in parts that are read one by one, without gaps and without overlaps.
+"""Segments: a text of many lines, divided into parts that are read one by one, without gaps or overlaps.
 
-Law 1. Total: any reply gives a partition of the lines, or an `UnusableReply`.
-Law 2. Every line is in exactly one segment; put together again, segments are the text.
+Law 1. Total: any reply gives a partition of the lines, or a `Useless` with the reason.
+Law 2. Every line is in exactly one span. The segments of all spans, joined, are the text.
 """
 
 import re
@@ -30,7 +30,7 @@ Span = tuple[int, int]  # the first and the last line, both included
 
 
 class Segment(Data):
-    """Lines of a text, or a part of one line that is too long; both ends are included."""
+    """Lines of a text, or a part of one line that is too long. `last_line` is included."""
 
     first_line: Count
     last_line: Count
@@ -43,7 +43,7 @@ class Partition(Data):
 
 
 class Useless(Data):
-    """A reply from which nothing is left."""
+    """A reply without any usable segment."""
 
     reason: Unread | Literal["no_segment"]
 
@@ -73,7 +73,7 @@ NUMBER: Final = re.compile(r"\s*\[?(-?[0-9]{1,9})(?:\.0+)?\]?\s*")
 
 
 def pair_of(element: Json) -> Span | None:
-    """Return both ends as numbers; None if they are none."""
+    """Return both ends of an element as numbers, or None if one of them is no number."""
     ends = [end_of(field(element, name)) for name in ENDS]
     start, end = ends
     return None if start is None or end is None else (start, end)
@@ -85,11 +85,11 @@ def end_of(value: Json) -> int | None:
     return int(match[1]) if match else None
 
 
-# H3.22, in its order.
+# The repairs of rule H3.22 (docs/spec), in its order.
 
 
 def partition(pairs: Iterable[Span | None], line_count: int, mended: list[Mend]) -> tuple[Span, ...] | None:
-    """Return the lines, each in one span; None if no pair is left."""
+    """Return spans that have each line once, made from the pairs of a reply; None if no pair is usable."""
     spans = list(drop_overlaps(sorted(inside(pairs, line_count, mended)), mended))
     if not spans:
         return None
@@ -101,7 +101,7 @@ def partition(pairs: Iterable[Span | None], line_count: int, mended: list[Mend])
 
 
 def inside(pairs: Iterable[Span | None], line_count: int, mended: list[Mend]) -> Iterator[Span]:
-    """Yield the spans that are within the lines of the text."""
+    """Yield the well-formed spans, cut to the lines of the text."""
     for pair in pairs:
         if pair is None:
             mended.append("bad_element")
@@ -114,7 +114,7 @@ def inside(pairs: Iterable[Span | None], line_count: int, mended: list[Mend]) ->
 
 
 def drop_overlaps(pairs: Iterable[Span], mended: list[Mend]) -> Iterator[Span]:
-    """Yield the spans without the lines that an earlier one has."""
+    """Yield the spans without lines that an earlier span has."""
     covered = -1
     for start, end in pairs:
         if end <= covered:
@@ -122,7 +122,7 @@ def drop_overlaps(pairs: Iterable[Span], mended: list[Mend]) -> Iterator[Span]:
             continue
         if start <= covered:
             mended.append("overlap")
-        # Spans 1-4 and 3-6 become 1-4 and 5-6: the earlier one keeps the lines that both have.
+        # Spans 1-4 and 3-6 become 1-4 and 5-6: the earlier span keeps the common lines.
         yield max(start, covered + 1), end
         covered = end
 
@@ -131,7 +131,7 @@ def drop_overlaps(pairs: Iterable[Span], mended: list[Mend]) -> Iterator[Span]:
 
 
 def segments_of(lines: list[str], spans: Iterable[Span]) -> tuple[Segment, ...]:
-    """Return the texts of these spans, in parts where they are too long."""
+    """Return the segments of these spans; a span that is too long becomes several segments."""
     return tuple(part for span in spans for part in short_parts(lines, span))
 
 
@@ -142,8 +142,8 @@ def windows(line_count: int, window_lines: int) -> tuple[Span, ...]:
 
 
 def short_parts(lines: list[str], span: Span) -> Iterator[Segment]:
-    """Yield as many lines as fit, again and again; a line that does not fit alone is divided."""
-    first, used_bytes, used_count = span[0], 0, 0  # of the lines from the first one on, with their ends
+    """Yield segments of as many lines as fit; a line that is too long for one segment is divided."""
+    first, used_bytes, used_count = span[0], 0, 0  # size of the lines from `first` on, with their LFs
     for at in range(span[0], span[1] + 1):
         size_bytes, count = size(lines[at]) + 1, len(sentences(lines[at]))
         if at > first and not fits(used_bytes + size_bytes - 1, used_count + count):
@@ -154,6 +154,6 @@ def short_parts(lines: list[str], span: Span) -> Iterator[Segment]:
 
 
 def parts_of_lines(lines: list[str], first: int, last: int) -> Iterator[Segment]:
-    """Yield lines that fit together as one segment, and a single line as as many as it takes."""
+    """Yield several lines as one segment, or a single line as one or more segments."""
     texts = divide_line(lines[first]) if first == last else ["\n".join(lines[first : last + 1])]
     yield from (Segment(first, last, text) for text in texts)

@@ -1,9 +1,9 @@
-"""Sentences: where one ends, in texts that people write (M10.17).
+"""Sentences: finding their ends in texts that people write (M10.17).
 
     I met Dr. Novak at 9 a.m. on Aug. 3. She is J. K. Patel's boss.
                                         ^ the only end
 
-Law 1. Every character but white space is in one sentence. Law 2. Pure, and linear in the length of the text.
+Law 1. Every character except white space is in one sentence. Law 2. Pure, in time linear in the text.
 """
 
 import re
@@ -45,8 +45,8 @@ def sentences(text: str) -> tuple[str, ...]:
 
 
 def find_ends(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each sentence ends, and where what follows its white space begins."""
-    # The last two words of the sentence so far: each candidate reads only what follows the one before.
+    """Yield the end of each sentence but the last, and the begin of the next one after the white space."""
+    # The last two words before a candidate. Each candidate splits only the text since the one before.
     words, at = tuple[str, ...](), 0
     for match in CANDIDATE.finditer(text):
         words = (*words, *text[at : match.start()].split())[-2:]
@@ -57,8 +57,8 @@ def find_ends(text: str) -> Iterator[tuple[int, int]]:
 
 
 def goes_on(words: tuple[str, ...], text: str, at: int) -> bool:
-    """Check whether a sentence goes on at `at`, behind its last two `words` and white space."""
-    if not words[-1].endswith("."):  # there is one: white space is a candidate behind a mark alone
+    """Check whether a sentence goes on at `at`, after its last two `words` and white space."""
+    if not words[-1].endswith("."):  # `words` is not empty: a candidate always follows a mark
         return False
     word, before = words[-1].lstrip(OPENING), words[-2].lstrip(OPENING) if len(words) > 1 else ""
     if word[:-1] in ABBREVIATIONS:
@@ -78,7 +78,7 @@ def goes_on(words: tuple[str, ...], text: str, at: int) -> bool:
     return False
 
 
-# Parts of a text, which hold so many sentences.
+# Parts of a text of limited bytes and sentences.
 
 
 def fits(size_bytes: int, sentence_count: int) -> bool:
@@ -86,9 +86,9 @@ def fits(size_bytes: int, sentence_count: int) -> bool:
 
 
 def divide_line(line: str, head: str = "") -> Iterator[str]:
-    """Yield as many sentences as fit, again and again; a sentence that does not fit alone is cut.
+    """Yield parts of as many sentences as fit; a sentence that is too long for one part is cut.
 
-    `head`: what will stand before each of them, so that there is less room.
+    `head`: a text that will be put before each part, so its size counts, too.
     """
     bytes_max, head_count = SEGMENT_BYTES_MAX - size(head), len(sentences(head))
     run, used_bytes, used_count, at = "", 0, 0, 0

@@ -1,16 +1,16 @@
-"""Terms: what a search compares instead of words, so that a text is found however it is written.
+"""Terms: the units that a search compares, so that spelling variants of a word match.
 
-A rewrite must keep every accent of a name, so `words` keeps them too. A search must find the name by
-whatever a keyboard has. So a term has lost case, width and accents, and English terms are stemmed:
+`words` keeps accents, because a rewrite must keep every accent of a name. A search must find a name typed
+without them. So terms have no case, width or accents, and English terms are stemmed:
 
     Zoë's cafés        zoe cafe
     ＡＢＣ１２３        abc123
-    दिल्ली में           दिल्ली में        a vowel sign belongs to its letter
+    दिल्ली में           दिल्ली में        vowel signs are kept
     住在上海            住 在 上 海 住在 在上 上海
     🎉 🇩🇪              🎉 🇩🇪
 
-Law 1. Total and pure: any text has terms, the same on every machine.
-Law 2. Every term of a query is a term of a text that has the same characters in the same order.
+Law 1. Total and pure: any text can be split, with the same result on every machine.
+Law 2. A text equal to a query has every term of the query.
 """
 
 import re
@@ -37,25 +37,25 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 def split_terms(text: str) -> tuple[str, ...]:
-    """Return the terms of a text that is searched, with repeats.
+    """Return the terms of a stored text, with repeats.
 
-    Each character of a script without spaces is a term, and so is each pair of neighbours.
+    In a script without spaces each character is a term, and so is each pair of adjacent characters.
     """
     return tuple(map(stem_term, split_folded(text, with_single=True)))
 
 
 def split_query(text: str) -> tuple[str, ...]:
-    """Return the distinct terms that a query asks for: without stop words, unless it has nothing else.
+    """Return the distinct terms of a query, without stop words unless it has nothing else.
 
-    A script without spaces is searched by pairs of characters, or by a character that stands alone.
+    In a script without spaces the terms are pairs of characters; a run of one character is itself a term.
     """
-    # Pairs alone: a single character of Chinese stands in most texts, a pair of them hardly ever by chance.
+    # Pairs only: most texts have a given common character of Chinese, but few have a given pair by chance.
     asked = tuple(split_folded(text, with_single=False))
     return tuple(dict.fromkeys(map(stem_term, content(asked) or asked)))
 
 
 def split_folded(text: str, with_single: bool) -> Iterator[str]:
-    """Yield the terms of a text before they are stemmed."""
+    """Yield the terms of a text before stemming; `with_single`: also single characters of dense scripts."""
     if text.isascii():
         for match in ASCII_RUN.finditer(text.lower()):
             yield from split_pieces(match[0])
@@ -71,16 +71,16 @@ def split_folded(text: str, with_single: bool) -> Iterator[str]:
 
 
 def split_pieces(run: str) -> Iterator[str]:
-    """Yield what stands between apostrophes, and is long enough not to be an ending: `o'brien`, `l'école`.
+    """Yield the parts between apostrophes that are not short like endings: `brien` of `o'brien`.
 
-    If nothing is, what stands before the first apostrophe: `it's`.
+    If all of them are short, yield only the part before the first apostrophe: `it` of `it's`.
     """
     pieces = run.split("'")
     yield from [piece for piece in pieces if len(piece) >= PIECE_CHARS_MIN] or pieces[:1]
 
 
 def pair_characters(run: str, classes: str, with_single: bool) -> Iterator[str]:
-    """Yield each pair of neighbours, a letter with its marks being one; a letter without one is itself."""
+    """Yield each pair of adjacent letters, with their marks; a letter without a neighbour alone."""
     clusters = [run[slice(*match.span())] for match in CLUSTER.finditer(classes)]
     if with_single or len(clusters) == 1:
         yield from clusters
@@ -90,7 +90,7 @@ def pair_characters(run: str, classes: str, with_single: bool) -> Iterator[str]:
 
 @lru_cache(maxsize=STEM_COUNT_MAX)
 def stem_term(term: str) -> str:
-    """Return the English stem of a term in plain letters, and any other term as it is."""
+    """Return the English stem of a term of ASCII letters, and any other term unchanged."""
     if not (term.isascii() and term.isalpha()):
         return term
     from snowballstemmer.english_stemmer import (  # type: ignore[import-untyped]  # some 30 ms: when needed
@@ -105,7 +105,7 @@ def stem_term(term: str) -> str:
 
 
 def fold_characters(text: str) -> str:
-    """Return a text without case, width, accents and what is not seen; letters keep their other marks."""
+    """Return a text without case, width, accents and invisible characters; letters keep their other marks."""
     spread = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     return unicodedata.normalize("NFC", "".join(map(keep_character, spread)).translate(FOLDED))
 
@@ -126,8 +126,9 @@ def keep_character(char: str) -> str:
 
 @lru_cache(maxsize=CHARACTER_COUNT_MAX)
 def classify(char: str) -> str:
-    """Return w for a letter or digit, d for one of a script without spaces, m for a mark, f for half a flag,
-    s for another symbol or a character that Unicode 14 does not know, ' for itself and a space for the rest.
+    """Return the class of a character: w a letter or digit, d one of a script without spaces, m a mark.
+
+    Also f half of a flag, s another symbol or a character newer than Unicode 14, ' itself, and a blank the rest.
     """
     if is_within(char, LATER):
         return "s"
