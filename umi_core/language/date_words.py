@@ -2,7 +2,7 @@
 
 from typing import Final
 
-# Phrases by unit, and how many units later than the text's day, week, month or year.
+# Phrases by unit and number: how many units after the day, week, month or year of the text.
 DAYS: Final = {
     -3: "vorvorgestern, 大前天, 그끄저께",
     -2: "day before yesterday, vorgestern, avant-hier, anteayer, antier, antes de ayer, l'altro ieri, "
@@ -87,7 +87,7 @@ PERIODS: Final = {
                  "ensi vuonna, jövőre, anul viitor",
     ("day", -2): "قبل يومين, منذ يومين, לפני יומיים",
 }  # fmt: skip
-LAST_WEEKDAY: Final = (  # how the last one is named, and the days from Monday; `_`: not in this form
+LAST_WEEKDAY: Final = (  # phrases for the last such weekday, and the days from Monday; `_`: not in this form
     ("last {}", "monday tuesday wednesday thursday friday saturday sunday"),
     ("letzten {}", "montag dienstag mittwoch donnerstag freitag samstag sonntag"),
     ("{} dernier", "lundi mardi mercredi jeudi vendredi samedi dimanche"),
@@ -97,13 +97,13 @@ LAST_WEEKDAY: Final = (  # how the last one is named, and the days from Monday; 
     ("прошлый {}", "понедельник вторник _ четверг"),
     ("прошлую {}", "_ _ среду _ пятницу субботу"),
 )
-OF_WEEK: Final = {  # days of a week, from Monday, and how many weeks later that is
+OF_WEEK: Final = {  # days of a week, from Monday, and phrases by the number of weeks after this one
     "一 二 三 四 五 六 日": {-1: "上周{} 上星期{} 上个星期{}", 0: "这周{} 本周{}", 1: "下周{} 下星期{}"},
     "一 二 三 四 五 六 天": {-1: "上周{} 上星期{} 上个星期{}", 0: "这周{} 本周{}", 1: "下周{} 下星期{}"},
     "月 火 水 木 金 土 日": {-1: "先週の{}曜日 先週の{}曜", 0: "今週の{}曜日", 1: "来週の{}曜日"},
     "월 화 수 목 금 토 일": {-1: "지난주_{}요일", 0: "이번_주_{}요일", 1: "다음_주_{}요일 다음주_{}요일"},
 }
-AGO: Final = (  # language, where the number stands, and day, week, month and year behind it
+AGO: Final = (  # language, phrase with a place for the number, and the words for day, week, month and year
     ("en", "{} ago", "days? weeks? months? years?"),
     ("de", "vor {}", "tag(?:en)? wochen? monat(?:en)? jahr(?:en)?"),
     ("fr", "il y a {}", "jours? semaines? mois ans?"),
@@ -133,7 +133,7 @@ AGO: Final = (  # language, where the number stands, and day, week, month and ye
     ("hu", "{} ezelőtt", "nappal héttel hónappal évvel"),
     ("ro", "acum {}", "zile? săptămân[ăi] lun[ăi] ani?"),
 )
-FROM: Final = (  # later than the day beside it: a week from tomorrow, heute in einer Woche
+FROM: Final = (  # counted from the adjacent day: a week from tomorrow, heute in einer Woche
     ("en", "{} from", "days? weeks? months? years?"),
     ("de", "in {}", "tag(?:en)? wochen? monat(?:en)? jahr(?:en)?"),
 )
@@ -169,7 +169,7 @@ NUMBERS: Final = {  # from 1 to 10
 }
 MONTHS: Final = "january february march april may june july august september october november december"
 
-# Words that are also others: French `hier` is German for here; guten Morgen and la mañana are no days.
+# Words that also mean something else: `hier` is `here` in German; guten Morgen and la mañana are no days.
 FRENCH: Final = frozenset("ai as avons avez ont est était suis nous vous il elle ils elles j'ai".split())
 NOT_BEHIND_MORGEN: Final = "guten heute gestern jeden am goede elke de der den einen diesen"
 NOT_BEHIND_MANANA: Final = "la esta cada de una pasado"

@@ -1,7 +1,7 @@
-"""Decisions: what a model says of whether more is to be looked up, and in which words.
+"""Decisions: a model's reply on whether to search further, and with which query.
 
-Law 1. Total: any string gives a decision. Law 2. Exact: only one closed pair of tags that holds the words of
-a decision, and nothing else, says that no more is needed. Whatever else is said means: look it up.
+Law 1. Total: any string gives a decision. Law 2. A reply stops the search only if it has exactly one closed
+pair of decision tags, with exactly the words of that decision inside. Any other reply means: search.
 """
 
 import re
@@ -22,8 +22,8 @@ PLACEHOLDER: Final = "{query}"
 
 
 class Decision(Data):
-    """`is_enough`: no more is needed. `rewrite`: other words for the query, if there are some. `why`: why
-    nothing was decided."""
+    """What a reply decides. `is_enough`: the search may stop. `rewrite`: another query, or None. `why`: the
+    reason why the reply could not be read, or None."""
 
     is_enough: bool
     rewrite: str | None = None

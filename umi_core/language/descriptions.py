@@ -1,4 +1,4 @@
-"""Descriptions: what a model says that an image, an audio or a video holds, with a caption.
+"""Descriptions: a model's text on an image, an audio or a video, with a caption.
 
     <content>what is to be seen or heard</content><caption>in one sentence</caption>
 
@@ -21,18 +21,18 @@ class Description(Data):
 
 
 class Undescribed(Data):
-    """A reply that says nothing of what it was asked about."""
+    """A reply without a usable description."""
 
     reason: Literal["empty", "too_long"]
 
 
 def parse_description(reply: str) -> Description | Undescribed:
-    """Return the text between the first content tags, else all; and the caption, or the first sentence."""
+    """Return the text in content tags, or else the whole reply; and the caption, or else a first sentence."""
     described = whole(reply)
     if size(described) > REPLY_BYTES_MAX:
         return Undescribed("too_long")
     found = read_tagged(described, ("content", "caption"))
-    # A model that forgets the tags has described it all the same.
+    # A reply without tags is still a description.
     text = found.get("content", described).strip()
     if not text:
         return Undescribed("empty")
@@ -41,5 +41,5 @@ def parse_description(reply: str) -> Description | Undescribed:
 
 
 def first_line(text: str) -> str:
-    """Return the first line that is not blank."""
+    """Return the first line that is not blank, cut to the length of a caption."""
     return cut(next((line.strip() for line in text.split("\n") if line.strip()), ""), CAPTION_BYTES_MAX)

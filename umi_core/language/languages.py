@@ -1,7 +1,7 @@
-"""Languages: which one a query is in, by its small words, and how its words are written.
+"""Languages: detecting the language of a query by its small words, and splitting it into written words.
 
-Law 1. Total: a text in no language that is known here has none. Law 2. What may be a name is no mark of a
-language: a word with a capital counts for nothing, but for the first of a sentence, if that is no term.
+Law 1. Total: the language of a text is "" if it is unknown here. Law 2. A word that may be a name is no mark
+of a language: capitalized words count only at the start of a sentence, and if no name is spelt so.
 Law 3. The tables are frozen: a changed word changes recorded runs.
 """
 
@@ -17,10 +17,9 @@ from umi_core.text import is_capital
 
 
 class WrittenWord(Data):
-    """A word as it is compared, and as it was written with what follows its apostrophe.
+    """A word as it is compared (`text`), and as it was written, with the part after its apostrophe.
 
-    `opens`: it is the first of a sentence. `is_joined`: nothing but blanks or a hyphen part it from the
-    word before.
+    `opens`: it begins a sentence. `is_joined`: only blanks or a hyphen separate it from the word before.
     """
 
     text: str
@@ -36,7 +35,7 @@ class WrittenWord(Data):
 
 # French words that lose their vowel: `l'a-t-elle` is `l` and `a`, while `Sheila's` is one word.
 ELIDED: Final = frozenset("l d j m t s n c qu jusqu lorsqu puisqu".split())
-OPENING: Final = re.compile('[.!?…:;¿¡"“”„«»()—–\n]')  # a sentence begins behind one of these
+OPENING: Final = re.compile('[.!?…:;¿¡"“”„«»()—–\n]')  # a sentence begins after one of these
 APOSTROPHE: Final = re.compile("['’]")
 JOINT: Final = re.compile(r"\s*|-")
 
@@ -45,7 +44,7 @@ ENCLITIC: Final = re.compile("(.*(?:[aeiáéí]r|ndo))((?:[mt]e|nos|se)?)(l[aoe]
 
 
 def split_enclitics(written: tuple[WrittenWord, ...]) -> tuple[WrittenWord, ...]:
-    """Return Spanish words with the pronouns behind a verb apart: `cambiarla` is `cambiar` and `la`."""
+    """Return Spanish words with pronouns split off verbs: `cambiarla` becomes `cambiar` and `la`."""
     return tuple(part for word in written for part in split_word(word))
 
 
@@ -63,7 +62,7 @@ UNSTRESSED: Final = str.maketrans("áéí", "aei")
 NO_ENCLITICS: Final = frozenset("charla charlas perla perlas burla burlas".split())
 
 
-@lru_cache(maxsize=64)  # the turns are read for each word that may stand for something in them
+@lru_cache(maxsize=64)  # the turns are split again for each word that may be an antecedent
 def written_words(text: str) -> tuple[WrittenWord, ...]:
     return tuple(each_word(text))
 
@@ -88,19 +87,19 @@ def each_word(text: str) -> Iterator[WrittenWord]:
 
 
 def language_of(text: str, written: tuple[WrittenWord, ...]) -> str:
-    """Return the language of most marks, English first; empty without any."""
+    """Return the language with most marks in a text, English if tied; "" without any mark."""
     if "¿" in text or "¡" in text:
         return "es"
-    # "Wo ist Ella?": `Ella` is a name here, and no mark of Spanish. German nouns have capitals as names have.
+    # `Ella` of "Wo ist Ella?" is a name and no mark of Spanish.
     known = [word.text for word in written if not word.is_capital or (word.opens and is_sure(word.text))]
     counts = {language: sum(word in marks for word in known) for language, marks in MARKS.items()}
     most = max(counts.values())
-    # The first in MARKS, which is English, if several have as many.
+    # If several languages have as many, the first of MARKS wins; English is the first.
     return next(language for language, count in counts.items() if count == most) if most else ""
 
 
 def is_sure(word: str) -> bool:
-    """Check whether a word with a capital is a mark all the same: `Wann`, but not `Ella`, `Su` or `Er`."""
+    """Check whether a capitalized word is still a mark: `Wann`, but not `Ella`, `Su` or `Er`."""
     return word not in MAYBE_NAMES
 
 
@@ -122,9 +121,9 @@ IRREGULAR: Final = {
 
 
 def stem(word: str, language: str) -> str:
-    """Return the word without its endings. Equal stems are taken for forms of one word."""
+    """Return the word without its endings. Words with equal stems count as forms of one word."""
     word = IRREGULAR.get((language, word), word)
-    # raise, raised, raises and raising all become `rai`: no word, but the same for all four.
+    # `raise`, `raised`, `raises` and `raising` all become `rai`.
     endings = ENDINGS.get(language, ())
     while found := next((it for it in endings if word.endswith(it)), ""):
         if len(word) - len(found) < STEM_CHARS_MIN:

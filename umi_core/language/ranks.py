@@ -1,7 +1,7 @@
-"""Ranks: the order in which a model puts what it was shown.
+"""Ranks: a model's order of the candidates that it was shown.
 
-Law 1. Total: any string gives an order or says why there is none. Law 2. Only what was shown is in it, each
-once, at most as many as are wanted. An empty order is an answer: nothing is of use.
+Law 1. Total: any string gives an order, or the reason why there is none. Law 2. An order has only candidates
+that were shown, each once, and at most `limit` of them. An empty order is valid: no candidate helps.
 """
 
 from typing import Final, Literal, get_args
@@ -24,14 +24,14 @@ SHAPES: Final[tuple[str, ...]] = get_args(RankDrop)
 
 
 class Ranks(Data):
-    """The aliases in the model's order, and why others were dropped, each reason once."""
+    """The aliases in the model's order, and the reasons why elements were dropped, each reason once."""
 
     aliases: tuple[str, ...]
     dropped: tuple[RankDrop, ...] = ()
 
 
 def parse_ranks(reply: str, count: int, limit: int) -> Ranks | UnusableReply:
-    """Return the order of `limit` of the `count` things that were shown as c1, c2, and so on."""
+    """Return the order of at most `limit` of the `count` candidates, which were shown as c1, c2 and so on."""
     payload = find_json(reply, ObjectWith("ids"))
     ids = find_json(reply, ArrayOf(str)) if isinstance(payload, UnusableReply) else list_under(payload, "ids")
     ids = find_rows(reply, ArrayWith(("id",)), ("id",)) if isinstance(ids, UnusableReply) else ids
@@ -51,20 +51,20 @@ def parse_ranks(reply: str, count: int, limit: int) -> Ranks | UnusableReply:
 
 
 def clean_alias(it: Json) -> Json:
-    """Return an alias without the marks around it, in small letters; also that of a row which has one."""
+    """Return an alias, or the one in an object, in lower case and without brackets around it."""
     alias = field(it, "id") if isinstance(it, dict) else it
     return alias.strip("[]()<>` ").lower() if isinstance(alias, str) else alias
 
 
 def drop_of(it: object, shown: dict[str, None], kept: dict[str, None], limit: int) -> RankDrop | None:
-    """Return the first reason against an element."""
+    """Return the first reason to drop an element, or None."""
     if not isinstance(it, str):
         return "bad_element"
     if it not in shown:
         return "unknown_id"
     if it in kept:
         return "duplicate"
-    # Last, so that what is beyond the limit is counted only if it could have been kept.
+    # Last, so that an element is `too_many` only if it could have been kept otherwise.
     return "too_many" if len(kept) == limit else None
 
 

@@ -1,12 +1,12 @@
-"""Reasoning: what a model thought aloud before, between or behind its answer, taken out of a reply.
+"""Reasoning: removing a model's reasoning from a reply, before, between or after parts of its answer.
 
     <think>Paris? No, she moved.</think>{"entities": [...]}     the JSON
     Paris? No, she moved.</think>{"entities": [...]}            the JSON: the template had opened the tag
-    {"content": "Ann typed <think> into a form"}                as it is: a tag inside a value is text
+    {"content": "Ann typed <think> into a form"}                unchanged: a tag inside a value is text
 
-Law 1. Total: any string gives a text, in time linear in its size per start of a value.
+Law 1. Total: any string gives a text, in linear time per start of a value.
 Law 2. A tag inside a complete JSON value, or inside a complete element that a prompt asks for, is text. So is
-a tag in quotes, or in the middle of a sentence. Law 3. A text without such a tag is returned as it is.
+a tag in quotes, or in the middle of a sentence. Law 3. A text without tags is returned unchanged.
 """
 
 import re
@@ -39,9 +39,9 @@ TAG: Final = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""The tags of model families: `blank` stands alone, `end` closes what is open and is a blank otherwise.
+"""The tags of model families. `blank`: a tag without a partner. `end`: closes an open tag, else like `blank`.
 
-A chat template has more words in `<|...|>`, as <|im_end|>; none of them is a part of an answer.
+Chat templates have other tokens like <|im_end|>, which are never part of an answer.
 """
 
 BRACKETS: Final = re.compile(r"\[/?THINK\]", re.IGNORECASE)
@@ -63,17 +63,17 @@ class ReasoningTag(Data):
     end: int
 
 
-LINE_CHARS: Final = 200  # of the line around a tag, to see whether it stands in a sentence
+LINE_CHARS: Final = 200  # characters read on each side of a tag, to see whether it is inside a sentence
 
 
 def strip_reasoning(text: str) -> str:
-    """Return the answer in a reply: the reply without the reasoning in it."""
-    # A reply that was written into a page as a whole: of the characters in question it has only references.
+    """Return a reply without the reasoning in it."""
+    # A reply may be escaped as a whole for HTML: then it has `&lt;` and no `<`.
     if "&" in text and "<" not in text:
         text = text.replace("&lt;", "<").replace("&gt;", ">")
     if "&quot;" in text and '"' not in text:
         text = resolve_references(text)
-    # Each tag has one of these in it, and hardly any reply has; looking for all tags takes much longer.
+    # A quick test, because most replies have no tag at all and TAG is slow.
     if "<" not in text and "◁" not in text and BRACKETS.search(text) is None:
         return text
     if TAG.search(text) is None:
@@ -88,7 +88,7 @@ def strip_reasoning(text: str) -> str:
         number = 1 + (number if last is None else last)
         if is_quoted(text, tag, stop):
             continue
-        # A closing tag that nothing opened: all before it is reasoning, which the template had opened.
+        # A closing tag without an opening one: the template opened it, so all text before it is reasoning.
         if tag.kind == "close":
             parts.clear()
         else:
@@ -101,7 +101,7 @@ def strip_reasoning(text: str) -> str:
 
 
 def find_tags(text: str) -> Iterator[ReasoningTag]:
-    """Yield the tags that stand in no complete value, in order."""
+    """Yield the tags outside of complete values and elements, in order."""
     ends, at, tries = find_element_ends(text), 0, 0
     tag = TAG.search(text)
     while tag is not None:
@@ -118,7 +118,7 @@ def find_tags(text: str) -> Iterator[ReasoningTag]:
 
 
 def find_element_ends(text: str) -> dict[int, int]:
-    """Return where each complete element ends, by where it starts."""
+    """Return the end of each complete element, by its start."""
     opened: dict[str, list[int]] = {}
     ends: dict[int, int] = {}
     for match in ELEMENT.finditer(text):
@@ -131,9 +131,9 @@ def find_element_ends(text: str) -> dict[int, int]:
 
 
 def match_tags(tags: list[ReasoningTag]) -> dict[int, int]:
-    """Return the number of the tag that closes each opening one.
+    """Return the index of the closing tag of each opening one, by the index of the opening one.
 
-    Reasoning may mention an opening tag: `<think>no <think> tag</think>` ends at the last tag that closes.
+    Reasoning may mention an opening tag: `<think>no <think> tag</think>` ends at the last closing tag.
     """
     opened: list[int] = []
     closes: dict[int, int] = {}

@@ -1,8 +1,8 @@
 """Routing: the reply to `route`, read as one decision per asked entity.
 
 Law 1. Total: every asked entity gets exactly one decision, from its own valid row of the reply or from the
-table of defaults. Law 2. A bad row costs only its own entity. Law 3. Nothing unknown is routed, and nothing
-into the block system.
+table of defaults. Law 2. A bad row affects only its own entity. Law 3. No entity that was not asked is
+routed, and no entity goes to the block `system`.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ from umi_core.text import norm
 from umi_core.values import BLOCK_KINDS, RoutingDecision
 
 REASON_BYTES_MAX: Final = 200
-Malformed = Literal[  # these causes degrade; the others are the model's good right
+Malformed = Literal[  # these causes degrade; those of `Cause` are legitimate replies
     "not_object", "bad_id", "unknown_id", "duplicate_id", "bad_block", "system_block", "bad_promote",
     "bad_confidence", "missing",
 ]  # fmt: skip
@@ -36,13 +36,13 @@ Cause = Literal[
 ]  # fmt: skip
 MALFORMED: Final[tuple[str, ...]] = get_args(Malformed)
 SHAPES: Final[tuple[str, ...]] = (*MALFORMED, *get_args(Cause))
-"""Why a row does not count, or counts for less than it says."""
+"""All causes why a row is ignored, or followed only in part."""
 
 
 class Routes(Data):
-    """Decisions in the order asked, and each cause that degrades, rows of no asked entity first.
+    """Decisions in the order asked, and all causes that degrade; first those of rows of no asked entity.
 
-    `shapes`: names, of SHAPES, of all that was not followed as it stood; equal readings need not share them.
+    `shapes`: all causes and repairs, named as in SHAPES; not compared by `==`.
     """
 
     decisions: tuple[RoutingDecision, ...]
@@ -52,7 +52,7 @@ class Routes(Data):
 
 
 def parse_routes(reply: str, asked: tuple[Entity, ...], config: Config) -> Routes | UnusableReply:
-    """Return a decision for each asked entity: the one of the model, or of the table if that is unsound."""
+    """Return a decision for each asked entity: the model's, or that of the table if its row is invalid."""
     payload = find_rows(reply, ArrayOf(dict), ("entity_id",))
     if isinstance(payload, UnusableReply):
         return payload
@@ -71,7 +71,7 @@ RouteRow = dict[str, Json]
 def rows_by_id(
     elements: list[Json], ids: Iterable[str]
 ) -> tuple[dict[str, list[RouteRow]], tuple[Malformed, ...]]:
-    """Return the rows of each id, and why each other element is the row of none."""
+    """Return the rows of each id, and the reason why each other element belongs to no id."""
     rows: dict[str, list[RouteRow]] = {entity_id: [] for entity_id in ids}
     strays: list[Malformed] = []
     for element in elements:
@@ -87,16 +87,16 @@ def rows_by_id(
 
 def decide(entity: Entity, rows: list[RouteRow], config: Config) -> RoutingDecision:
     if len(rows) != 1:
-        # Two rows that contradict each other: neither is better, so neither counts.
+        # Of two rows about one entity neither counts.
         return table_decision(entity, "duplicate_id" if rows else "missing")
     cause = refusal(entity, rows[0], config)
     return table_decision(entity, cause) if cause else by_model(entity, rows[0], config)
 
 
 def refusal(entity: Entity, row: RouteRow, config: Config) -> Malformed | Cause | None:
-    """Return the first reason why a row does not count, or None."""
+    """Return the first reason to ignore a row, or None."""
     block, confidence = read_block(row), confidence_ppm(field(row, "confidence"))
-    # In this order: what is malformed comes before what is only not followed, since it degrades the reply.
+    # Malformed rows come first, because only these causes degrade the reply.
     causes: tuple[tuple[Malformed | Cause, bool], ...] = (
         ("bad_block", block not in BLOCK_KINDS),
         ("system_block", block == "system"),
@@ -110,11 +110,11 @@ def refusal(entity: Entity, row: RouteRow, config: Config) -> Malformed | Cause 
 
 
 def by_model(entity: Entity, row: RouteRow, config: Config) -> RoutingDecision:
-    """Return the decision of a sound row, without a promotion of too little confidence."""
+    """Return the decision of a valid row, without a promotion of too little confidence or from `scratch`."""
     block, confidence = read_block(row), confidence_ppm(field(row, "confidence"))
     assert confidence is not None
     promote = row.get("promote") is True
-    # The block is taken all the same: only the promotion needs this much confidence.
+    # The block is accepted even then: only a promotion needs this much confidence.
     low = promote and confidence < config.promote_confidence_min_ppm
     cause: Cause | None = (
         "promote_low" if low else "promote_scratch" if promote and block == "scratch" else None

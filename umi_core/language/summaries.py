@@ -1,6 +1,6 @@
-"""Summaries: the reply to `summarise_category`, as the text that a category shows.
+"""Summaries: the reply to `summarise_category`, read as the summary of a category.
 
-Law 1. Total: any string gives a text or an `Unwritten`. Law 2. Nothing is added, and a fence inside stays.
+Law 1. Total: any string gives a text or an `Unwritten`. Law 2. Nothing is added, and inner fences are kept.
 """
 
 import re
@@ -22,22 +22,22 @@ class Unwritten(Data):
 
 
 def parse_summary(reply: str) -> str | Unwritten:
-    """Return the text that is tagged as the summary, else all of it; without the fence around it."""
+    """Return the text in summary tags, or else the whole reply, without a code fence around it."""
     text = whole(reply)
     if size(text) > REPLY_BYTES_MAX:
         return Unwritten("too_long")
     bare = read_tagged(text, ("summary",)).get("summary", text).strip()
     fenced = FENCED.fullmatch(bare)
-    # A summary that begins and ends with two different fences is no fenced text.
+    # A text that begins with one fenced block and ends with another one is not itself fenced.
     bare = (fenced[1] if fenced and "```" not in fenced[1] else bare).strip()
     return shorten_summary(bare) if bare else Unwritten("empty")
 
 
 def shorten_summary(text: str) -> str:
-    """Return as many lines as fit; a first line that does not is cut."""
+    """Return as many whole lines as fit, or the first line cut if it does not fit."""
     if size(text) <= SUMMARY_BYTES_MAX:
         return text
-    # The last line is dropped, as it may have been cut; a single line has no end to cut it at.
+    # The last line may be cut, so it is dropped unless it is the only one.
     head = cut(text, SUMMARY_BYTES_MAX)
     lines = head.rpartition("\n")[0].rstrip()
     return lines or head.rstrip()

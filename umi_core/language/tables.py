@@ -1,10 +1,10 @@
 """Tables of words: data that the specification names, and that memory and judge both read.
-Nothing here decides. Each table is frozen: a changed word changes recorded
-runs. A row of IDIOM_ROWS lists patterns. In a pattern a word stands for itself,
-`a/b` for either, `[a]` for the word or nothing, `*` for any one word; `^`
-stands behind a mark in mid-text, `$` before a mark or the end; `<` stands at
-the beginning of a sentence. No mark stands inside. What has a letter outside
-ASCII stands apart, since a text in ASCII is not searched for it."""
+This file has only tables. Each of them is frozen: a changed word changes recorded
+runs. A row of IDIOM_ROWS lists patterns. In a pattern a word matches itself,
+`a/b` either word, `[a]` the word or nothing, `*` any one word. `^` demands a mark
+before the pattern, `$` a mark or the end of the text after it, `<` the beginning
+of a sentence. An idiom never matches across a mark. Patterns with letters outside
+ASCII have rows of their own, because a text in ASCII is not searched for them."""
 
 from typing import Final
 
@@ -18,15 +18,15 @@ GERMAN_MONTHS: Final = tuple(
     "Januar Jänner Februar März April Mai Juni Juli August September Oktober November Dezember".split()
 )
 
-# Characters that a search takes for others, beside case, width and accents: letters that other keyboards
-# lack, apostrophes, and the stroke that only lengthens an Arabic word.
+# Characters that a search replaces, besides case, width and accents: letters that other keyboards lack,
+# apostrophes, and the stroke that only lengthens an Arabic word.
 FOLDED_CHARACTERS: Final = {
     "ı": "i", "ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th",
     "’": "'", "ʼ": "'", "ʻ": "", "ـ": "",
 }  # fmt: skip
 
-# Code points, first and last: scripts that are written without spaces, and Hangul, whose words carry their
-# particles; halves of flags; and what only selects a form of the character before it.
+# Ranges of code points: scripts without spaces, and Hangul, which joins particles to words; halves of flags;
+# and selectors of a variant of the character before.
 DENSE_SCRIPTS: Final = (
     (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1100, 0x11FF), (0x1780, 0x17FF), (0x1950, 0x19DF),
     (0x1A20, 0x1AAF), (0x2E80, 0x2FDF), (0x3005, 0x3007), (0x3021, 0x31BF), (0x31F0, 0x31FF),
@@ -36,10 +36,10 @@ DENSE_SCRIPTS: Final = (
 FLAG_HALVES: Final = ((0x1F1E6, 0x1F1FF),)
 SELECTORS: Final = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 
-# Marks that end a sentence though no white space follows: of scripts that write nothing else in this way.
+# Marks that end a sentence even without white space after them; their scripts use them for nothing else.
 FULL_STOPS: Final = "。｡！？؟۔।॥։።፧။។៕"
 
-# Abbreviations behind which a sentence goes on. A title stands before the name of a person.
+# Abbreviations after which a sentence always goes on, such as titles before a name.
 TITLES: Final = tuple(
     """M Mr Mrs Ms Mx Dr Prof St Rev Capt Lt Sgt Gov Sen Rep mr mrs dr Hr Herrn Mme Mlle Sr Sra Srta Dra Sig
     Dott Dhr Mevr dhr mevr""".split()
@@ -47,15 +47,15 @@ TITLES: Final = tuple(
 ABBREVIATIONS: Final = frozenset(TITLES) | frozenset(
     "Mt e.g E.g i.e I.e vs cf ca approx z.B Z.B d.h u.a bzw inkl zzgl bijv ул т.е".split()
 )
-# Abbreviations behind which a sentence goes on if a small letter or a digit follows.
+# Abbreviations after which a sentence goes on if a lower-case letter or a digit follows.
 SHORT_FORMS: Final = frozenset(
     """etc al Inc Ltd Co Corp Jr No Nr Vol Fig Ch Art Abs Kap pp Tel tel Ext ext Apt Ave Blvd Rd Str
     Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Okt Dez Mon Tue Tues Wed Thu Thurs Fri Sat Sun
     min max sec hr hrs yr yrs mo dept est usw ggf evtl Std Min""".split()
 )
-# German words behind which a number with a full stop counts: `im 3. Stock`.
+# German words after which a number with a full stop is an ordinal: `im 3. Stock`.
 ORDINAL_WORDS: Final = frozenset("im der die das dem den des mein meine unser unsere".split())
-# What belongs to a state or a city behind its letters: `the U.S. Army`. Few of them begin a sentence.
+# Words that may follow the letters of a state or city: `the U.S. Army`. Few of them begin a sentence.
 STATE_WORDS: Final = """
     Air Ambassador Army Attorney Border Capitol Census Citizenship Coast Commission Congress
     Constitution Consulate Council County Customs Department Dollar Embassy Federal Forest
@@ -84,7 +84,7 @@ DENIALS: Final = frozenset(  # words of some twenty languages that deny somethin
     bukan""".split()
 )
 
-# Words that may come and go with a phrase of that language. Those of English are stop words already.
+# Words that a rewrite may add or drop, by language. Those of English are stop words already.
 LIGHT_WORDS: Final = {
     "en": frozenset("don doesn didn isn aren wasn weren haven hasn hadn won couldn wouldn shouldn".split()),
     "de": frozenset(
@@ -102,7 +102,7 @@ LIGHT_WORDS: Final = {
     "zh": frozenset("的在和了是"),
 }
 
-# Words by which a language is known, beside its light words and its pronouns.
+# Words that mark a language, besides its light words and pronouns.
 MARKS: Final = {
     "en": STOP_WORDS
     | frozenset(
@@ -132,7 +132,7 @@ MARKS: Final = {
     ),
 }
 
-# Marks that are also names (Ella, Su) or open like one: with a capital they say nothing of the language.
+# Marks that are also names (Ella, Su) or begin like one: with a capital they do not mark the language.
 MAYBE_NAMES: Final = frozenset("er sie ella su sus este esta ese esa dies elle".split())
 
 PERSON_ROWS: Final = (
@@ -164,8 +164,8 @@ SAID_BY_OTHERS: Final = {  # what the asker may call it
     "our": ("our", "your"), "you": ("i", "we", "me", "us"), "your": ("my", "our"), "not": ("not",),
 }  # fmt: skip
 
-# The terms by language. Words that mostly refer to nothing are left out: German "es", Spanish "lo" and "el".
-# English is as in M13.4.
+# The terms by language. Words that are rarely references are left out: German "es", Spanish "lo" and "el".
+# M13.4 lists those of English.
 TERM_ROWS: Final = (
     # Pronouns.
     ("en", "he, him, his, himself, she, her, hers, herself, it, its, itself, they, them, their, theirs, "
@@ -217,14 +217,14 @@ TERM_ROWS: Final = (
     ("zh", "前者, 后者, 他们俩, 她们俩, 一样的, 同样的, 同一个, 同一家, 另一个, 那个问题, 这个问题"),
 )  # fmt: skip
 
-# Behind one of these may stand a noun that says the same: `this initiative`.
+# Terms that may be followed by a noun with the same meaning: `this initiative`.
 BEFORE_NOUN: Final = frozenset(
     """this that these those diese dieser dieses diesen diesem este esta estos estas ese esa esos
     esas cette cet ces ce 这个 那个 这些 那些""".split()
 )
 
-# Articles, which are references too where no noun follows (`Kann sie das?`, `il la vend`), or one that the
-# turns have (`the boss`).
+# Articles. They are references if no noun follows (`Kann sie das?`, `il la vend`), or if a noun follows that
+# the turns have (`the boss`).
 ARTICLES: Final = {
     "en": frozenset(["the"]),
     "de": frozenset("""der die das den dem welcher welche welches welchen welchem""".split()),
@@ -232,7 +232,7 @@ ARTICLES: Final = {
     "fr": frozenset("le la les l en y".split()),
 }
 CLITICS: Final = {"es": frozenset("la los las el".split()), "fr": frozenset("le la les l".split())}
-# Articles behind which no noun need follow, and what stands there for it; German has any adjective there.
+# Articles that may be followed by no noun, and the words that may replace it; in German any adjective may.
 NOUNLESS_ARTICLES: Final = {
     "en": frozenset(["the"]),
     "de": frozenset("der die das den dem ein eine einen einem einer".split()),
@@ -245,7 +245,7 @@ NOUNLESS: Final = frozenset(
     seconde deuxième troisième dernier dernière deux trois sien sienne siens siennes mien mienne""".split()
 )
 ADJECTIVE_ENDINGS: Final = {"de": ("e", "en", "er", "es", "em")}
-# Chinese: what counts or points at something, and how it is counted.
+# Chinese: characters that point at something or count it, numerals, and measure words.
 POINTING_CHARACTERS: Final = frozenset("那这第两另")
 NUMERALS: Final = frozenset("一二三四五六七八九十两几")
 NO_NOUN_CHARACTERS: Final = frozenset("是的在了和有吗呢都也能会要多哪谁离还为怎什几好贵被把让给对比")
@@ -257,7 +257,7 @@ OTHERS: Final = frozenset("otro otra otros otras".split())
 ONES: Final = frozenset(["one", "ones"])
 POINTERS: Final = frozenset("the which this that".split())
 NO_POINTERS: Final = frozenset("no any every some each number to for".split())
-# Between these an article of Spanish or French stands for a noun; `*` is any word that ends like a verb.
+# Words before and after an article of Spanish or French that show that it is a pronoun.
 BEFORE_CLITIC: Final = {
     "es": frozenset("se me te nos no ya quién cuándo dónde".split()),
     "fr": frozenset("je j tu il elle on nous vous ils elles ne n me m te t se s qui".split()),
@@ -270,13 +270,13 @@ BEHIND_CLITIC: Final = {
     ),
     "fr": frozenset("a ai as avons avez ont avait avais aura".split()),
 }
-# What may stand behind `one` if it is no number: besides these, the end or a mark.
+# Words that may follow `one` if it is no number; so may the end of the text or a mark.
 NARROWING: Final = frozenset(  # behind a noun: it is told there which one is meant
     """of from in at on with for about near who that which whose where to von aus in im am an auf
     bei beim mit für zu zum zur über de del en con para sobre que du des d à au dans chez pour avec
     qui où""".split()
 )
-# Nouns that refer to nothing said before, as there is but one (`the sun`); and nouns that stand for others.
+# Nouns that need no antecedent, because there is only one (`the sun`); and nouns that may replace others.
 UNIQUE: Final = frozenset(
     """sun moon sky world earth weather internet news time day night week month year morning
     evening afternoon weekend future past police government president capital way rest end
@@ -297,9 +297,9 @@ GENERAL: Final = frozenset(
     voiture patron parents chien chat dog cat""".split()
 )
 
-# Spanish questions whose subject is left out: what stands before the verb, first of all and then; how a
-# verb of the third person ends, and what ends so and is none, or has no subject; verbs that open such a
-# question; and what shows that a subject or an object is there.
+# Spanish questions without a subject: the first word and other words before the verb; endings of the third
+# person; words with such an ending that are no verb or never have a subject; verbs that need `se`; verbs that
+# may open such a question; and words that begin a subject or an object.
 ASKING: Final = frozenset("cuándo dónde adónde cómo cuánto por a desde hasta".split())
 ASKED: Final = ASKING | frozenset("qué cuándo hora no ya se le les lo la los las me te nos".split())
 THIRD_PERSON: Final = ("a", "e", "an", "en", "ó", "está", "están", "aron", "ieron", "será", "son")
@@ -317,7 +317,7 @@ MENTIONING: Final = frozenset(
     dos tres cuatro cinco lejos cerca""".split()
 )
 
-# A query of one of these and at most so many words: the rest of the question was asked before.
+# Openings of incomplete questions, with the largest number of words after one: `And Berlin?`.
 ELLIPSIS_ROWS: Final = (
     ("en", 3, "and, but, or, what about, how about, what of, same, same with, also"),
     ("en", 0, "why, why not, how come, since when, when, where, who, how much, how many, which, how so"),
@@ -362,7 +362,7 @@ FACT_TAGS: Final = frozenset(
 )  # H4.10: a reply with one of these tags is an answer
 
 
-# Phrases that hold a term and refer to nothing.
+# Phrases that contain a term but are no reference.
 BE: Final = "is/are/was/were/isn/aren/wasn/weren"
 DAYS: Final = (
     "monday/tuesday/wednesday/thursday/friday/saturday/sunday/january/february/march/april/may/june/july/"
@@ -393,7 +393,7 @@ IDIOM_ROWS: Final = (
     f"este {DIAS}/mes/verano/invierno/fin, esta semana/noche/tarde/vez/primavera",
     "diesen frühling, dieses frühjahr, este miércoles/sábado/año/otoño, esta mañana",
     "el otro día, la otra noche/tarde/vez, 这个月, 这个星期, 这个周末, 这个学期",
-    # Pronouns that the rest of the sentence explains.
+    # Pronouns with their antecedent in the same sentence.
     "those [*] [*] who/that/which, that * that/which/who",
     # `It` of the weather, of time, and for what follows.
     "it [is/was] freezing/sunny/windy/cloudy/foggy",
@@ -424,8 +424,8 @@ IDIOM_ROWS: Final = (
     "lo que/mejor/peor/bueno/malo/siento, lo más, la una",
 )
 
-# Verbs that help another; what stands before a `that` that points; what opens a clause behind one that does
-# not.
+# Auxiliary verbs; words before a `that` that is a reference; and words that open a clause after a `that` that
+# is none.
 HELPING: Final = frozenset(
     """is are was were be been being do does did has have had can could will would shall should may
     might must isn aren wasn weren don doesn didn es está son era""".split()
@@ -445,9 +445,9 @@ INDEFINITE: Final = frozenset(
 )
 
 
-# Antecedents: what a reference may stand for. A kind is a letter: `m` a man, `f` a woman, `s` several, `n` a
+# Antecedents: what a reference may mean. A kind is a letter: `m` a man, `f` a woman, `s` several, `n` a
 # thing, `l` a place, `t` a time; `M` and `F` are things of that gender, `S`
-# several things. A term of no row may stand for anything.
+# several things. A term in no row may mean anything.
 TERM_KIND_ROWS: Final = (
     ("m", "he, him, his, himself, él, 他, sein, seine, seinen, seinem, seiner, seines"),
     ("f", "she, her, hers, herself, ella, 她"),
@@ -508,7 +508,7 @@ THING_VERBS: Final = frozenset(  # whose subject is no person
     """cuesta cuestan costar costó costará funciona funcionan empieza empezar termina terminar abre
     abrir cierra cerrar caduca caducan dura durar""".split()
 )
-# What things have, too: a relative is a person's.
+# Nouns for persons that may also belong to a thing; a relative may not.
 OWNED_BY_THINGS: Final = frozenset(
     """owner author director driver manager boss host chef landlord landlady president editor pilot
     propriétaire patron patronne vermieter vermieterin chefin casero casera jefe jefa dueño
@@ -530,9 +530,9 @@ PREPOSITIONS: Final = {
         "de du d à au aux en dans chez pour avec sur sous par devant derrière sans vers près".split()
     ),
 }
-# What asks whether another is so, too.
+# Words of a question whether a statement is true of another antecedent, too.
 ALSO: Final = frozenset("too also either auch ebenfalls aussi également también tampoco 也".split())
-# Terms that choose among several, and words by which a turn counts them or lets one choose.
+# Terms that choose one of several, and words with which a turn counts or offers choices.
 CHOICES: Final = frozenset(
     """one ones welcher welche welches welchen welchem laquelle lequel lesquels lesquelles celle
     celui otro otra""".split()
@@ -540,7 +540,7 @@ CHOICES: Final = frozenset(
 OTHER_WORDS: Final = frozenset(
     "other others andere anderer anderes anderen autre autres otro otra otros otras".split()
 )
-# Choices by rank: of what stands before, or behind, the word that joins two.
+# Choices by rank: the one before, or after, the word that joins two.
 FORMER: Final = frozenset(
     """first former erste ersten erster erstes ersterer erstere ersteres primero primera premier première
     前者 第一个""".split()
@@ -549,7 +549,7 @@ LATTER: Final = frozenset(
     """second latter last zweite zweiten zweiter zweites letzte letzten letzterer letztere letzteres segundo
     segunda último última second seconde deuxième dernier dernière 后者 第二个""".split()
 )
-# Choices by number: of two prices or times the lower, or the higher.
+# Choices by number: the lower, or the higher, of two prices or times.
 LOWER: Final = frozenset(
     """cheaper cheapest earlier shorter smaller younger lighter billigere billigeren günstigere
     günstigeren frühere früheren frühe frühen kürzere kürzeren kleinere kleineren barato barata
@@ -565,7 +565,7 @@ NUMBERS: Final = frozenset(
 )
 OFFERS: Final = NUMBERS | frozenset("or oder ou o".split())
 ASKING_WHICH: Final = frozenset("laquelle lequel lesquelles lesquels".split())
-# What may go with a reference to several.
+# Words that a rewrite may drop with a reference to several.
 QUANTIFIERS: Final = frozenset(
     """both beide beiden ambos ambas 俩 all two three alle allen zwei drei todos todas dos tres
         tous toutes deux trois 都 两 三""".split()
@@ -576,7 +576,7 @@ JOINING: Final = frozenset(
     """that because if whether or dass ob weil wenn oder que qu porque si parce lorsque cuando o u ou
     因为 所以 把 对 与 跟 里""".split()
 )
-# Forms that have another stem than what they are forms of.
+# Forms whose stem differs from that of their base word.
 IRREGULAR_ROWS: Final = (
     (
         "en",
@@ -670,14 +670,14 @@ PERSON_NOUN_ROWS: Final = (
         gens famille amis voisins collègues""",
     ),
 )
-# People and things at once: they are no rivals for `it` and `they`.
+# Nouns for both people and things. They fit both `it` and `they`, so they are never rivals.
 MIXED: Final = frozenset(
     """family team couple crowd committee council staff crew band choir company police government
     board group club school bank shop hospital university department agency dog cat puppy kitten
     horse pony parrot rabbit hamster baby child hund katze kind perro gato bebé chien chat bébé
     familie familia famille""".split()
 )
-# What is a place wherever it stands.
+# Nouns that always mean a place.
 PLACE_NOUNS: Final = frozenset(
     """bakery bar beach cabin cafe café campsite castle church cinema city clinic club conference
     country cottage factory farm flat garden gym harbour hospital hostel hotel house island kitchen
@@ -694,7 +694,7 @@ PLACE_NOUNS: Final = frozenset(
     parc piscine place plage port restaurant rue salle salon supermarché théâtre université usine
     ville village""".split()
 )
-# Before a name: a place. Before a noun, with an article between: a place too.
+# Prepositions before a name of a place; and before an article and a noun that means a place.
 BEFORE_PLACE: Final = frozenset("in from near around nach aus en à dans près cerca lejos rue calle".split())
 BEFORE_PLACE_NOUN: Final = BEFORE_PLACE | frozenset(
     """at on to into inside outside behind beside im am an auf beim bei zum zur vor ins aus al a
@@ -708,7 +708,7 @@ TIME_NOUNS: Final = frozenset(
         mañana ayer semana mes año noche noël pâques été hiver automne printemps demain
         hier semaine mois soir matin nuit""".split()
 )
-# What only a person does: with one of these, `er`, `sie`, `il` and `elle` are no things.
+# Verbs and other words of persons: with one of these, `er`, `sie`, `il` and `elle` are no things.
 PERSONAL_VERBS: Final = frozenset(
     """sagt sagte gesagt meint meinte gemeint will wollte möchte mag denkt glaubt weiß wusste
     findet beschwert hält angeboten verkauft gekauft gebeten versprochen geschrieben angerufen
@@ -724,7 +724,7 @@ PERSONAL_VERBS: Final = frozenset(
     cree gusta enfada enfadó jubila casa mudó
     schläft isst trinkt spielt singt kocht spricht""".split()
 )
-# Articles and owners before a noun: its gender in German and French, as far as they show one.
+# Articles and owners before a noun, with the genders that they allow.
 GENDER_ROWS: Final = (
     (
         "M",
@@ -743,7 +743,7 @@ GENDER_ROWS: Final = (
     ("", "das ins dieses"),
 )
 
-# How most plurals end; how words for what people do end, and words that end so and are none.
+# Endings of most plurals; endings of nouns for persons by their work, and words that end so but are none.
 PLURALS: Final = {
     "en": ("s",),
     "es": ("s",),
@@ -773,7 +773,7 @@ NO_AGENTS: Final = frozenset(
     cartera carretera escalera nevera lavadora hora mora""".split()
 )
 
-# Chinese: words and characters of persons, and how names begin.
+# Chinese: words and characters for persons.
 CHINESE_PERSON_ROWS: Final = (
     (
         "m",
@@ -787,10 +787,10 @@ CHINESE_PERSON_ROWS: Final = (
         师 总 学生 人 团队 租客 顾客 乘客 旅客 客人""",
     ),
 )
-# How Chinese places end.
+# Last characters of Chinese places.
 PLACE_ENDS: Final = frozenset("山市省县镇村路街湖岛区州城店馆院站")
 CHINESE_ANIMALS: Final = frozenset("狗猫鸟马鱼兔")
-# How names begin, and characters that are in names of men and of women.
+# Characters that begin Chinese names, and characters in names of men and of women.
 NAME_STARTS: Final = frozenset(
     "小老阿晓王李张刘陈杨赵黄周吴徐孙胡朱林何郭罗宋郑"
     "谢韩唐冯董程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛范汪段杜姜戴熊陆"

@@ -1,9 +1,9 @@
-"""Tagged texts: the elements of a reply, as `<summary>...</summary>`, however a model marked them.
+"""Tagged texts: the elements of a reply, such as `<summary>...</summary>`, and common variants of them.
 
-    <summary lang="en">Ann naps.        an end that is missing: up to the next of these tags, or the end
+    <summary lang="en">Ann naps.        without an end tag: up to the next tag, or to the end of the reply
     {"summary": "Ann naps."}            the same in JSON
 
-Law 1. Total: any string gives a text for each of some names.
+Law 1. Total: any string gives a text for some of the names, perhaps for none.
 """
 
 import re
@@ -16,7 +16,7 @@ from umi_core.text import REFERENCE, resolve_reference, resolve_references
 
 
 def read_tagged(reply: str, names: tuple[str, ...]) -> dict[str, str]:
-    """Return the text of each name that the reply has one for: the first element, else a member of JSON."""
+    """Return the texts that the reply has, by name: of the first elements, or else of members in JSON."""
     found = dict[str, str]()
     for name, text in list_elements(reply, names):
         found.setdefault(name, resolve_references(text))
@@ -28,7 +28,7 @@ def read_tagged(reply: str, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def list_elements(reply: str, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield name and text of each element, those that are closed first."""
+    """Yield the name and text of at most one element per name; its start or end tag may be missing."""
     tags = list(
         re.finditer(rf"<(?P<slash>/?)(?P<name>{'|'.join(names)})(?:\s[^<>]*)?>", reply, re.IGNORECASE)
     )
@@ -51,7 +51,7 @@ def list_elements(reply: str, names: tuple[str, ...]) -> Iterator[tuple[str, str
 
 
 def restore_characters(text: str, source: str) -> str:
-    """Return a text with the characters for which it has references or codes that its source has not."""
+    """Return a text with references (`&amp;`) and codes decoded, unless its source has them, too."""
     if "&" in text:
         text = REFERENCE.sub(lambda it: it[0] if it[0] in source else resolve_reference(it), text)
     return CODES.sub(lambda it: unescape_text(it[0]), text) if "\\u" in text and "\\u" not in source else text

@@ -128,7 +128,7 @@ def keep_character(char: str) -> str:
 def classify(char: str) -> str:
     """Return the class of a character: w a letter or digit, d one of a script without spaces, m a mark.
 
-    Also f half of a flag, s another symbol or a character newer than Unicode 14, ' itself, and a blank the rest.
+    Also f half of a flag, s another symbol or a character newer than Unicode 14, ' itself, a blank the rest.
     """
     if is_within(char, LATER):
         return "s"

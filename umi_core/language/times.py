@@ -13,8 +13,8 @@ from umi_core.limits import DAY_MS
 
 YEAR_MAX: Final = 9999
 DAYS_OF_400_YEARS: Final = 146_097
-EPOCH_DAY: Final = 719_468  # from the first of March of the year 0 to that of the clock
-LAST_MS: Final = 253_402_300_799_999  # of the year 9999; RFC 3339 has no later one
+EPOCH_DAY: Final = 719_468  # days from the first of March of the year 0 to 1970-01-01
+LAST_MS: Final = 253_402_300_799_999  # the end of the year 9999, the last one of RFC 3339
 FORM: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+ -]\d\d:\d\d))?", re.ASCII
 )
@@ -22,7 +22,7 @@ DAYS_OF_MONTH: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def format_time(at_ms: int) -> str | None:
-    """Return the time as text; None of 0, which means no date; years after 9999 show the end of that one."""
+    """Return the time as text; None for 0, which means no date; clamped to the end of the year 9999."""
     if at_ms == 0:
         return None
     seconds, ms = divmod(min(at_ms, LAST_MS), 1_000)
@@ -30,7 +30,7 @@ def format_time(at_ms: int) -> str | None:
 
 
 def minute_of(at_ms: int) -> str:
-    """Return the minute, as a model is shown it: `2026-11-28T17:38Z`; behind the last year its end."""
+    """Return the minute as prompts show it: `2026-11-28T17:38Z`; clamped to the end of the year 9999."""
     days, rest_ms = divmod(min(at_ms, LAST_MS), DAY_MS)
     year, month, day = date_of(days)
     minutes = rest_ms // 60_000
@@ -38,9 +38,9 @@ def minute_of(at_ms: int) -> str:
 
 
 def instant(text: str, *, is_end: bool) -> int | None:
-    """Return the time in milliseconds. A date alone is the beginning of its day.
+    """Return the time of a text in milliseconds, or None. A date alone means the beginning of its day.
 
-    As an end, which is excluded, a date is the beginning of the day after.
+    With `is_end`, a date alone means the beginning of the next day, because ends are exclusive.
     """
     found = FORM.fullmatch(text)
     if found is None:
@@ -54,7 +54,7 @@ def instant(text: str, *, is_end: bool) -> int | None:
     hour, minute, second = map(int, found.groups()[3:6])
     if hour > 23 or minute > 59 or second > 59:
         return None
-    # ".5" is 500 ms, ".0005" is none: what is finer than a millisecond is cut.
+    # ".5" is 500 ms, ".0005" is 0 ms: digits beyond milliseconds are cut.
     ms = int((found[7] or "0").ljust(3, "0")[:3])
     offset_ms = offset(found[8])
     clock_ms = ((hour * 60 + minute) * 60 + second) * 1_000 + ms
@@ -62,7 +62,7 @@ def instant(text: str, *, is_end: bool) -> int | None:
 
 
 def offset(text: str) -> int | None:
-    """Return how far ahead of UTC it is. A plus that came through a query is a blank."""
+    """Return an offset from UTC in milliseconds, or None. A blank is a plus that was decoded from a URL."""
     if text in ("Z", "z"):
         return 0
     hours, minutes = int(text[1:3]), int(text[4:])
@@ -76,11 +76,11 @@ def days_of(year: int, month: int) -> int:
     return 29 if month == 2 and is_leap else DAYS_OF_MONTH[month - 1]
 
 
-# Years are counted from March here, so that a leap day is the last of its year.
+# The functions below count years from March, so that a leap day is the last day of its year.
 
 
 def days_to(year: int, month: int, day: int) -> int:
-    """Return the days from the beginning of 1970."""
+    """Return the day of a date, in days since 1970."""
     # The days_from_civil of Howard Hinnant ("chrono-Compatible Low-Level Date Algorithms"), and its inverse
     # below. No module that reads clocks or zones may be imported here (tools/house.py).
     year -= month <= 2
@@ -95,10 +95,10 @@ def days_before(month: int) -> int:
 
 
 def date_of(days: int) -> tuple[int, int, int]:
-    """Return the year, month and day so many days after the beginning of 1970."""
+    """Return the year, month and day of a day, in days since 1970."""
     centuries, rest = divmod(days + EPOCH_DAY, DAYS_OF_400_YEARS)
-    # Days that end 4, 100 and 400 years are taken out, until every year has 365: 2000-02-29 is in year 399
-    # from March 1600, and not the first day of the next.
+    # Leap days are subtracted, so that every year has 365 days: 2000-02-29 belongs to year 399 from March
+    # 1600, and is not the first day of year 400.
     year = (rest - rest // 1_460 + rest // 36_524 - rest // 146_096) // 365
     day = rest - (365 * year + year // 4 - year // 100)
     at = (5 * day + 2) // 153

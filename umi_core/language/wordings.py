@@ -1,11 +1,11 @@
-"""Wordings: other words in which people speak of a thing once it has changed.
+"""Wordings: words for a change, and the words of older statements and questions that it concerns.
 
     I live in Porto.     I moved to Lisbon.           where do I live
     I am single.         I got married in May.        am I single
 
-The second statement shares no word with the first one, which it ends, and none with the question, which it
-answers. So a new statement is compared with those that have the words of what it changes, too, and a question
-may be asked in the words of a change.
+The second statement ends the first one and answers the question, but shares no content word with either. So
+the search for statements that a new one may end also uses the words of older statements, and the search for
+answers to a question also uses the words of changes.
 
 Law 1. Pure: a text in, words out. Law 2. Only the words of this table have others.
 """
@@ -16,7 +16,7 @@ from typing import Final
 
 from umi_core.language.terms import split_folded
 
-CHANGE_ROWS: Final = (  # words that tell a change, and those of what it changes
+CHANGE_ROWS: Final = (  # words that state a change, and words of the statements that it may end
     ("moved relocated", "live lives living based"),
     ("gezogen umgezogen", "wohne wohnen wohnt lebe leben lebt"),
     ("déménagé", "habite habitons vis vit"),
@@ -34,13 +34,13 @@ CHANGE_ROWS: Final = (  # words that tell a change, and those of what it changes
 
 
 def words_before(text: str) -> Iterator[str]:
-    """Yield the words of older statements that this one may change, a row of the table each."""
+    """Yield the words of older statements that this one may end, one text per matching row of the table."""
     spoken = fold_words(text)
     yield from (before for change, before in CHANGE_ROWS if not spoken.isdisjoint(words_of_row(change)))
 
 
 def words_of_change(question: str) -> Iterator[str]:
-    """Yield the words of newer statements that may answer a question, a row of the table each."""
+    """Yield the words of newer statements that may answer a question, one text per matching row."""
     spoken = fold_words(question)
     yield from (change for change, before in CHANGE_ROWS if not spoken.isdisjoint(words_of_row(before)))
 
