@@ -47,7 +47,7 @@ PARSED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 ALWAYS_ASK: Final = (
-    "delete_archival.told", "delete_archival.ends",  # a record that is not there was refused before
+    "delete_archival.facts", "delete_archival.ends",  # a record that is not there was refused before
     "delete_archival.commit", "delete_agent.commit",  # and what is there is written again
 )  # fmt: skip
 
