@@ -2,10 +2,10 @@
 
     from umi_sim.programs import check, simulate, CancelTask
 
-    check(main, resume=resume)                                 search; raises AssertionError with a report
+    check(main, resume=resume)                                 search; raises AssertionError on a failure
     simulate(main, CancelTask(26), resume=resume).check()      one case
 
-`perturbations.py` has what can happen, `rules.py` what must hold, `services.py` models and tools that fail.
+`perturbations.py` has the faults, `rules.py` the promises, `services.py` models and tools that fail.
 """
 
 from umi_sim.programs.checks import Simulated, check, explore, replay, simulate

@@ -1,4 +1,4 @@
-"""Checks: what a test calls. One case, a search, a search as a test, or a kept case again."""
+"""The functions that tests call: run one case, search, search and raise, or replay a saved case."""
 
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,13 @@ from umi_sim.programs.simulation import ProgramOutcome, run_case
 
 
 class Simulated(Data):
-    """One run and the first rule that it broke, if any."""
+    """The outcome of one run, and the first rule that it broke, or None."""
 
     outcome: ProgramOutcome
     broken: BrokenRule | None
 
     def check(self) -> ProgramOutcome:
-        """Return the outcome. Raises AssertionError, with what was injected, if a rule is broken."""
+        """Return the outcome. Raises AssertionError, listing the perturbations, if a rule is broken."""
         if self.broken is not None:
             report = Report(f"{self.broken.rule} is broken", list(list_causes(self.broken, self.outcome)))
             raise AssertionError("\n".join(laid_out(report)))
@@ -34,9 +34,10 @@ class Simulated(Data):
 def simulate(
     main: Main, *perturbations: Perturbation, seed: int = 0, own_loop: bool = False, **options: Any
 ) -> Simulated:
-    """Run a coroutine function once. `options`: those of Program, such as resume, verify and rules.
+    """Run an async function once with these perturbations, and judge the outcome. Raises BadProgram.
 
-    `own_loop`: on a loop of asyncio itself, where tasks can be cancelled and nothing else.
+    `options`: fields of Program, such as resume, verify and rules. `own_loop`: run on a real asyncio event
+    loop instead of the simulated one; only CancelTask can be applied there.
     """
     program = Program(main, **options)
     outcome = run_on_asyncio(program, perturbations) if own_loop else run_case(program, perturbations, seed)
@@ -44,7 +45,7 @@ def simulate(
 
 
 def replay(main: Main, file: str | Path, **options: Any) -> Simulated:
-    """Run the case of a file again, of `.umi-sim/programs` for example. Raises BadFile."""
+    """Run the case saved in a file again, for example one of `.umi-sim/programs`. Raises BadFile."""
     saved = read_case(Path(file))
     return simulate(main, *saved.perturbations, seed=saved.seed, **options)
 
@@ -53,10 +54,10 @@ def explore(
     main: Main, *, seed: int = 0, drawn: int = DRAWN, seconds: int = SECONDS, to_end: bool = False,
     **options: Any,
 ) -> Exploration:  # fmt: skip
-    """Search for a case that breaks a rule, as `umi-sim program` does.
+    """Search for a case that breaks a rule, like `umi-sim program`. Raises BadProgram.
 
-    `drawn`: how many combinations are drawn at the end. `seconds`: the time for all. `to_end`: go on after a
-    rule was broken.
+    `drawn`: the number of random combinations tried last. `seconds`: the time limit of the whole search.
+    `to_end`: continue after the first phase that breaks a rule. `options`: fields of Program.
     """
     return search.explore(Program(main, **options), seed=seed, drawn=drawn, seconds=seconds, to_end=to_end)
 
@@ -65,10 +66,10 @@ def check(
     main: Main, *, folder: str | Path = FOLDER, repeat: str = "", seed: int = 0, drawn: int = DRAWN,
     seconds: int = SECONDS, to_end: bool = False, **options: Any,
 ) -> Exploration:  # fmt: skip
-    """Run what was found before, then search. Raises AssertionError with a report.
+    """Replay the saved cases of this program, then search. Raises AssertionError with a report.
 
-    `folder`: where each finding is kept in a file. `repeat`: the command that the report names. Else as in
-    `explore`.
+    `folder`: the folder of saved cases; each new finding is written to a file there. `repeat`: the command
+    that the report gives to repeat the search. The other parameters are those of `explore`.
     """
     program, home = Program(main, **options), Path(folder)
     found = rerun_kept(program, home)
@@ -81,7 +82,7 @@ def check(
 
 
 def rerun_kept(program: Program, folder: Path) -> Exploration:
-    """Run each kept case of this program, up to the first that breaks a rule."""
+    """Replay the saved cases of this program until one of them breaks a rule."""
     found = Exploration(program)
     with same_for_each_run(program):
         for saved in list_kept(program.name, folder):

@@ -1,4 +1,4 @@
-"""Events: what happened in a run, in order: steps, calls, injections, endings."""
+"""Events: the steps, calls, injections and endings of a run, in order."""
 
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal
@@ -6,16 +6,16 @@ from typing import Annotated, Final, Literal
 from umi_core.data import Data
 from umi_sim.formats.schema import text, whole
 
-EVENT_COUNT_MAX: Final = 400  # in a file
+EVENT_COUNT_MAX: Final = 400  # the most events in a file
 SUBJECT_CHARS_MAX: Final = 100
 TEXT_CHARS_MAX: Final = 300
 EventKind = Literal["step", "call", "injection", "process", "end"]
 
 
 class ProgramEvent(Data):
-    """Something that happened `ms` after the start: what a task or a service did.
+    """An event of a run. `ms`: milliseconds since its start. `subject`: the task, or "".
 
-    `step`: how many callbacks the event loop had run. `kind` is injection if a perturbation did it.
+    `step`: how many callbacks the event loop had run. The kind is injection if a perturbation caused it.
     """
 
     ms: Annotated[int, whole(0, 2**53)]
@@ -29,7 +29,7 @@ class ProgramEvent(Data):
 
 
 def choose_events(events: Sequence[ProgramEvent]) -> list[ProgramEvent]:
-    """Return at most EVENT_COUNT_MAX of them: what was injected, and the last of the others."""
+    """Return at most EVENT_COUNT_MAX events: all injections, and the last of the others."""
     left = EVENT_COUNT_MAX - sum(each.kind == "injection" for each in events)
     others = [at for at, each in enumerate(events) if each.kind != "injection"]
     first = others[-left] if len(others) > left else 0

@@ -1,7 +1,8 @@
 """Exporting: a case as a script, which imports the program.
 
-Cancels of main are plain asyncio on its own loop, if a trial shows that they break the rule there; what the
-program takes of umi_sim has a stand-in of a few lines. Any other case is a call of `simulate`.
+A case that only cancels main becomes a script without umi_sim, if a trial shows that it breaks the rule on a
+real asyncio loop; a few lines replace what the program imports of umi_sim. Any other case becomes a call of
+`simulate`.
 """
 
 import inspect
@@ -132,13 +133,13 @@ STILL: Final = {
     "continues": 'told["{what}"].startswith("{how}")',
     "leaks_no_task": 'bool(told["left"])',
     "keeps_acknowledged": 'told["{what}"].startswith("{how}")',
-}  # by the rule that is broken
+}  # by broken rule: the expression that is true if the failure recurs
 
 
 def write_script(name: str, program: Program, saved: SavedCase, out: Path) -> str:
-    """Write the case of a file as a script to `out`, and return what it needs. Raises BadProgram.
+    """Write a saved case as a script to `out`. Return what the script needs: PLAIN or CALLED.
 
-    `name`: MODULE:NAME of the program, which is imported.
+    Raises BadProgram. `name`: MODULE:NAME of the program, which has been imported.
     """
     with same_for_each_run(program):
         outcome = run_case(program, saved.perturbations, saved.seed)
@@ -155,7 +156,7 @@ def write_script(name: str, program: Program, saved: SavedCase, out: Path) -> st
 
 
 def succeeds(script: Path) -> bool:
-    """Return whether a script says in a process of its own that it happens still."""
+    """Run a script in a new process. Return whether it says that the failure still happens."""
     command = [sys.executable, str(script)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=TRIAL_SECONDS, check=False)
@@ -165,7 +166,7 @@ def succeeds(script: Path) -> bool:
 
 
 class ScriptedCase:
-    """A case, with how a script names what it imports: `names`, by field of the program."""
+    """A case to write as a script. `names`: by field of Program, the name of its value in the script."""
 
     def __init__(self, name: str, program: Program, outcome: ProgramOutcome, broken: BrokenRule) -> None:
         self.program, self.outcome, self.broken = program, outcome, broken
@@ -222,7 +223,7 @@ class ScriptedCase:
             yield f'told["verify"] = begin({self.show_begin("verify")})\n'
 
     def show_call(self) -> str:
-        """Return the script that calls `simulate`, on asyncio's own loop if the rule breaks there."""
+        """Return the script that calls `simulate`, on a real asyncio loop if the rule breaks there too."""
         case = self.outcome.perturbations
         own_loop = all(isinstance(each, CancelTask) for each in case) and self.breaks_on_asyncio()
         kinds = sorted({type(each).__name__ for each in case})

@@ -1,6 +1,7 @@
-"""Failure files: one case of a program as JSON, which replays wherever the program can be imported.
+"""Failure files: a case of a program as JSON, which can be replayed wherever the program can be imported.
 
-Law. Input is hostile: bounded, typed, every name known. The program is named on the command line.
+Law. Files are untrusted: sizes are bounded, types and names are checked. A file never chooses which program
+is imported; the command line does.
 """
 
 from pathlib import Path
@@ -32,7 +33,7 @@ FAILURE: Final = table(dict.fromkeys(("rule", "message", "fingerprint"), TEXT))
 class SavedCase(Data):
     """A case from a file, with its recorded result. `trace`: empty if the file was edited by hand.
 
-    `events`: what happened, but for the first steps of a long run.
+    `events`: the events of the run; a long run is stored without its first ones.
     """
 
     program: str
@@ -46,7 +47,7 @@ class SavedCase(Data):
 
 
 def write_finding(name: str, finding: ProgramFinding, folder: Path = Path(FOLDER)) -> Path:
-    """Write a finding to a file of its own, and return the path. The same one is written to the same file."""
+    """Write a finding to a file, and return its path. The same finding always gets the same file."""
     outcome, mark = finding.outcome, fingerprint_of(finding.broken)
     case: list[Json] = [each.to_json() for each in outcome.perturbations]
     failure: Json = {"rule": finding.broken.rule, "message": finding.broken.message, "fingerprint": mark}
@@ -67,7 +68,7 @@ def write_finding(name: str, finding: ProgramFinding, folder: Path = Path(FOLDER
 
 
 def list_kept(name: str, folder: Path) -> list[SavedCase]:
-    """Return the cases of this program that a folder holds. Raises BadFile."""
+    """Return the saved cases of this program in a folder. Raises BadFile."""
     found = [read_case(path) for path in sorted(folder.glob(f"{shorten_owner(name)}-*.json"))]
     return [saved for saved in found if saved.program == name]
 
@@ -78,7 +79,7 @@ def read_case(path: Path) -> SavedCase:
 
 
 def parse_case(data: bytes, name: str) -> SavedCase:
-    """Read such a file from its bytes. Raises BadFile; `name` is what the error calls them."""
+    """Read a case from the bytes of a file. Raises BadFile, whose message names the file `name`."""
     return parse_document(data, name, FORMAT, "case of a program", case_of)
 
 
@@ -95,7 +96,7 @@ def case_of(document: dict[str, Json]) -> SavedCase:
 
 
 def renew_events(events: Json) -> Json:
-    """Return events by today's names: earlier files have `who`, `what`, and the kinds strike and life."""
+    """Rename fields and kinds of events in older files: `who`, `what`, and the kinds strike and life."""
 
     def renew(name: str, value: Json) -> tuple[str, Json]:
         return RENAMED.get(name, name), RENAMED.get(str(value), value) if name == "kind" else value

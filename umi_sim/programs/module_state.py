@@ -1,13 +1,13 @@
-"""Module state: what globals of a program's modules hold, so that runs and processes begin as they should.
+"""Module state: resets the globals of a program's modules for each run, and for each new process.
 
     CHARGES = []            # a service appends to it: it stands for a bank, and survives a death
-    CACHE = {}              # main alone uses it: it is empty again in a new process
+    CACHE = {}              # only main uses it: it is empty again in a new process
 
-Law 1. No run of a search sees what another one left in a global.
-Law 2. What services, `verify` and rules use is outside of the process; all else is its memory, which it
-       loses when it dies. What a function closes over is left alone within a run.
-Law 3. All objects stay the same objects. Names, containers, fields of instances and caches of functools get
-       back what they held; nothing is known of modules of packages.
+Law 1. No run of a search sees values that another run left in a global.
+Law 2. Objects that services, `verify` and rules use are outside of the process. All others are its memory,
+       which is lost when it dies. Closure variables are reset between runs, but not by a death.
+Law 3. Objects keep their identity: the values of names, containers, fields of instances and caches of
+       functools are put back in place. Modules of installed packages are not reset.
 """
 
 import os
@@ -28,18 +28,18 @@ from umi_sim.targets.threads import PACKAGES
 if TYPE_CHECKING:
     from umi_sim.programs.program import Program
 
-SIZE_MAX: Final = 10_000  # elements of a container: a larger one is a table, which no run writes
+SIZE_MAX: Final = 10_000  # elements; a larger container is taken for a constant table
 COUNT_MAX: Final = 100_000  # objects
 CONTAINERS: Final = dict, list, set, deque, bytearray
 ASYNCIO: Final = "asyncio.locks", "asyncio.queues"
 STANDARD: Final = "types", "argparse", "contextlib", "queue", "unittest.mock"
-TESTING: Final = "hypothesis", "xdist", "coverage"  # they know what they do
-EMPTY: Final = object()  # of a slot
-kept: Final[list["ModuleState"]] = []  # of the search in progress, which is last
+TESTING: Final = "hypothesis", "xdist", "coverage"  # not reset, since they run the test
+EMPTY: Final = object()  # the value of an unset slot
+kept: Final[list["ModuleState"]] = []  # the searches in progress; the current one is last
 
 
 class HeldState(Owner):
-    """The contents of one object. `put_back`: gives it back, but for names that are outside."""
+    """The saved contents of one object. `put_back`: restores them, except for the given names."""
 
     owner: Any
     put_back: Callable[[frozenset[str]], None]
@@ -47,9 +47,10 @@ class HeldState(Owner):
 
 
 class ModuleState:
-    """The contents of the modules of a program at one moment. `seen`: all objects that were met, by identity.
+    """The saved contents of the modules of a program. `seen`: all objects that were reached, by `id`.
 
-    `outside`: those that stand for the world outside; `outside_names`: names of a module, by its identity.
+    `outside`: the objects among them that are outside of the process (law 2), by `id`. `outside_names`:
+    the global names that are outside, by the `id` of their module.
     """
 
     def __init__(self, program: "Program") -> None:
@@ -68,7 +69,7 @@ class ModuleState:
         self.walk(chain.from_iterable(cells), self.outside, list_parts)
 
     def walk(self, roots: Iterable[Any], seen: dict[int, Any], note: Callable[[Any], Iterable[Any]]) -> None:
-        """Note what can be reached, each object once."""
+        """Call `note` once for each object that can be reached; it returns the objects to visit next."""
         waiting = deque(roots)
         while waiting and len(seen) < COUNT_MAX:
             each = waiting.popleft()
@@ -76,10 +77,10 @@ class ModuleState:
                 seen[id(each)] = each
                 waiting.extend(note(each))
 
-    # What is there.
+    # Saving.
 
     def note(self, value: Any) -> Iterable[Any]:
-        """Note what a value holds; return what it refers to."""
+        """Save the contents of a value. Return the objects that it refers to."""
         if is_a(value, FunctionType):
             given = value.__defaults__, value.__kwdefaults__, *(value.__closure__ or ())
             return [find_module(value), *given, *vars(value).values()]
@@ -90,13 +91,13 @@ class ModuleState:
         if is_a(value, type):
             return [find_module(value), *self.note_names(value)] if is_theirs(value.__module__) else ()
         if hasattr(type(value), "cache_clear") and is_theirs(getattr(value, "__module__", "")):
-            self.held.append(HeldState(value, lambda _: value.cache_clear()))  # of functools
+            self.held.append(HeldState(value, lambda _: value.cache_clear()))  # a cache of functools
             return [value.__wrapped__]
         self.note_contents(value)
         return list_parts(value)
 
     def note_names(self, owner: Any) -> list[Any]:
-        """Note the names of a module or a class; return the values."""
+        """Save the names of a module or a class. Return their values."""
         names = {name: value for name, value in vars(owner).items() if not name.startswith("__")}
         self.held.append(HeldState(owner, partial(rebind, owner, names)))
         return [*names.values()]
@@ -108,7 +109,7 @@ class ModuleState:
         return found
 
     def note_contents(self, value: Any) -> None:
-        """Note what a container, an instance of a class of the program, or a lock holds."""
+        """Save the contents of a container, of an instance with fields or slots, or of a lock of asyncio."""
         if is_a(value, CONTAINERS) and len(value) <= SIZE_MAX:
             self.held.append(HeldState(value, partial(refill, value, copy_of(value))))
         fields, slots = fields_of(value), slots_of(value)
@@ -124,10 +125,10 @@ class ModuleState:
             self.seen[id(each)] = each
             self.held.append(HeldState(each, partial(refill, each, copy_of(each)), is_of_asyncio))
 
-    # What is outside.
+    # Finding the objects outside of the process.
 
     def note_used(self, functions: Sequence[Any]) -> None:
-        """Note as outside what these functions name, and what functions and methods name that they name."""
+        """Mark the globals that these functions use as outside, with those of the functions they call."""
         waiting, known = [*map(find_function, functions)], dict[int, Any]()
         while waiting:
             each = waiting.pop()
@@ -150,7 +151,7 @@ class ModuleState:
             ]
 
     def list_used(self, names: Mapping[str, Any], used: set[str]) -> Iterator[Any]:
-        """Yield the values of the names that are used, and note these as outside."""
+        """Mark the used names as outside, and yield their values."""
         home = sys.modules.get(str(names.get("__name__")))
         for name in sorted(used & {*names}):
             value = names[name]
@@ -159,22 +160,22 @@ class ModuleState:
                 yield from self.list_used(vars(value), used)
             yield value
 
-    # What is put back.
+    # Restoring.
 
     def restore(self) -> None:
-        """Put back all, for another run."""
+        """Restore all saved contents, for another run."""
         self.forget_imports()
         for each in self.held:
             each.put_back(frozenset())
 
     def forget_imports(self) -> None:
-        """Let modules be imported anew that a run has imported: they may fill a registry."""
+        """Remove the modules that a run has imported, so that the next run executes their code again."""
         for name in [each for each in sys.modules if each not in self.modules]:
             if self.folder and is_theirs(name) and find_folder(sys.modules[name]).startswith(self.folder):
                 del sys.modules[name]
 
     def begin_process(self) -> None:
-        """Put back what a process has in its memory, as it dies; no lock of asyncio is outside."""
+        """Restore the memory of a process after its death. Locks of asyncio are always part of it."""
         self.forget_imports()
         for each in self.held:
             if not isinstance(each.owner, CellType) and (
@@ -185,7 +186,7 @@ class ModuleState:
 
 @contextmanager
 def same_for_each_run(program: "Program") -> Iterator[None]:
-    """Until the block ends, each run begins with the globals as they are now; then they are so again."""
+    """Begin each run in the block with the globals of this moment, and restore them at its end."""
     state = ModuleState(program)
     kept.append(state)
     try:
@@ -196,14 +197,14 @@ def same_for_each_run(program: "Program") -> Iterator[None]:
 
 
 def find_state(program: "Program") -> ModuleState:
-    """Return what a run begins with, put back if another one may have changed it."""
+    """Return the module state that a run begins with, restored if a search is in progress."""
     if not kept:
         return ModuleState(program)
     kept[-1].restore()
     return kept[-1]
 
 
-# Objects. Their class is asked for by `type`: a proxy would load what it stands for.
+# Objects. Use `type`, not `isinstance`: a lazy proxy would load its target when asked for `__class__`.
 
 
 def is_a(value: Any, kinds: Any) -> bool:
@@ -224,7 +225,7 @@ def has_services(value: Any) -> bool:
 
 
 def find_module(value: Any) -> Any:
-    """Return the module of a function or a class; None if it is not the program's."""
+    """Return the module of a function or a class; None if the module is not one of the program."""
     name = getattr(find_function(value), "__module__", "")
     return sys.modules.get(str(name)) if is_theirs(name) else None
 
@@ -235,7 +236,7 @@ def find_folder(module: Any) -> str:
 
 
 def is_theirs(module: Any) -> bool:
-    """Return whether a module of this name is the program's: not of Python, of a package or of umi_sim."""
+    """Return whether this module belongs to the program, not to Python, a package or umi_sim."""
     name = str(module)
     if name.partition(".")[0] in NOT_THEIRS or name not in sys.modules:
         return name == "__main__"
@@ -244,7 +245,7 @@ def is_theirs(module: Any) -> bool:
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:
-    """Return the fields of an instance of a class written in Python; None if it is left alone."""
+    """Return the fields of an instance that is reset; None if it has none, or is not reset."""
     fields = getattr(value, "__dict__", None) if has_state(value) else None
     return fields if is_a(fields, dict) else None
 
@@ -255,7 +256,7 @@ def slots_of(value: Any) -> list[Any]:
 
 
 def has_state(value: Any) -> bool:
-    """Return whether an object is one of those that programs keep in globals: theirs, clients, mocks."""
+    """Return whether instances of this class are reset: the program's own, clients of packages, mocks."""
     module = type(value).__module__
     top = str(module).partition(".")[0]
     if module in (*ASYNCIO, *STANDARD) or is_theirs(module):
@@ -282,7 +283,7 @@ def refill_slots(value: Any, before: Sequence[tuple[Any, Any]], _: frozenset[str
 
 
 def list_parts(value: Any) -> list[Any]:
-    """Return what a value holds that can change."""
+    """Return the parts of a value that can change."""
     if is_a(value, partial):
         return [value.func, *value.args]
     if is_a(value, MethodType):
@@ -297,7 +298,7 @@ def list_parts(value: Any) -> list[Any]:
 
 
 def list_names(code: CodeType) -> Iterator[str]:
-    """Yield the names that code uses, and that of functions within it."""
+    """Yield the global names and attributes that code uses, nested functions included."""
     yield from code.co_names
     for each in code.co_consts:
         if isinstance(each, CodeType):
@@ -312,7 +313,7 @@ def read_cell(cell: Any) -> tuple[Any, ...]:
 
 
 def copy_of(value: Any) -> Any:
-    """Return a plain copy, whatever the class of a container does."""
+    """Return a copy as a plain type; a method that a subclass overrides is not called."""
     match value:
         case dict():
             return dict(value)
@@ -324,7 +325,7 @@ def copy_of(value: Any) -> Any:
 
 
 def refill(container: Any, held: Any, _: frozenset[str] = frozenset()) -> None:
-    """Let a container hold again what it held."""
+    """Restore the elements of a container in place."""
     match container:
         case dict():
             if not is_same(container, held):
@@ -350,7 +351,7 @@ def is_same(now: dict[Any, Any], held: dict[Any, Any]) -> bool:
 
 
 def rebind(owner: Any, names: dict[str, Any], outside: frozenset[str]) -> None:
-    """Give names of a module or a class the values again that they had; remove those that are new."""
+    """Restore the names of a module or a class, and remove new names. Names in `outside` stay."""
     now = vars(owner)
     for name in [each for each in now if not each.startswith("__") and each not in names]:
         if name not in outside:

@@ -1,7 +1,7 @@
-"""The same cancel on asyncio's own event loop: real time, real threads, nothing of a simulation.
+"""Runs on a real asyncio event loop, with real time and real threads; only cancels can be injected.
 
-Callbacks are counted as they are run, so a step means the same as in a simulation as long as no thread and
-no socket takes part.
+Steps are callbacks, counted as in a simulation, so a step means the same there and here unless threads or
+sockets take part.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ SETTLING_SECONDS: Final = 1 / 10
 
 
 class CountingQueue(deque[Any]):
-    """The callbacks of an event loop that are ready. `reach`: called with the number of each that is run."""
+    """The ready callbacks of an event loop. `reach`: called with the number of each before it runs."""
 
     run_count = 0
     reach: Callable[[int], None]
@@ -38,7 +38,7 @@ class CountingQueue(deque[Any]):
 
 
 def run_on_asyncio(program: Program, perturbations: Sequence[Perturbation] = ()) -> ProgramOutcome:
-    """Run a program once on a loop of asyncio. Raises BadProgram if it is not only cancelled."""
+    """Run a program once on a real asyncio loop. Raises BadProgram for perturbations except CancelTask."""
     check_program(program, perturbations)
     for each in perturbations:
         if not isinstance(each, CancelTask):
@@ -48,7 +48,7 @@ def run_on_asyncio(program: Program, perturbations: Sequence[Perturbation] = ())
 
 
 class OwnLoopRun:
-    """`tasks`: all that were made, by number."""
+    """One run on a real asyncio loop. `tasks`: all tasks made so far; each one's number is its index."""
 
     def __init__(self, program: Program, perturbations: Sequence[Perturbation], folder: Path) -> None:
         self.program, self.perturbations = program, perturbations

@@ -1,6 +1,6 @@
-"""The page of a case of a program: what its tasks did, what it called, what was injected, and what broke.
+"""The page of a saved case: its tasks, its calls, the injected perturbations, and the broken rule.
 
-Law. It is made of the file alone: nothing is run, and nothing that the file says becomes a part of a command.
+Law. The page is made from the file alone. Nothing is run, and no text of the file becomes part of a command.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,14 +18,14 @@ from umi_sim.record.saved_failures import name_subject
 
 LANES: Final = ("main", "other tasks", "services", "perturbations")
 MAIN, TASKS, SERVICES, PERTURBATIONS = range(4)
-LOOKS: Final = {  # of an event of each kind
+LOOKS: Final = {  # the look of each kind of event
     "step": "wake", "end": "reply", "call": "question", "injection": "fault", "process": "life",
 }  # fmt: skip
 UNSEEN: Final = "What a program keeps is its own: known is where its tasks wait, and what they call."
 
 
 def data_of(file: str, saved: SavedCase) -> dict[str, object]:
-    """Return all data of the page."""
+    """Return the data of the page as JSON values."""
     name = name_subject(saved.program)
     applied = [("injected", str(each)) for each in saved.perturbations] or [("injected", "nothing")]
     facts = [("promised", find_promise(saved.rule)), ("instead", saved.message), *applied]
@@ -37,7 +37,7 @@ def data_of(file: str, saved: SavedCase) -> dict[str, object]:
 
 
 def play_saved(saved: SavedCase, roots: Sequence[str], first: int) -> PageRun:
-    """Return the run from event `first` on; `roots` are ignored, as the state of a program is not known."""
+    """Return the run from event `first` on. `roots` are ignored: the state of a program is not recorded."""
     steps = list(list_steps(saved.events))
     return PageRun(LANES, tuple(steps[first - 1 :]), len(steps))
 

@@ -1,19 +1,19 @@
-"""Perturbations: what happens to a program in one run. A case is a seed and a list of them.
+"""Perturbations: faults that are injected into one run of a program. A case is a seed and a list of them.
 
 {"kind": "cancel", "step": 7}                    cancel main before the seventh step of the event loop
-{"kind": "cancel", "step": 7, "task": 2}         cancel another task there
+{"kind": "cancel", "step": 7, "task": 2}         cancel task 2 there
 {"kind": "kill", "step": 31}                     the process dies before this step
 {"kind": "fail", "service": "model", "call": 2, "how": "timeout"}      the second call of a service fails
 {"kind": "fail_site", "site": "commit", "call": 2}     the second commit of SQLite fails
 {"kind": "kill_at", "site": "write", "call": 2, "part": 40}      the process dies in the second write to a
-                                                 file, of which 40 per cent are done
-{"kind": "delay", "step": 31, "by": 2}           what the loop would run there runs two callbacks later
-{"kind": "jobs", "order": 7, "pauses": [3, 1]}   the number draws which job of an executor goes on first;
-                                                 one pauses at its third point, and one at the next point
+                                                 file, after 40 per cent of it were written
+{"kind": "delay", "step": 31, "by": 2}           the callback of this step runs two callbacks later
+{"kind": "jobs", "order": 7, "pauses": [3, 1]}   `order` seeds the choice of the executor job that continues;
+                                                 a job pauses at the third point, another at the next point
 
-A step is a callback that the event loop runs, counted from 1 while main runs.
+A step is one callback run by the event loop. Steps are counted from 1 while main runs.
 
-Law. One class for each kind. It knows its JSON (its fields), its line in a script and its simpler variants.
+Law. Each kind is one class, which has its JSON (its fields), its line in a script and its simpler variants.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,18 +40,18 @@ WAYS: Final[Mapping[How, str]] = {
 
 
 class Perturbation(Data):
-    """Base of all kinds. `kind`: the name in a file. `excuses`: once it is applied, main may raise."""
+    """Base of all kinds. `kind`: its name in a file. `excuses`: whether main may raise once it is applied."""
 
     kind: ClassVar[str] = ""
     excuses: ClassVar[bool] = False
 
     def list_given(self) -> dict[str, object]:
-        """Return the fields that are not as by default."""
+        """Return the fields that differ from their default."""
         fields = list_fields(type(self))
         return {it.name: value for it in fields if (value := getattr(self, it.name)) != it.default}
 
     def show_script(self) -> str:
-        """Return the expression that makes it."""
+        """Return the Python expression that makes this perturbation."""
         given = (f"{name}={value!r}" for name, value in self.list_given().items())
         return f"{type(self).__name__}({', '.join(given)})"
 
@@ -65,7 +65,7 @@ class Perturbation(Data):
 
 
 class CancelTask(Perturbation):
-    """Cancel a task of the present process, 0 is main, before a step of its event loop."""
+    """Cancel a task of the current process before a step of its event loop. Task 0 is main."""
 
     kind = "cancel"
     excuses = True
@@ -87,7 +87,7 @@ class KillProcess(Perturbation):
 
 
 class FailCall(Perturbation):
-    """Fail the call of this number to a service, in one of WAYS."""
+    """Fail one call to a service, in one of WAYS. Calls of each service are counted from 1."""
 
     kind = "fail"
     excuses = True
@@ -105,13 +105,16 @@ class FailCall(Perturbation):
 
 
 class FailSite(Perturbation):
-    """Fail what a program does to SQLite, to files of its folder, or by clients of httpx and redis."""
+    """Fail an operation on SQLite, on files of the folder, or of the clients of httpx and redis.
+
+    `site`: the kind of operation. `call`: which of that kind, from 1.
+    """
 
     kind = "fail_site"
     excuses = True
     site: Annotated[str, one_of(SITES, "site")]
     call: Count
-    part: Annotated[int, whole(0, 100)] = 0  # per cent of it that is done, of a write
+    part: Annotated[int, whole(0, 100)] = 0  # per cent of a write that is done
 
     def __str__(self) -> str:
         return f"{self.site} {self.call}{f' ({self.part} % done)' if self.part else ''} fails"
@@ -122,7 +125,7 @@ class FailSite(Perturbation):
 
 
 class KillAtSite(FailSite):
-    """Kill the process there. Files keep what they have; what Python holds in buffers is lost."""
+    """Kill the process at a site. Files keep what was written; data in buffers of Python is lost."""
 
     kind = "kill_at"
 
@@ -132,7 +135,7 @@ class KillAtSite(FailSite):
 
 
 class DelayCallback(Perturbation):
-    """Let others of the same round of the event loop go first: asyncio does not, other loops may."""
+    """Delay a callback within its round of the event loop. Asyncio never reorders; other loops may."""
 
     kind = "delay"
     step: Count
@@ -146,7 +149,7 @@ class DelayCallback(Perturbation):
 
 
 class OrderJobs(Perturbation):
-    """Draw from a number which job of an executor continues first, and after how many points one pauses."""
+    """Choose which executor job continues, from the seed `order`, and after how many points a job pauses."""
 
     kind = "jobs"
     order: Annotated[int, whole(0, 2**32)] = 0

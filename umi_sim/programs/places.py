@@ -1,4 +1,4 @@
-"""Places: where a task waits, in the code of the program and of the library that it waits in."""
+"""Places: the line of the program, and of a library below it, at which a task waits."""
 
 import os
 import re
@@ -11,13 +11,13 @@ from umi_sim.targets.threads import PACKAGES
 
 OURS: Final = os.path.dirname(__file__)
 LIBRARIES: Final = os.path.dirname(os.__file__), OURS
-LOOP: Final = "umi_sim.targets.loop"  # it calls what runs
+LOOP: Final = "umi_sim.targets.loop"  # the module whose frames call the callbacks
 ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 AWAITED: Final = (("cr_frame", "cr_await"), ("gi_frame", "gi_yieldfrom"), ("ag_frame", "ag_await"))
 
 
 def find_place(task: Any) -> str:
-    """Return where a task is: the innermost line of the program, and of the library below if there is one."""
+    """Return where a task waits: the innermost line of the program, and of a package below it, if any."""
     own = library = ""
     at = task.get_coro()
     while at is not None:
@@ -33,7 +33,7 @@ def find_place(task: Any) -> str:
 
 
 def find_caller() -> str:
-    """Return the innermost line of the program that now runs; "" in a task that runs none."""
+    """Return the innermost line of the program on the current stack; "" if there is none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") != LOOP:
         if is_of_program(frame):
@@ -43,7 +43,7 @@ def find_caller() -> str:
 
 
 def find_raised(error: BaseException) -> str:
-    """Return the innermost line of the program through which an error came."""
+    """Return the innermost line of the program in the traceback of an error; "" if there is none."""
     at, found = error.__traceback__, ""
     while at is not None:
         if is_of_program(at.tb_frame):
@@ -59,7 +59,7 @@ def is_of_program(frame: FrameType) -> bool:
 
 
 def look_into(awaited: Any) -> tuple[FrameType | None, Any]:
-    """Return the frame of what is awaited, and what it awaits itself."""
+    """Return the frame of an awaited object, and the object that it awaits."""
     for frame, deeper in AWAITED:
         if hasattr(awaited, frame):
             return getattr(awaited, frame), getattr(awaited, deeper)
@@ -67,9 +67,9 @@ def look_into(awaited: Any) -> tuple[FrameType | None, Any]:
 
 
 def is_own(coroutine: Any) -> bool:
-    """Return whether a coroutine of the program becomes a task by the program, as it is made now.
+    """Return whether the program itself makes a task now, from a coroutine of its own code.
 
-    Of the frames that make it, those of the standard library do not count: they are gather and TaskGroup.
+    Frames of the standard library are skipped: `gather` and TaskGroup make tasks for the program.
     """
     code, maker = getattr(coroutine, "cr_code", None), sys._getframe(1)
     while maker.f_back is not None and is_standard(maker):

@@ -1,8 +1,8 @@
-"""Programs: what is simulated, and what a program gets of its world.
+"""Programs: the coroutines that are simulated, and the object through which they see their world.
 
-async def main(run): ...        the program; with or without its run
-async def resume(run): ...      goes on with what is left, and has to succeed
-async def verify(run): ...      raises if something is missing that was acknowledged; in a new process
+async def main(run): ...        the program; the parameter may be left out
+async def resume(run): ...      continues after main has ended, without faults; it must succeed
+async def verify(run): ...      runs in a new process; raises if anything acknowledged is missing
 """
 
 import inspect
@@ -32,10 +32,11 @@ STORE_LATENCY_MS: Final = 1
 
 
 class Program(Data):
-    """A program with what judges it. `rules`: those of its own, beside RULES; `without`: names of RULES.
+    """A program and the options of its runs. main, resume and verify are async functions.
 
-    `library_tasks`: whether tasks that libraries begin are cancelled too, which only they have at hand.
-    `reorder`: by how many callbacks one may be delayed; asyncio itself never does that.
+    `rules`: its own rules, added to RULES. `without`: names of RULES that are not checked.
+    `library_tasks`: also cancel tasks that libraries create; the program has no reference to these.
+    `reorder`: the most places by which a callback may be delayed (0 to 8); asyncio itself never reorders.
     """
 
     main: Main
@@ -48,15 +49,16 @@ class Program(Data):
 
     @property
     def name(self) -> str:
-        named = getattr(self.main, "func", self.main)  # of a partial
+        named = getattr(self.main, "func", self.main)  # the function of a functools.partial
         return f"{named.__module__.rpartition('.')[2]}:{named.__qualname__}"
 
 
 class ProgramRun:
-    """The world of one run, as a program sees it.
+    """The world of one run, as the program sees it. main, resume and verify may take it as their argument.
 
-    `state`: what the process keeps in memory, lost when it dies. `history`: the messages so far, lost too.
-    `store` and `folder` survive, as do acknowledged values. `life`: the number of the process, from 1.
+    `state`: a namespace for the memory of the process. `history`: the messages so far, set by the program for
+    the rule settles_calls. Both are lost when the process dies. `store` (keys and values), `folder` (files)
+    and acknowledged values survive. `life`: the number of the current process, from 1.
     """
 
     def __init__(self, folder: Path, perturbations: Iterable[Perturbation] = ()) -> None:
@@ -65,12 +67,12 @@ class ProgramRun:
         self.life = 0
         self.rows: dict[Any, Any] = {}
         self.fails = {(it.service, it.call): it for it in perturbations if isinstance(it, FailCall)}
-        self.calls: Counter[str] = Counter()  # by service, in all processes
-        self.ways: dict[str, Sequence[str]] = {}  # in which each service can fail
+        self.calls: Counter[str] = Counter()  # per service, over all processes
+        self.ways: dict[str, Sequence[str]] = {}  # the ways in which each service can fail
         self.has_died = False
-        self.is_quiet = False  # main has ended: nothing fails any more
-        self.effects: list[tuple[Perturbation, str]] = []  # what was applied, and where
-        self.refused: BadProgram | None = None  # whatever the program makes of it
+        self.is_quiet = False  # main has ended: no more calls fail
+        self.effects: list[tuple[Perturbation, str]] = []  # each applied perturbation, and the place
+        self.refused: BadProgram | None = None  # raised at the end of the run, even if the program catches it
         self.watch: Callable[[EventKind, str, str], None] = lambda kind, subject, text: None
         self.begin_process()
 
@@ -83,18 +85,18 @@ class ProgramRun:
         self.has_died = False
 
     def acknowledge(self, key: Any, value: Any = True) -> None:
-        """Tell the outside world that something is done: from now on it must survive."""
+        """Record that the outside world was told of this value: verify must find it in a new process."""
         self.check_alive()
         self.acknowledged[key] = deepcopy(value)
         self.watch("call", "", f"acknowledged: {key!r}")
 
     def check_alive(self) -> None:
-        """Raises Killed in what still runs of a process that has died."""
+        """Raises Killed in code of a dead process that still runs, such as a `finally` block."""
         if self.has_died:
             raise Killed
 
     def begin_call(self, name: str, *, has_stream: bool = False) -> str:
-        """Count a call of a service; return how it fails, or "" if it does not."""
+        """Count a call of a service. Return the way in which it fails, or "" if it succeeds."""
         self.check_alive()
         self.calls[name] += 1
         self.ways[name] = STORE_WAYS if name == STORE else STREAM_WAYS if has_stream else CALL_WAYS
@@ -108,13 +110,13 @@ class ProgramRun:
         return fails.how
 
     def refuse(self, message: str) -> NoReturn:
-        """Raises BadProgram, as the run will do in its end, even if the program catches it."""
+        """Raises BadProgram. If the program catches it, the run raises it again at its end."""
         self.refused = self.refused or BadProgram(message)
         raise self.refused
 
 
 class DurableStore:
-    """Keys and values that survive the process, behind a connection that can fail. Values are copied."""
+    """Keys and values that survive the process, copied at each access. Its operations can fail."""
 
     def __init__(self, run: ProgramRun) -> None:
         self.run = run
@@ -138,7 +140,7 @@ class DurableStore:
         return list(self.run.rows)
 
     def check_alive(self) -> None:
-        """Raises Killed where this is the connection of a process that has died."""
+        """Raises Killed if this is the connection of a process that has died."""
         self.run.check_alive()
         if self.run.store is not self:
             raise Killed
@@ -149,7 +151,7 @@ def show_effect(effect: Perturbation, place: str) -> str:
 
 
 def check_program(program: Program, perturbations: Iterable[object] = ()) -> None:
-    """Check that a program can be run. Raises BadProgram."""
+    """Check a program and its perturbations. Raises BadProgram."""
     for name in ("main", "resume", "verify"):
         function = getattr(program, name)
         if function is None:
@@ -168,7 +170,7 @@ def check_program(program: Program, perturbations: Iterable[object] = ()) -> Non
 
 
 def show_function(function: object) -> str:
-    """Return what stands in the place of an async function."""
+    """Return the description, in an error message, of an object that is no async function."""
     if inspect.isasyncgenfunction(function):
         return f"{function.__name__}, a generator: it yields"
     if inspect.isfunction(function):
@@ -177,7 +179,7 @@ def show_function(function: object) -> str:
 
 
 def list_required(function: Main) -> list[str]:
-    """Return the parameters without a default, first those that are given by position."""
+    """Return the parameters without a default, positional ones first."""
     of = inspect.Parameter
     kinds = (of.POSITIONAL_ONLY, of.POSITIONAL_OR_KEYWORD), (of.KEYWORD_ONLY,)
     taken = inspect.signature(function).parameters.values()
@@ -185,7 +187,7 @@ def list_required(function: Main) -> list[str]:
 
 
 async def begin(function: Main, run: ProgramRun) -> Any:
-    """Call main, resume or verify: with the run if it takes one."""
+    """Call main, resume or verify, with the run as its argument if the function takes one."""
     return await (function(run) if takes_run(function) else function())
 
 

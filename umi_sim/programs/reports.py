@@ -32,9 +32,9 @@ EVENTS_BEFORE: Final = 3
 
 
 def report_exploration(name: str, found: Exploration, files: Sequence[Path], repeat: str = "") -> Report:
-    """Report a search: each finding with its file, or what was tried without one.
+    """Report a search: each finding with its file, or the phases that were tried if nothing was found.
 
-    `repeat`: the command that runs a finding again, where it is not the one of this package.
+    `repeat`: the command that runs a finding again; by default `umi-sim replay`.
     """
     tried = list(under("tried", (row("", show_phase(each)) for each in found.phases)))
     if not found.is_complete:
@@ -107,16 +107,16 @@ def list_causes(broken: BrokenRule, outcome: ProgramOutcome) -> Iterator[ReportR
 
 
 def show_message(message: str, place: str = "") -> Iterator[ReportRow]:
-    """Yield the lines of what was met, the first with the place of the error."""
+    """Yield the lines of a message, the first with the place of the error."""
     first, *others = cut(hide_addresses(message), MESSAGE_CHARS_MAX).splitlines() or [""]
-    first = NOWHERE.sub("", first)  # an error without a text, a task without a line of the program
+    first = NOWHERE.sub("", first)  # cut what is left of an empty error text or an empty place
     yield from under("got", (row("", line.rstrip()) for line in (first + place, *others) if line.strip()))
 
 
 def show_script(
     names: Mapping[str, str], perturbations: Sequence[Perturbation], seed: int, *, own_loop: bool = False
 ) -> str:
-    """Return the line of Python that repeats a case. `names`: what it gives, by field of the program."""
+    """Return the line of Python that repeats a case. `names`: by field of Program, its value in Python."""
     given = [names["main"], *(each.show_script() for each in perturbations)]
     given += [f"seed={seed}"] if seed else []
     given += [f"{field}={name}" for field, name in names.items() if field != "main"]
@@ -125,7 +125,7 @@ def show_script(
 
 
 def name_given(program: Program) -> dict[str, str]:
-    """Return by field the names of the functions of a program, and its lists as Python source."""
+    """Return the fields of a program that are set, as Python source: function names and lists."""
     names = {
         field: name_function(it) for field in ("main", "resume", "verify") if (it := getattr(program, field))
     }
@@ -138,7 +138,7 @@ def name_function(function: Any) -> str:
 
 
 def show_points(finding: ProgramFinding) -> str:
-    """Return how small the case is, and at which other points of its phase the same rule breaks alike."""
+    """Return the size of the shrunk case, and the points of its phase that fail in the same way."""
     steps = [each[0].step for each in finding.points if len(each) == 1 and hasattr(each[0], "step")]
     many = f"{plural(len(finding.outcome.perturbations), 'perturbation')}"
     if len(steps) > 1:
@@ -149,7 +149,7 @@ def show_points(finding: ProgramFinding) -> str:
 
 
 def show_runs(steps: Sequence[int]) -> Iterator[str]:
-    """Yield steps in a row as first..last."""
+    """Yield runs of consecutive steps as "first..last", and single steps as "step"."""
     shown = 0
     start = before = steps[0]
     for step in [*steps[1:], -1]:
@@ -186,10 +186,10 @@ def show_finding(finding: ProgramFinding, file: Path) -> dict[str, object]:
 
 
 def report_saved(file: str, saved: "SavedCase", *, all_events: bool = False) -> Report:
-    """Report a case as its file records it; nothing is run."""
+    """Report a saved case from its file, without running it."""
     name = name_subject(saved.program)
     events = [*saved.events]
-    applied = [each.text for each in events if each.kind == "injection"]  # with the place
+    applied = [each.text for each in events if each.kind == "injection"]  # the perturbation, and its place
     written = [str(each) for each in saved.perturbations]
     case = [next((it for it in applied if it.startswith(each)), each) for each in written]
     shown = events if all_events else choose_shown(events)
@@ -215,13 +215,13 @@ def report_saved(file: str, saved: "SavedCase", *, all_events: bool = False) -> 
 
 
 def choose_shown(events: Sequence[ProgramEvent]) -> list[ProgramEvent]:
-    """Return those from shortly before the first perturbation on, at most EVENTS_SHOWN."""
+    """Return at most EVENTS_SHOWN events, from EVENTS_BEFORE before the first perturbation on."""
     first = next((at for at, each in enumerate(events) if each.kind == "injection"), 0)
     return [*events[max(0, first - EVENTS_BEFORE) :][:EVENTS_SHOWN]]
 
 
 def report_needed(name: str, file: str, program: Program, saved: "SavedCase") -> Report:
-    """Report what happens if one perturbation is left out. Raises BadProgram."""
+    """Report for each perturbation how the run ends without it. Raises BadProgram."""
     with same_for_each_run(program):
         outcome = run_case(program, saved.perturbations, saved.seed)
         broken = judge(program, outcome)
@@ -237,9 +237,9 @@ def report_needed(name: str, file: str, program: Program, saved: "SavedCase") ->
 def report_replay(
     name: str, file: str, program: Program, saved: "SavedCase", outcome: ProgramOutcome, where: str = ""
 ) -> Report:
-    """Report a saved case that was run again: exit 0 as recorded, 1 otherwise, 4 where its trace differs.
+    """Report the replay of a saved case. Exit code 0: as recorded; 4: same rule, other trace; 1: otherwise.
 
-    `where`: the place of the run, if it is not the simulation, which alone has the trace.
+    `where`: where it was run, if not in the simulation; only runs in the simulation have a trace to compare.
     """
     broken = judge(program, outcome)
     applied = outcome.effects or ["nothing"]
@@ -254,7 +254,7 @@ def report_replay(
         is_same, is_alike = broken.rule == saved.rule, True
     else:
         is_alike = saved.trace in ("", outcome.trace)
-        is_repeated = bool(saved.trace) and is_alike and broken.rule == saved.rule  # in other words, perhaps
+        is_repeated = bool(saved.trace) and is_alike and broken.rule == saved.rule  # perhaps reworded
         is_same = is_repeated or fingerprint_of(broken) == saved.fingerprint
     code = (0 if is_alike else 4) if is_same else 1
     verdict = (

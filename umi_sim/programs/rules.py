@@ -1,6 +1,6 @@
-"""Rules: what must hold of a run, whatever is injected. A rule is a function of an outcome.
+"""Rules: the promises that each run must keep, whatever is injected. A rule is a function of an outcome.
 
-A rule returns what is broken in one line, or None. A program may bring rules of its own.
+A rule returns one line that says what is broken, or None. A program may add rules of its own.
 """
 
 from collections import Counter
@@ -13,10 +13,10 @@ from umi_sim.programs.services import BadProgram
 from umi_sim.programs.simulation import ProgramOutcome
 
 ProgramRule = Callable[[ProgramOutcome], str | None]
-"""A function that gets an outcome and returns what is wrong with it, or None."""
+"""A function from an outcome to one line that says what is wrong with it, or None."""
 
 
-# Where messages of several libraries have the ids of tool calls and results, by kind of message.
+# The field with the id of a tool call or result, for each kind of message of several libraries.
 CALLS: Final = {"function_call": "call_id", "tool_use": "id", "tool-call": "tool_call_id"}
 RESULTS: Final = {
     "function_call_output": "call_id", "tool_result": "tool_use_id", "tool-return": "tool_call_id",
@@ -25,9 +25,9 @@ RESULTS: Final = {
 
 
 class BrokenRule(Data):
-    """The name of the rule, what it promises, and what was met instead.
+    """A rule that a run broke: its name, its promise, and what happened instead.
 
-    `error`: the class of what was raised, if that broke the rule. `place`: where the program raised it.
+    `error`: the class of the error, if an error broke the rule. `place`: where the program raised it.
     """
 
     rule: str
@@ -81,8 +81,8 @@ def keeps_acknowledged(outcome: ProgramOutcome) -> str | None:
 def ends_when_cancelled(outcome: ProgramOutcome) -> str | None:
     """Require that main, when it is cancelled, raises CancelledError or calls `uncancel`.
 
-    It is in no RULES: asyncio lets a main that was cancelled clean up and return, and what it did after
-    the cancellation, its cleanup or its work, looks the same from outside.
+    It is not in RULES, because asyncio permits a cancelled main to clean up and return, and no rule can tell
+    whether main only cleaned up or continued its work.
     """
     processes = (each for each in outcome.endings if each.what == "main")
     return next((f"{each}, although it was cancelled" for each in processes if each.has_ignored), None)
@@ -95,7 +95,7 @@ RULES: Final[Mapping[str, ProgramRule]] = {
 
 
 def judge(program: Program, outcome: ProgramOutcome) -> BrokenRule | None:
-    """Return the first rule that is broken. Raises BadProgram."""
+    """Return the first rule that is broken, or None. Raises BadProgram if a rule itself is wrong."""
     if unknown := [name for name in program.without if name not in RULES]:
         raise BadProgram(f"without: unknown rule {unknown[0]!r}, expected some of {', '.join(RULES)}")
     own = {rule.__name__: rule for rule in program.rules}
@@ -106,7 +106,7 @@ def judge(program: Program, outcome: ProgramOutcome) -> BrokenRule | None:
             message = str(error) or f"{name} does not hold"
         except BadProgram:
             raise
-        except Exception as error:  # a rule of the program
+        except Exception as error:  # an error in a rule of the program
             raise BadProgram(f"rule {name}: raised {type(error).__name__}: {error}") from error
         if not isinstance(message, str | None):
             raise BadProgram(f"rule {name}: expected what is wrong as a text, or None, got {message!r}")
@@ -116,7 +116,7 @@ def judge(program: Program, outcome: ProgramOutcome) -> BrokenRule | None:
 
 
 def find_error(outcome: ProgramOutcome, message: str) -> tuple[str, str]:
-    """Return the class and the place of the error that a message is about; "" if it is about none."""
+    """Return the class and the place of the error that a message reports; "" if it reports none."""
     for each in outcome.endings:
         if each.error is not None and each.raised_at and str(each) == message:
             return type(each.error).__name__, each.raised_at
@@ -124,12 +124,12 @@ def find_error(outcome: ProgramOutcome, message: str) -> tuple[str, str]:
 
 
 def show_promise(rule: ProgramRule) -> str:
-    """Return what a rule promises: the first line of its docstring."""
+    """Return the promise of a rule: the first line of its docstring."""
     return (rule.__doc__ or "").strip().partition("\n")[0].removeprefix("Require that ").rstrip(".")
 
 
 def find_promise(name: str) -> str:
-    """Return what the rule of this name promises; "" for one that is not in RULES."""
+    """Return the promise of the rule of this name; "" if it is not in RULES."""
     return show_promise(RULES[name]) if name in RULES else ""
 
 
@@ -157,7 +157,7 @@ def calls_of(message: Any) -> Iterator[tuple[str, str]]:
     yield from (("call", each) for each in ids)
     for name in ("parts", "content"):
         for part in as_list(read(message, name)):
-            if read(part, "id") not in ids:  # LangChain keeps a call twice
+            if read(part, "id") not in ids:  # LangChain stores each call twice
                 yield from calls_of(part)
 
 

@@ -1,10 +1,10 @@
-"""The search: every point at which one thing can go wrong, in order; then drawn combinations.
+"""The search: first each single perturbation at each point of the run, in phases; then random combinations.
 
-Law 1. A phase is run to its end, so that a report says at how many of its points a rule breaks; one that has
-       failed for FAILING_SECONDS, as what goes on for ever takes long, is enough.
-Law 2. The search ends after the first phase that breaks a rule, unless all of it is asked for.
-Law 3. What is found is run once more, and shrunk to the fewest perturbations that break the same rule.
-Law 4. Each run begins with the same globals: none sees what another one left.
+Law 1. A phase runs all its points, so that the report can count those that break a rule. It ends early
+       FAILING_SECONDS after its start if a rule is broken by then, because runs that hang take long.
+Law 2. The search ends after the first phase that breaks a rule, unless `to_end` is set.
+Law 3. A finding is shrunk to the fewest perturbations that break the same rule, and run once more.
+Law 4. Each run begins with the same globals: no run sees values that another run left.
 """
 
 import re
@@ -35,24 +35,24 @@ from umi_sim.programs.rules import BrokenRule, judge
 from umi_sim.programs.simulation import ProgramOutcome, Reached, run_case, silence_dead
 from umi_sim.targets.items import PARTED
 
-FOLDER: Final = ".umi-sim/programs"  # of findings
+FOLDER: Final = ".umi-sim/programs"  # the folder of saved findings
 SECONDS: Final = 60
 DRAWN: Final = 100
 FAILING_SECONDS: Final = 10
-POINTS_MAX: Final = 2_000  # of a phase; of more, so many are tried, evenly spread
+POINTS_MAX: Final = 2_000  # of a phase; if it has more, this many are tried, evenly spaced
 SITE_CALLS_MAX: Final = 50
 PARTS: Final = (0, 40)
-OTHER_SHARE: Final = 4  # one in so many second failures is where a first one made no call of its own
+OTHER_SHARE: Final = 4  # of the cases that add to a recovery, 1 in 4 picks one without calls of its own
 COMBINED: Final = (2, 3)
 PAUSES_MAX: Final = 4
 PAUSE_MAX: Final = 12
 SHRINK_RUNS_MAX: Final = 200
 MORE: Final = re.compile(", and [0-9]+ more$")
-Case = tuple[tuple[Perturbation, ...], int]  # with its seed
+Case = tuple[tuple[Perturbation, ...], int]  # the perturbations, and the seed
 
 
 class ProgramFinding(Data):
-    """A broken rule, with the smallest case that breaks it; `points`: all that break it alike."""
+    """A broken rule, with the smallest case that breaks it. `points`: all cases of its phase of this kind."""
 
     broken: BrokenRule
     outcome: ProgramOutcome
@@ -62,7 +62,7 @@ class ProgramFinding(Data):
 
 
 class Phase(Owner):
-    """The cases that one phase tried. `planned`: how many points there are."""
+    """The counts of one phase. `planned`: how many points it has."""
 
     name: str
     planned: int
@@ -71,16 +71,16 @@ class Phase(Owner):
 
 
 class Exploration(Owner):
-    """The result of a search. `is_complete`: its time was enough."""
+    """The result of a search, updated while it runs. `is_complete`: it ended within its time limit."""
 
     program: Program
-    to_end: bool = False  # whether it goes on after a finding
+    to_end: bool = False  # whether the search continues after a finding
     phases: list[Phase] = []
     findings: list[ProgramFinding] = []
     is_complete: bool = True
     ignored_count: int = 0  # runs in which main returned although it was cancelled
-    known: set[str] = set()  # kinds of failures
-    recoveries: tuple[list["Recovery"], list["Recovery"]] = ([], [])  # that make calls of their own; others
+    known: set[str] = set()  # the kinds of failures found so far (kind_of)
+    recoveries: tuple[list["Recovery"], list["Recovery"]] = ([], [])  # with own calls; others
 
     @property
     def run_count(self) -> int:
@@ -91,7 +91,7 @@ class Exploration(Owner):
     ) -> ProgramOutcome | None:
         """Run the cases of a phase, and add each new finding. Return the outcome of the last run.
 
-        `base`: what the undisturbed run reached; what a case reaches beside is noted.
+        `base`: the points of the undisturbed run; points that only a passing case reached are recorded.
         """
         self.phases.append(phase)
         broken: dict[str, list[tuple[BrokenRule, Case]]] = {}
@@ -124,7 +124,7 @@ def explore(
 ) -> Exploration:
     """Search for a case that breaks a rule. Raises BadProgram.
 
-    `drawn`: how many combinations are drawn. `seconds`: when the search ends, wherever it is.
+    `drawn`: the number of random combinations. `seconds`: the time limit of the search.
     """
     with silence_dead(), same_for_each_run(program):
         return explore_quietly(program, seed, drawn, seconds, to_end)
@@ -152,7 +152,7 @@ def explore_quietly(program: Program, seed: int, drawn: int, seconds: int, to_en
 
 
 def spread(pool: "Pool") -> Iterator[Perturbation]:
-    """Yield all points, or POINTS_MAX of them, evenly spread."""
+    """Yield all points, or POINTS_MAX of them, evenly spaced."""
     count = min(len(pool), POINTS_MAX)
     yield from (pool[number * len(pool) // count] for number in range(count))
 
@@ -164,7 +164,7 @@ UNDISTURBED: Final = "undisturbed"
 
 
 class Points(Sequence[Perturbation]):
-    """Perturbations at all steps of some spans, made when they are asked for: there may be millions."""
+    """A perturbation for each step of some spans, made on access, since there may be millions."""
 
     def __init__(self, spans: Sequence[range], make: Callable[[int, int], Perturbation]) -> None:
         self.spans, self.make = spans, make
@@ -182,16 +182,16 @@ class Points(Sequence[Perturbation]):
             return [self[each] for each in range(*at.indices(len(self)))]
         number = bisect_right(self.ends, at)
         span = self.spans[number]
-        return self.make(span[at - self.ends[number]], number)  # counted from the end of its span
+        return self.make(span[at - self.ends[number]], number)  # index below zero: counts from its end
 
 
 Pool = Sequence[Perturbation]
 Recovery = tuple[Perturbation, Sequence[Pool]]
-"""A perturbation after which no rule broke, and the points that only a run with it reached."""
+"""A perturbation that broke no rule, and the points that only the run with it reached."""
 
 
 def list_pools(program: Program, base: Reached) -> dict[str, Pool]:
-    """Return by phase the points at which one thing can go wrong, as the undisturbed run reached them."""
+    """Return for each phase the single perturbations that fit the points of the undisturbed run."""
     spans, others = base.spans, list_others(program, base)
     kills = range(1, base.step_count + 1)
     delays = [kills] * program.reorder
@@ -200,7 +200,7 @@ def list_pools(program: Program, base: Reached) -> dict[str, Pool]:
         "process killed": Points([kills], lambda step, _: KillProcess(step)),
         "calls failing": list_calls(base, {}),
         "files, SQLite and network failing": list_sites(base, {}),
-        "other tasks cancelled": Points(  # later: most tasks are cancelled only where others fail
+        "other tasks cancelled": Points(  # late: real tasks are mostly cancelled after a failure
             [spans[each] for each in others], lambda step, number: CancelTask(step, others[number])
         ),
         "callbacks delayed": Points(delays, lambda step, number: DelayCallback(step, number + 1)),
@@ -209,15 +209,15 @@ def list_pools(program: Program, base: Reached) -> dict[str, Pool]:
 
 
 def list_others(program: Program, base: Reached) -> list[int]:
-    """Return the tasks beside main that may be cancelled: those of the program, or all."""
+    """Return the numbers of the tasks other than main that may be cancelled."""
     own = range(len(base.spans)) if program.library_tasks else base.own_tasks
     return [number for number in own if number]  # 0 is main
 
 
 def list_calls(reached: Reached, known: Mapping[str, int]) -> Pool:
-    """Return how each call can fail, after the `known` ones of each service."""
+    """Return each failure of each call, except for the first `known` calls of each service."""
     return [
-        FailCall(service, call, how)  # type: ignore[arg-type] # one of those that it has
+        FailCall(service, call, how)  # type: ignore[arg-type] # one of its ways
         for service, count in reached.calls.items()
         for call in range(known.get(service, 0) + 1, count + 1)
         for how in reached.ways[service]
@@ -234,9 +234,9 @@ def list_sites(reached: Reached, known: Mapping[str, int]) -> Pool:
 
 
 def list_more(base: Reached, reached: Reached) -> tuple[Pool, Pool]:
-    """Return what can go wrong where main handles a failure: calls of its own, and steps after it."""
+    """Return the points where main handles a failure: calls that only this run made, and later steps."""
     if reached.has_died:
-        return (), ()  # main begins anew, and does what it always does
+        return (), ()  # main starts again, so these points are no recovery
     steps = range(reached.applied_step + 1, reached.spans[0].stop) if reached.applied_step else range(0)
     calls = [*list_calls(reached, base.calls), *list_sites(reached, base.sites)]
     return calls, Points([steps], lambda step, _: CancelTask(step))
@@ -245,9 +245,9 @@ def list_more(base: Reached, reached: Reached) -> tuple[Pool, Pool]:
 def draw_case(
     pools: Sequence[Pool], recoveries: Sequence[Sequence[Recovery]], number: int, chance: Stream
 ) -> tuple[Perturbation, ...]:
-    """Draw some perturbations, of which at most one is at a site, and at most one orders jobs.
+    """Draw a few perturbations: at most one at a site, and at most one that orders jobs.
 
-    Every second case is a perturbation and one where main handles it.
+    Every second case consists of a perturbation, and another one at a point where main handles the first.
     """
     found = dict[object, Perturbation]()
     active, others = recoveries
@@ -272,20 +272,20 @@ def draw_case(
 
 
 def fingerprint_of(broken: BrokenRule) -> str:
-    from umi_sim.record import fingerprint  # only what breaks has one
+    from umi_sim.record import fingerprint  # imported here, since only failures need it
 
     return fingerprint.digest("program", broken.rule, fingerprint.normal(broken.message), "")
 
 
 def kind_of(broken: BrokenRule) -> str:
-    """Return what failures have in common that a report tells once: the place of an error, or its message."""
+    """Return the key by which failures count as the same: the place of an error, or the message."""
     if broken.place:
         return f"{broken.rule} {broken.error} {broken.place}"
     return fingerprint_of(structs.replace(broken, message=MORE.sub("", broken.message)))
 
 
 def conclude(program: Program, phase: str, broken: Sequence[tuple[BrokenRule, Case]]) -> ProgramFinding:
-    """Shrink the first of the cases that break a rule in the same way."""
+    """Return a finding for cases that break a rule in the same way: the first of them, shrunk."""
     rule, (case, seed) = broken[0]
     small = shrink(program, case, seed, kind_of(rule))
     outcome = run_case(program, small, seed, is_watched=True)
@@ -297,7 +297,7 @@ def conclude(program: Program, phase: str, broken: Sequence[tuple[BrokenRule, Ca
 def shrink(
     program: Program, case: tuple[Perturbation, ...], seed: int, wanted: str
 ) -> tuple[Perturbation, ...]:
-    """Return the fewest and simplest perturbations that were met which break the same rule."""
+    """Return the fewest and simplest perturbations found that still fail with the kind `wanted`."""
     best, run_count = case, 0
 
     def keep(tried: Sequence[Perturbation]) -> bool:
@@ -313,7 +313,7 @@ def shrink(
         return True
 
     if len(case) > 1:
-        from umi_sim.shrink.reduction import fewer  # its package loads a memory, which few searches need
+        from umi_sim.shrink.reduction import fewer  # imported here: its package is slow to load
 
         fewer(case, keep)
         for kill in [each for each in best if isinstance(each, KillProcess)]:
@@ -330,7 +330,7 @@ def shrink(
 def find_needed(
     program: Program, case: Sequence[Perturbation], seed: int
 ) -> Iterator[tuple[Perturbation, str]]:
-    """Yield each perturbation, and how the run ends without it. Raises BadProgram."""
+    """Yield each perturbation with the result of the run without it. Raises BadProgram."""
     for each in case:
         left = (
             without_kill(case, each) if isinstance(each, KillProcess) else [it for it in case if it != each]
@@ -340,9 +340,10 @@ def find_needed(
 
 
 def without_kill(case: Sequence[Perturbation], kill: KillProcess) -> list[Perturbation]:
-    """Return the case without this death; what met the next process is applied at the same place.
+    """Return the case without this death. Perturbations of the next process move to the same step of main.
 
-    A process that dies before step 31 has run 30: what met step 38 is then applied to step 8 of the first.
+    Example: the process dies before step 31, after 30 steps. A perturbation at step 38, the eighth step of
+    the next process, moves to step 8.
     """
     moved = list[Perturbation]()
     for each in case:

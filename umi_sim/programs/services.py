@@ -1,13 +1,13 @@
-"""Services: models and tools as async callables, which fail in a simulation as client libraries do.
+"""Services: models and tools as async functions, which fail in a simulation as client libraries do.
 
-    @service                                    any function of yours; outside of a simulation it is as it was
+    @service                                    wraps a function; outside of a simulation it changes nothing
     async def search(query: str) -> str: ...
 
     model = play_script("model", [{"tool": "search"}, {"answer": "sunny"}], errors="openai")
 
-Law 1. A call takes time in both directions, so a program can be cancelled, and can die, before the request is
-       applied and after it. Some failures come before and some after it (WAYS).
-Law 2. Errors are those of the client library that is named; without one those of Python.
+Law 1. Request and reply each take time, so the program can be cancelled, and its process can die, before the
+       request is applied and after it. Some failures happen before it is applied, others after it (WAYS).
+Law 2. The errors are those of the client library that `errors` names, by default those of Python.
 """
 
 import asyncio
@@ -33,18 +33,18 @@ SLOWEST_MS: Final = 3_600_000
 PYTHON: Final = "python"
 URL: Final = "http://service.invalid"
 UNAPPLIED: Final = ("refused", "rate_limit")
-running: list["ProgramRun"] = []  # the current one is last
+running: list["ProgramRun"] = []  # runs in progress; the current one is last
 
 
 class Service:
-    """The mark of a function that is a service."""
+    """The type of SERVICE, which marks the functions that are services."""
 
 
 SERVICE: Final = Service()
 
 
 class BadProgram(ValueError):
-    """A program, or what was given to run it, is wrong; the message is one line."""
+    """A program, or an argument of its run, is invalid. The message is one line."""
 
 
 def current_run() -> "ProgramRun | None":
@@ -53,7 +53,7 @@ def current_run() -> "ProgramRun | None":
 
 
 def refuse(message: str) -> NoReturn:
-    """Raises BadProgram, in the end of the run too."""
+    """Raises BadProgram, and again at the end of the run if the program catches it."""
     if run := current_run():
         run.refuse(message)
     raise BadProgram(message)
@@ -130,7 +130,7 @@ Function = Callable[..., Any]
 
 
 def choose_error(errors: Errors) -> Callable[[str], Exception]:
-    """Return what makes the error of each kind. Raises BadProgram."""
+    """Return a function from a way to fail to the error that it raises. Raises BadProgram."""
     if isinstance(errors, str):
         if errors not in LIBRARIES:
             raise BadProgram(f"errors={errors!r}: expected one of {', '.join(LIBRARIES)}, or a dict")
@@ -151,9 +151,11 @@ def service(
     function: Function | None = None, *, name: str = "", errors: Errors = PYTHON,
     latency_ms: int = LATENCY_MS,
 ) -> Any:  # fmt: skip
-    """Make a function a service: async or not, or an async generator, which is a stream.
+    """Make a function a service, whose calls take time and can fail in a simulation. Raises BadProgram.
 
-    `errors`: the client library whose errors it raises, or a dict from some of WAYS to what makes the error.
+    The function may be async or not; an async generator becomes a stream. `errors`: the client library whose
+    errors it raises, or a dict from ways to fail (WAYS) to functions that make the error. `name`: its name in
+    FailCall and in reports. `latency_ms`: the time that a request takes, and again its reply.
     """
     if function is None:
         return lambda given: make_service(given, name or given.__name__, errors, latency_ms)
@@ -161,7 +163,7 @@ def service(
 
 
 def make_service(function: Function, answer: str, errors: Errors, latency_ms: int) -> Function:
-    """Return the function as a service, which is called or is a stream."""
+    """Return the function as a service: a stream for an async generator, else a call."""
     fail = choose_error(errors)
     if inspect.isasyncgenfunction(function):
 
@@ -189,7 +191,7 @@ def make_service(function: Function, answer: str, errors: Errors, latency_ms: in
 
 
 def require(run: "ProgramRun | None", errors: Errors) -> None:
-    """Check that the library can be imported whose errors are raised. Raises BadProgram."""
+    """Check that the library whose errors are raised is installed. Raises BadProgram."""
     if run is not None and isinstance(errors, str) and errors != PYTHON and not is_installed(errors):
         run.refuse(
             f"errors={errors!r}: {errors} is not installed; without errors= those of Python are raised"
@@ -205,7 +207,7 @@ def make_call(
     function: Function, name: str, errors: Errors, latency_ms: int,
     take_back: Callable[[Any], None] = lambda reply: None,
 ) -> Function:  # fmt: skip
-    """Return the function as a service. `take_back`: called with a reply that did not reach its caller."""
+    """Return the function as a service. `take_back`: called with each reply that did not reach its caller."""
     fail = choose_error(errors)
 
     @wraps(function)
@@ -231,7 +233,7 @@ def marked(function: Any) -> Function:
 
 
 def find_function(function: Any) -> Any:
-    """Return the function that a partial function, a method or a service stands for."""
+    """Return the function that a partial, a bound method or a service wraps."""
     while True:
         inner = getattr(function, "func", None) or getattr(function, "__func__", None)
         inner = inner or getattr(function, "__wrapped__", None)
@@ -243,7 +245,7 @@ def find_function(function: Any) -> Any:
 async def before_call(
     run: "ProgramRun | None", how: str, fail: Callable[[str], Exception], latency_ms: int
 ) -> None:
-    """Let the request travel. Raises what a request raises that is not applied."""
+    """Wait while the request travels. Raises the error of this call if its request is not applied."""
     if run is None:
         return
     await asyncio.sleep(latency_ms / 1000)
@@ -255,7 +257,7 @@ async def before_call(
 async def after_call(
     run: "ProgramRun | None", how: str, reply: Any, fail: Callable[[str], Exception], latency_ms: int
 ) -> Any:
-    """Let the reply travel, and return it. Raises what a request raises whose reply is lost."""
+    """Wait while the reply travels, and return it. Raises the error of this call if its reply is lost."""
     if run is None:
         return reply
     waits_ms = find_slow_ms() if how == "slow" else TIMEOUT_MS if how == "timeout" else latency_ms
@@ -271,9 +273,9 @@ async def after_call(
 
 
 def find_slow_ms() -> int:
-    """Return a minute, or a second more than the longest time of up to an hour that now runs.
+    """Return how long a slow reply takes: a minute, or a second more than the longest pending timer.
 
-    A program that waits for five minutes at most has a path for what takes longer.
+    Timers of more than an hour are ignored. So a call with a timeout of five minutes runs into its timeout.
     """
     loop: Any = asyncio.get_running_loop()
     times = (round(1000 * (it.when() - loop.time())) for it in loop.timers if not it.cancelled())
@@ -281,9 +283,10 @@ def find_slow_ms() -> int:
 
 
 def play_script(name: str, replies: Sequence[Any], *, errors: Errors = PYTHON) -> Any:
-    """Return a service that gives these replies, one after the other; an exception among them is raised.
+    """Return a service that gives these replies in order; it raises those that are exceptions.
 
-    A reply that did not reach its caller is given again. A process that starts again begins with the first.
+    A reply that did not reach its caller is given again by the next call. A new process begins with the
+    first reply. A call after the last reply raises BadProgram.
     """
     key, outside = object(), dict[object, deque[Any]]()
 
@@ -308,9 +311,10 @@ def play_script(name: str, replies: Sequence[Any], *, errors: Errors = PYTHON) -
 def play_recording(
     file: str | Path, function: Callable[..., Any], *, name: str = "", errors: Errors = PYTHON
 ) -> Any:
-    """Return a service whose replies are in a file of JSON lines, each {"args", "kwargs", "reply"}.
+    """Return a service that replays the replies in a file of JSON lines, each {"args", "kwargs", "reply"}.
 
-    A call that the file does not hold is made and added to it, except in a simulation.
+    Outside of a simulation, a call that is not in the file calls `function`, and its reply is added to the
+    file. In a simulation such a call raises BadProgram.
     """
     path = Path(file)
     called = name or function.__name__

@@ -1,11 +1,12 @@
-"""One run of a program on the simulated event loop: one process or several, then resume and verify.
+"""One run of a program on the simulated event loop: main in one process or several, then resume and verify.
 
-    main, until it ends or the process dies; after a death main again, in a new process
-    resume, in the process in which main ended
-    verify, in a new process
+    main      until it ends or its process dies; after a death it runs again in a new process
+    resume    in the process in which main ended
+    verify    in a new process
 
-Law 1. A case is a value: the same one runs the same. Perturbations are applied while main runs, never later.
-Law 2. What dies runs no `finally`: its tasks vanish, and its files are as the system had them at that moment.
+Law 1. The same case (program, perturbations, seed) always runs in the same way. Perturbations are applied
+while main runs, never later. Law 2. A process that dies runs no `finally` block: its tasks stop, and its
+files keep what the operating system held at that moment.
 """
 
 import asyncio
@@ -49,26 +50,26 @@ from umi_sim.targets.faults import Killed, fail
 from umi_sim.targets.loop import STEPS_MAX, OutOfReach, Stuck
 from umi_sim.targets.world import TargetWorld, world_of
 
-STEP_SECONDS: Final = 1 / 10_000  # what asks again and again lets time pass for what it waits for
+STEP_SECONDS: Final = 1 / 10_000  # a step takes time, so that polling without a sleep reaches its deadline
 SETTLING_STEPS: Final = 1_000
 COMPUTING_SECONDS_MAX: Final = 10
-PIDS: Final = 5_000_000  # more than any system has
+PIDS: Final = 5_000_000  # larger than any real process id
 REAL_KILL: Final = os.kill
 TRACE_BYTES: Final = 16
-taken_away: Final[list[int]] = []  # tasks that died or hung, since the outermost silence began
+taken_away: Final[list[int]] = []  # numbers of tasks that died or hung in the outermost `silence_dead` block
 
 
 class ProcessDied(BaseException):
-    """The process dies now."""
+    """The simulated process dies at this point."""
 
 
 class NumberedTask(asyncio.Task[Any]):
-    """A task with a number, by which sets of tasks have the same order in each run."""
+    """A task whose hash is its number, so that sets of tasks have the same order in each run."""
 
     number = 0
     title = ""  # main, resume or verify
-    born = 0  # the last step before it was made
-    is_own = False  # the program itself made it, from a coroutine of its own
+    born = 0  # the number of steps that had run when it was made
+    is_own = False  # the code of the program made it, from a coroutine of the program
 
     def __hash__(self) -> int:
         return self.number
@@ -81,16 +82,16 @@ def make_task(
     task = NumberedTask.__new__(NumberedTask)
     task.number, task.born, task.is_own = len(tasks), born, is_own(coro)
     tasks.append(task)
-    task.__init__(coro, loop=loop, **how)  # type: ignore[misc] # its number comes first: it is hashed here
+    task.__init__(coro, loop=loop, **how)  # type: ignore[misc] # hashed here, so numbered before
     return task
 
 
 class ProgramEnding(Data):
-    """How main, resume or verify ended. `place`: where it waits if it hangs.
+    """The end of main, resume or verify. `place`: where it waits, if it hangs.
 
-    `has_ignored`: it returned although it was cancelled, without calling `uncancel` of its task. `folder`:
-    the text shows FOLDER in its place, since each run has another one. `raised_at`: where its error was
-    raised, in the code of the program.
+    `has_ignored`: it returned although it was cancelled, and did not call `Task.uncancel`. `raised_at`: the
+    line of the program that raised `error`. `folder`: the folder of this run, a different one in each run;
+    `str` shows it as FOLDER.
     """
 
     what: Literal["main", "resume", "verify"]
@@ -109,11 +110,11 @@ class ProgramEnding(Data):
 
 
 class ProgramOutcome(Data):
-    """All that a rule may judge. `endings`: of main in each process, then of resume and verify.
+    """The result of a run, which rules judge. `endings`: of main in each process, then of resume and verify.
 
-    `disturbed`: for each of these processes, whether a perturbation may make main raise. `leaked`:
-    tasks that main left. `effects`: the applied perturbations, with the place where. `events`: only
-    of a run that was watched.
+    `disturbed`: for each run of main, whether a perturbation excuses an error of it. `leaked`: tasks that
+    still run after main has ended. `history`: `run.history` at the end of resume, or of main. `effects`: the
+    perturbations that were applied, with their places. `events`: empty unless the run was watched.
     """
 
     seed: int
@@ -131,12 +132,13 @@ class ProgramOutcome(Data):
 
 
 class Reached(Data):
-    """The points that a run reached, at which a perturbation may be applied.
+    """The points of a run at which perturbations can be applied.
 
-    `step_count`: of main in all processes. `spans`: by task, the steps before which it could be cancelled.
-    `own_tasks`: numbers of the tasks that run a coroutine of the program itself. `calls`: of each service,
-    which can fail in these `ways`. `sites`: how often each was reached. `job_count`: of executors.
-    `applied_step`: how many steps had run when the first perturbation was applied. `has_died`: a process did.
+    `step_count`: the steps of main in all processes. `spans`: for each task, the steps before which it could
+    be cancelled. `own_tasks`: numbers of the tasks that the program itself made. `calls`: the number of calls
+    of each service; `ways`: how each service can fail. `sites`: how often each site was reached. `job_count`:
+    jobs of executors. `applied_step`: how many steps had run when the first perturbation was applied.
+    `has_died`: whether a process died.
     """
 
     step_count: int = 0
@@ -153,7 +155,7 @@ class Reached(Data):
 def run_case(
     program: Program, perturbations: Sequence[Perturbation] = (), seed: int = 0, *, is_watched: bool = False
 ) -> ProgramOutcome:
-    """Run a program once. Raises BadProgram. `is_watched`: the outcome has the events of the run."""
+    """Run a program once. Raises BadProgram. `is_watched`: record the events of the run in the outcome."""
     check_program(program, perturbations)
     with silence_dead(), world_of(PlainProcess, seed) as world:
         simulation = Simulation(program, perturbations, seed, world, is_watched)
@@ -165,7 +167,7 @@ def run_case(
 
 @contextmanager
 def silence_dead() -> Iterator[None]:
-    """Print nothing about coroutines of dead processes until the outermost block ends."""
+    """Print no finalizer errors of coroutines of dead processes until the outermost block ends."""
     before = sys.unraisablehook
     if before is ignore_dead:
         yield
@@ -173,13 +175,13 @@ def silence_dead() -> Iterator[None]:
     sys.unraisablehook = ignore_dead
     is_first = not gc.get_freeze_count()
     if is_first:
-        gc.freeze()  # what was there before need not be searched for what has died
+        gc.freeze()  # so that the collection below examines only objects of these runs
     try:
         yield
     finally:
         if taken_away:
             with keep_quiet():
-                gc.collect()  # else the rest of them would go later
+                gc.collect()  # else they are finalized later, when their errors are printed
             taken_away.clear()
         if is_first:
             gc.unfreeze()
@@ -188,7 +190,7 @@ def silence_dead() -> Iterator[None]:
 
 @contextmanager
 def keep_quiet() -> Iterator[None]:
-    """Log nothing, and warn of no coroutine that was never awaited, until the block ends."""
+    """Disable logging and warnings, such as those about coroutines never awaited, until the block ends."""
     before = logging.root.manager.disable
     logging.disable()
     try:
@@ -200,7 +202,7 @@ def keep_quiet() -> Iterator[None]:
 
 
 def keep_for_ever(coroutine: Any) -> None:
-    """Never let the interpreter close a coroutine that continues when closed, and so would never end.
+    """Leak a coroutine that ignores being closed: the finalizer of such a coroutine would never end.
 
     while True:
         try: await queue.get()          # raises RuntimeError, as no loop runs
@@ -210,17 +212,17 @@ def keep_for_ever(coroutine: Any) -> None:
 
 
 def ignore_dead(error: object) -> None:
-    """Take the place of the hook that prints errors of finalizers."""
+    """Ignore the errors of finalizers: the value of `sys.unraisablehook` in `silence_dead`."""
 
 
 class PlainProcess:
-    """Takes the place of an adapter of a store in a world."""
+    """The adapter class of a world that runs a program instead of a store."""
 
     line_by_line = False
 
 
 class Simulation:
-    """`runs`: the number of the task that ran in each step of the event loop, -1 is none of them."""
+    """One run in progress. `runs`: for each step, the number of the task that ran; -1 for other callbacks."""
 
     def __init__(
         self, program: Program, perturbations: Sequence[Perturbation], seed: int, world: TargetWorld,
@@ -235,14 +237,14 @@ class Simulation:
         if is_watched:
             self.run.watch = self.note_event
         self.is_watched = is_watched
-        self.tasks: list[NumberedTask] = []  # also those that died: nothing may end them properly
+        self.tasks: list[NumberedTask] = []  # also those of dead processes: nothing may finalize them
         self.runs: list[int] = []
         self.endings: list[ProgramEnding] = []
         self.disturbed: list[bool] = []
-        self.site_place = ""  # where a site failed
+        self.site_place = ""  # the line of the program at which the site failed
         self.ordered: OrderJobs | None = None
         self.applied_step = 0
-        self.left: Any = None  # the folder as the process left it that died in a site
+        self.left: Any = None  # a copy of the folder, if the process died at a site
         self.cancels = [it for it in perturbations if isinstance(it, CancelTask)]
         self.kills = {it.step: it for it in perturbations if isinstance(it, KillProcess)}
         self.delays = {it.step: it for it in perturbations if isinstance(it, DelayCallback)}
@@ -266,7 +268,7 @@ class Simulation:
         except OutOfReach as error:
             raise BadProgram(f"{self.program.name}: {error}, which a simulation does not have") from None
         finally:
-            self.run.has_died = True  # whatever is ended from here on has no effect
+            self.run.has_died = True  # code that still runs from here on has no effect
             running.pop()
         if self.run.refused is not None:
             raise self.run.refused
@@ -276,11 +278,11 @@ class Simulation:
         self.run.refuse(f"{self.program.name}: ends by os._exit({code}), which would end the simulation too")
 
     def find_pid(self) -> int:
-        """Return the number of the present process, another one after each death."""
+        """Return the process id of the current process; each new process has another one."""
         return PIDS + self.run.life
 
     def send_signal(self, pid: int, number: int) -> None:
-        """Ask for a process of the run, or any other one."""
+        """Replace `os.kill`: treat processes of the run as simulated, and signal any other process."""
         if pid == self.find_pid() and number:
             self.run.refuse(f"{self.program.name}: sends signal {number} to its process, which has none")
         elif PIDS < pid < PIDS + self.run.life:
@@ -334,12 +336,12 @@ class Simulation:
                 self.history = self.run.history
 
     def has_failed(self) -> bool:
-        """Return whether main raised an error in a process without perturbations, or resume did."""
+        """Return whether the last ending is an error of resume, or one of main that nothing excuses."""
         last = self.endings[-1]
         return last.how == "raised" and (last.what != "main" or not self.disturbed[-1])
 
     def restart(self) -> None:
-        """End the process, and begin another on its folder."""
+        """End the process, and begin a new one on a copy of its folder."""
         self.run.has_died = True
         self.run.folder = self.world.folder = self.left or self.world.copy_folder()
         self.left = None
@@ -363,7 +365,7 @@ class Simulation:
         return tuple(range(each.born + 1, last.get(each.number, 0) + 1) for each in self.tasks)
 
     def discard_tasks(self) -> None:
-        """Close what died or hangs. What its `finally` blocks do now reaches nothing that is judged."""
+        """Close tasks that died or hang. Their `finally` blocks run now, too late to change the outcome."""
         with keep_quiet(), self.loop.running():
             for task in self.tasks:
                 if not task.done():
@@ -377,7 +379,7 @@ class Simulation:
             self.loop.abandon()
 
     def list_leaked(self) -> tuple[str, ...]:
-        """Return the tasks that go on although main has ended, after all that needs no time."""
+        """Return the tasks that still run after main has ended and all ready callbacks were run."""
         for _ in range(SETTLING_STEPS):
             if self.loop.is_idle():
                 break
@@ -398,7 +400,7 @@ class Simulation:
             sys.set_asyncgen_hooks(*before)
 
     def drive(self, what: Any, function: Main) -> ProgramEnding:
-        """Run a function of the program until it ends, or the process dies."""
+        """Run main, resume or verify until it ends, hangs, or its process dies."""
         self.first_task = len(self.tasks)
         task = self.loop.create_task(begin(function, self.run))
         task.title = what
@@ -427,10 +429,10 @@ class Simulation:
         head = ready[0] if ready and not ready[0].cancelled() else None
         if head is not None:
             self.disturb(len(self.runs) + 1)
-            head = ready[0]  # another one, where it was delayed
-        with suppress(Killed):  # from a job; in a task it is the error of that
+            head = ready[0]  # a different callback, if the first was delayed
+        with suppress(Killed):  # raised by a job of an executor; a task keeps it as its own error
             self.loop.step()
-        if head is not None and not (ready and ready[0] is head):  # else a job went on
+        if head is not None and not (ready and ready[0] is head):  # else the loop ran a part of a job instead
             self.world.clock.sleep(STEP_SECONDS)
             self.runs.append(getattr(getattr(head._callback, "__self__", None), "number", -1))
             if self.is_watched and self.runs[-1] >= 0:
@@ -455,7 +457,7 @@ class Simulation:
         self.events.append(ProgramEvent(ms, len(self.runs), kind, *shown))
 
     def disturb(self, step: int) -> None:
-        """Apply the perturbations before this step. Raises ProcessDied."""
+        """Apply the perturbations of this step before it runs. Raises ProcessDied."""
         if kill := self.kills.pop(step, None):
             main = self.tasks[self.first_task]
             self.apply(kill, f"{name_task(main)} is at {find_place(main) or 'its beginning'}")
@@ -472,7 +474,7 @@ class Simulation:
             self.loop.ready.insert(delay.by, self.loop.ready.popleft())
 
     def note_sites(self) -> None:
-        """Note that a site failed. Raises ProcessDied if the process died in it."""
+        """Record that a site has failed. Raises ProcessDied if the process died there."""
         if self.sites and self.world.sites.fired:
             self.apply(self.sites.pop(), "; ".join(filter(None, (self.world.sites.told, self.site_place))))
         if self.left is not None:
@@ -514,7 +516,7 @@ def show_caller() -> str:
 
 
 def make_pick(order: int) -> Callable[[int], int]:
-    """Return what picks one of n, drawn from a number; 0 picks the first."""
+    """Return a function that picks an index below n, pseudo-random with seed `order`; order 0 picks 0."""
     drawn = random.Random(order)
     return lambda n: drawn.getrandbits(32) % n if order else 0
 
