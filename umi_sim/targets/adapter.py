@@ -1,9 +1,9 @@
-"""Adapters: a store in the words of a contract. The classes that users inherit from.
+"""Adapters: the classes that users inherit from to describe a store in terms of a contract.
 
     class Mine(Kv):
-        durable = True                         # what is in self.folder is there after a restart
+        durable = True                         # files in self.folder survive a restart
 
-        def make(self):                        # a store begins its life: open files, connect
+        def make(self):                        # opens the store: open files, connect
             self.cache = Cache(self.folder)
 
         def put(self, key, value, ttl=None):
@@ -12,7 +12,7 @@
         def get(self, key):
             return self.cache.get(key)
 
-An operation that the class does not have is not asked for, nor is an argument that its method does not take.
+Runs use only the operations that the class defines, and only the arguments that its methods take.
 """
 
 import inspect
@@ -35,11 +35,12 @@ __all__ = ["CONTRACTS", "MISSING", "Adapter", "BadAdapter", "Known", "Kv", "Memo
 
 
 class BadAdapter(ValueError):
-    """An adapter that cannot be run, and why, in one line."""
+    """An adapter cannot be run; the message says why, in one line."""
 
 
 class Known(Data):
-    """A divergence that is known: where it is told of, and what a finding of it says; "" is anything."""
+    """A known divergence: the address of its issue, and the rule, operation and a part of the message of its
+    findings, which are counted and not reported. "" matches anything."""
 
     address: str
     rule: str = ""
@@ -51,67 +52,68 @@ class Known(Data):
 
 
 class Adapter:
-    """Base of all adapters: inherit from `Kv`, `Sessions` or `MemoryStore`, and write its operations.
+    """Base of all adapters. Inherit from `Kv`, `Sessions` or `MemoryStore`, and define their operations.
 
-    Flags of a contract are attributes too (docs/targets.md).
+    Each run, and each restart in it, makes a new object. Methods may be async. A class may also set the
+    flags of its contract (docs/targets.md).
     """
 
     contract: ClassVar[Contract]
     durable: ClassVar[bool] = False
-    """Promise that what is in `self.folder` is there after a restart, and after the process has died."""
+    """Promise that the store keeps its contents after a restart, and after the death of its process."""
     refuses: ClassVar[tuple[type[Exception], ...]] = (ValueError, TypeError)
-    """Errors by which it refuses odd names and values. It may refuse them, and no others."""
+    """The errors with which the store may refuse odd names and values. It may refuse no others."""
     busy: ClassVar[tuple[type[Exception], ...]] = ()
-    """Errors that say: not now, try again."""
+    """Errors that mean: try again later. Nothing was done."""
     stale: ClassVar[tuple[type[Exception], ...]] = ()
-    """Errors of `append` that say: the session is no longer as its version says."""
+    """Errors of `append` that mean: the session has changed since that version."""
     values: ClassVar[Literal["text", "json"]] = "json"
-    """The values that it keeps as they are."""
+    """The values that it stores: texts only, or also numbers, lists and objects of JSON."""
     odd: ClassVar[bool] = True
-    """Give it odd names and values too."""
+    """Use odd names and values too, such as blanks, wildcards and empty texts."""
     tick_ms: ClassVar[int] = 1
-    """The shortest time that it tells apart; what passes in runs is a multiple of it."""
+    """The resolution of the store's times in milliseconds; times in runs are multiples of it."""
     fails: ClassVar[Sequence[str]] = SITES
-    """What may fail under it: a statement or commit of SQLite, opening or replacing a file, a request of
-    httpx or redis that is not sent, or whose response is lost. The process of a durable store may die at
-    any of them, also at those that do not fail."""
+    """The operations below the store that may fail: a statement or commit of SQLite, opening, writing,
+    truncating, syncing or replacing a file, a request of httpx or redis that is not sent (`request`) or whose
+    response is lost (`response`). The process of a durable store dies at any of them, listed or not."""
     erases: ClassVar[bool] = False
-    """Promise that no file of `self.folder` has a removed value once its removal was answered."""
+    """Promise that no file in `self.folder` contains a removed value once the removal has returned."""
     copies: ClassVar[bool] = False
-    """Promise that a caller may change what it has given, and what it was given: neither is in the store."""
+    """Promise that the store copies: changes to arguments and returned values do not change its contents."""
     line_by_line: ClassVar[bool] = False
-    """Let jobs of executors pause at each line of its code, beside each call that may fail."""
+    """Let executor jobs pause before each line of its code, and not only before calls that may fail."""
     known: ClassVar[Sequence[Known]] = ()
-    """Divergences that are counted and not reported as failures."""
+    """Known divergences, which are counted and not reported as failures."""
 
     folder: Path
-    """The folder of this store. With `durable` it survives restarts and crashes."""
+    """The folder of this store. Its files survive restarts, and deaths of the process."""
     clock: Clock
     outside: dict[str, Any]
-    """A place for what lives in other processes, such as a fake server: one for all lives of a run."""
+    """A place for simulated processes, such as a fake server; it stays the same during a run."""
 
     def make(self) -> Any:
-        """Open the store. Called at the beginning, and after each restart on a new object."""
+        """Open the store. Called on a new object at the start of a run and after each restart."""
 
     def close(self) -> Any:
-        """Close it, as a program that ends."""
+        """Close the store, as a program does before it exits."""
 
     def killed(self) -> None:
-        """End what lives outside of a process that has died, such as a server that the store has started."""
+        """Stop whatever the store has started outside its process, after a simulated death of the process."""
 
     def check(self) -> Any:
-        """Raise an error if an invariant of the store's own does not hold. Called after each item."""
+        """Raise an error if an invariant of the store is broken. Called after each item of a run."""
 
     def now(self) -> float:
-        """Return the time of this run in seconds since 1970, as `time.time` does."""
+        """Return the simulated time in seconds since 1970, as `time.time` does."""
         return self.clock.seconds()
 
     @classmethod
     def pytest(cls, seconds: int = 20, folder: str | None = None) -> type:
-        """Return a test class, `TestMine = Mine.pytest(seconds=20)`: what was found before, then a hunt.
+        """Return a test class that replays saved findings, then hunts: `TestMine = Mine.pytest(seconds=20)`.
 
-        `folder`: where findings are kept, each as a seed file, beside the file of this class; else in FOLDER
-        of the current folder, as by the command.
+        `folder`: where findings are saved as seed files, relative to the file of this class; by default
+        FOLDER in the current directory, as with the command.
         """
         from umi_sim.targets.as_test import class_of_test
 
@@ -119,32 +121,32 @@ class Adapter:
 
 
 class Kv(Adapter):
-    """A store of keys and values: put, get, delete and others, with namespaces and times to live."""
+    """Base of adapters of key-value stores: put, get, delete and more, with namespaces and times to live."""
 
     contract = KvContract()
 
 
 class Sessions(Adapter):
-    """A store of sessions: add, get and pop messages, with users, states and versions."""
+    """Base of adapters of session stores: add, get and pop messages, with users, states and versions."""
 
     contract = SessionsContract()
 
 
 class MemoryStore(Adapter):
-    """A memory of texts: add, get, search and delete, for users, agents and runs."""
+    """Base of adapters of memories of texts: add, get, search and delete, for users, agents and runs."""
 
     contract = MemoryContract()
 
 
 PAGED: Final = "scan"
-STORE_MADE: Final = "add", "id"  # an id, unless the store asks for one
-CURSOR: Final = "cursor"  # its argument that no run draws
+STORE_MADE: Final = "add", "id"  # an argument that `add` may lack: then the store makes the id
+CURSOR: Final = "cursor"  # an argument of `scan` that no run draws
 
 CONTRACTS: Final[Mapping[str, type[Adapter]]] = {"kv": Kv, "sessions": Sessions, "memory": MemoryStore}
 
 
 def ops_of(adapter: type[Adapter]) -> Mapping[str, tuple[str, ...]]:
-    """The operations that it has, each with its arguments as the contract calls them. Raises BadAdapter."""
+    """Return the operations of an adapter, each with its arguments by contract names. Raises BadAdapter."""
     contract = adapter.contract
     found = {
         name: arguments(adapter, name, known)
@@ -177,13 +179,13 @@ def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[
 
 
 def required_arguments(adapter: type[Adapter], name: str) -> list[str]:
-    """The arguments without which its method cannot be called."""
+    """Return the arguments of a method that have no default."""
     found = inspect.signature(getattr(adapter, name)).parameters.values()
     return [each.name for each in found if each.default is each.empty]
 
 
 def flags_of(adapter: type[Adapter]) -> dict[str, object]:
-    """The flags of the contract that it sets."""
+    """Return the flags and settings of the contract that an adapter sets."""
     names = (*adapter.contract.flags, *adapter.contract.settings)
     return {name: getattr(adapter, name) for name in names if hasattr(adapter, name)}
 

@@ -1,8 +1,9 @@
-"""The checker: which states a store can be in by what it answered, and the first answer that fits none.
+"""The checker: follows the possible states of a store, and finds the first answer that fits none of them.
 
-Law 1. It sees what was asked, what was answered and when; never the store.
-Law 2. Beside the states that may be, it keeps those that must not: of an error that was applied all the same,
-       of a batch that was applied in part. When no state is left that may be, these name the promise.
+Law 1. It sees the requests, the answers and their times; never the store.
+Law 2. Besides the possible states it keeps suspected ones, which only a broken promise explains: an error
+       whose operation was applied, a batch applied in part. If no possible state fits an answer, and a
+       suspected one does, the promise of that one is reported as broken.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,16 +36,16 @@ from umi_sim.targets.values import MISSING, key_of, same
 
 STATE_COUNT_MAX: Final = 256
 MOVE_COUNT_MAX: Final = 1_000
-LISTED_MAX: Final = 20  # members of a list that a reader compares by eye
-SUSPECT_COUNT_MAX: Final = 24  # three requests at once are nine
+LISTED_MAX: Final = 20  # lists up to this length are shown without a difference
+SUSPECT_COUNT_MAX: Final = 24  # three concurrent requests add nine
 
 
 class TooMany(Exception):
-    """More states are possible than can be followed; the run says nothing from here on."""
+    """More states are possible than can be followed, so the rest of the run is not judged."""
 
 
 class Got(Data):
-    """The result of an operation: a value, or the name of an error and its text."""
+    """The answer of an operation: a value, or the class name and the text of an error."""
 
     value: object = None
     error: str = ""
@@ -52,9 +53,9 @@ class Got(Data):
     is_refusal: bool = False
     is_busy: bool = False
     frame: str = ""
-    seen: str = ""  # in place of the value, for people; the trace of a run has the value
-    torn: str = ""  # what had been done of the call below that failed, or in which the process died
-    is_unknown: bool = False  # it has no answer, and may have been applied
+    seen: str = ""  # shown to people instead of the value, which the trace of a run has
+    torn: str = ""  # what was done of a partial call that failed, or in which the process died
+    is_unknown: bool = False  # it was cut off or its response was lost: it may have been applied
 
     def __str__(self) -> str:
         torn = f", with {self.torn}" if self.torn else ""
@@ -69,12 +70,12 @@ class Got(Data):
         return self.seen or ("MISSING" if self.value is MISSING else str(self))
 
 
-NOT_ASKED: Final = "not asked"  # in place of an error: the store never got the request
+NOT_ASKED: Final = "not asked"  # the value of `error` if the request was never made
 TOLD: Final = {"Killed": "died", "CancelledError": "cancelled"}
 
 
 class BrokenContract(Data):
-    """A promise that does not hold: at which operation, what came, and what might have."""
+    """A broken promise: its rule, the operation, its answer, and the answers that were allowed."""
 
     rule: str
     op: str
@@ -82,8 +83,8 @@ class BrokenContract(Data):
     allowed: str = ""
     error: str = ""
     frame: str = ""
-    anomaly: str = ""  # the standard name of what happened
-    hint: str = ""  # what may explain it
+    anomaly: str = ""  # the standard name of the anomaly
+    hint: str = ""  # a possible explanation
 
     @property
     def message(self) -> str:
@@ -92,7 +93,7 @@ class BrokenContract(Data):
 
 
 class Suspects(Data):
-    """States that must not be, by the promise that would be broken."""
+    """Suspected states: if the store is in one of them, the promise `rule` is broken."""
 
     rule: str = ""
     states: Sequence[State] = ()
@@ -102,9 +103,9 @@ NO_SUSPECTS: Final = Suspects()
 
 
 class CutOff(Suspects, kw_only=True):
-    """An operation that was cut off, and the states in which it was done or not, whatever reads said since.
+    """An operation that was cut off, with the states after it, applied or not, whatever later reads returned.
 
-    If one answer says that it was done, and another that it was not, this names the promise.
+    If one answer shows that it was applied, and another one that it was not, this names the promise.
     """
 
     op: ContractOp
@@ -116,30 +117,30 @@ class Checker:
         self.possible: list[State] = [contract.initial(each) for each in resolve_flags(contract, flags, ops)]
         self.suspects: list[Suspects] = []
         self.cut_off: list[CutOff] = []
-        self.cut_off_before: list[CutOff] = []  # the same as it was before the last operation
+        self.cut_off_before: list[CutOff] = []  # `cut_off` before the last operation
         self.blamed = NO_SUSPECTS
         self.past: list[ContractOp] = []
-        self.has_died = False  # in the last operation
-        self.is_update = False  # whether several requests of the last ones at once were to change something
+        self.has_died = False  # whether the process died in the last operation
+        self.is_update = False  # whether several of the last concurrent requests were writes
         self.earlier: list[State] = []
-        self.before_restart: list[State] = []  # all that a store may have been in up to the last one
-        self.since_restart: list[Callable[[Sequence[State]], list[State]]] = []  # what was answered
-        self.last_reads: dict[object, object] = {}  # what each read said since the last write
-        self.deadlines: set[int] = set()  # of all entries so far, also of those that were replaced
-        self.removed: dict[str, str] = {}  # values that no state has any more, with the operation
+        self.before_restart: list[State] = []  # all possible states until the last restart
+        self.since_restart: list[Callable[[Sequence[State]], list[State]]] = []  # what followed
+        self.last_reads: dict[object, object] = {}  # the value of each read since the last write
+        self.deadlines: set[int] = set()  # of all entries so far, replaced ones included
+        self.removed: dict[str, str] = {}  # removed values, each with the operation that removed it
 
-    # What happened.
+    # Following answers.
 
     def take_answer(
         self, op: ContractOp, got: Got, times_ms: Sequence[int], spared: str = ""
     ) -> BrokenContract | None:
-        """Follow an operation that ended. `spared`: the promise at stake if it was not applied after all."""
+        """Follow an operation that returned. `spared`: the promise that is broken if it was not applied."""
         if got.error == NOT_ASKED:
             return None
         self.note_past([op], times_ms)
         before = self.possible
         if not self.narrow(lambda states: self.after(states, op, got, times_ms)):
-            # `get` says that there is nothing since a statement of it failed: no restart has lost it
+            # A statement of `get` failed, so it returned nothing: no restart has lost the entry.
             if spared and self.blamed.rule == "reopen-lost":
                 self.blamed = NO_SUSPECTS
             return self.describe_break(op, got, times_ms)
@@ -156,14 +157,14 @@ class Checker:
     def at_once(
         self, ops: Sequence[ContractOp], gots: Sequence[Got], times_ms: Sequence[int]
     ) -> BrokenContract | None:
-        """Return what is broken unless some order of them explains all answers and loses none of them."""
+        """Follow concurrent operations. A promise is broken unless some order of all explains the answers."""
         asked = [pair for pair in zip(ops, gots, strict=True) if pair[1].error != NOT_ASKED]
         ops, gots = [op for op, _ in asked], [got for _, got in asked]
         if not asked:
             return None
-        is_cut = gots[0].is_unknown  # the first of them was cancelled
+        is_cut = gots[0].is_unknown  # the first operation was cancelled
         self.note_past(ops[:1], times_ms, is_cut=is_cut)
-        if is_cut:  # what the others read meanwhile decides nothing
+        if is_cut:  # concurrent reads do not decide whether it was applied
             with suppress(TooMany):
                 self.note_cut("cancel-split", ops[0], self.after_cut(self.possible, ops[0], times_ms)[0])
         self.note_past(ops[1:], times_ms)
@@ -187,7 +188,7 @@ class Checker:
                     self.suspect("cancel-split", in_some_order(before, is_torn=True))
             if removing := [op.name for op, got in zip(ops, gots, strict=True) if self.is_removal(op, got)]:
                 self.note_removed(before, "+".join(sorted(removing)))
-            # states with some of them lost must not be: a later answer that only they explain breaks at-once
+            # Suspect states in which some were lost: a later answer that only these explain breaks at-once.
             self.is_update = sum(op.name not in self.contract.reads for op in ops) > 1
             for order in chain.from_iterable(permutations(each, count) for count in range(1, len(ops))):
                 left = before
@@ -206,7 +207,7 @@ class Checker:
     def take_pages(
         self, ops: Sequence[ContractOp], gots: Sequence[Got], times_ms: Sequence[int]
     ) -> BrokenContract | None:
-        """Follow a scan with others between its pages: it has all that stayed, and nothing twice."""
+        """Follow a scan with operations between its pages: it has each row that stayed, and none twice."""
         self.note_past(ops[1:], times_ms)
         scan, *others = zip(ops, gots, strict=True)
 
@@ -234,10 +235,10 @@ class Checker:
         return members_during(answers).takes(got.value)
 
     def take_failure(self, op: ContractOp, times_ms: Sequence[int]) -> None:
-        """Follow an operation that raised as something under it failed: it must not have been applied."""
+        """Follow an operation that raised because a call below it failed: it must not have been applied."""
         self.note_past([op], times_ms, is_cut=True)
-        # `put k 1` raised: k is absent, and k=1 is only suspected. If the next get says 1, no possible state
-        # fits, and the suspected one names the promise: what raised was applied all the same
+        # `put k 1` raised: k is absent, and k=1 is only suspected. If the next `get` returns 1, no possible
+        # state fits but the suspected one does, so the promise error-applied is broken.
         after = [*self.states_unanswered(self.possible, op, times_ms), *self.losses(self.possible, op)]
         allowed, forbidden = self.halves(self.possible, op, times_ms)
         self.possible = distinct([*self.not_applied(self.possible, op), *allowed])
@@ -245,10 +246,10 @@ class Checker:
         self.suspect("batch-split", forbidden)
 
     def take_cut_off(self, op: ContractOp, times_ms: Sequence[int], rule: str) -> None:
-        """Follow an operation that was cut off: it was applied, or it was not."""
+        """Follow an operation that was cut off: both outcomes, applied and not applied, are possible."""
         self.note_past([op], times_ms, is_cut=True)
         self.possible, torn = self.after_cut(self.possible, op, times_ms)
-        with suppress(TooMany):  # what was lost before it stays lost, whether it was applied or not
+        with suppress(TooMany):  # suspected states stay suspected with either outcome
             self.suspects = [
                 structs.replace(each, states=self.after_cut(each.states, op, times_ms)[0])
                 for each in self.suspects
@@ -258,11 +259,11 @@ class Checker:
         self.note_cut(rule, op, self.possible)
 
     def take_reopening(self, is_durable: bool) -> None:
-        """Follow a restart: a store that is not durable is empty after it.
+        """Follow a restart. A store that is not durable is empty after it.
 
-        What the operation has lost in which the process died is no loss of the restart, nor is what an
-        operation has changed that raised: `delete a` raised, and after the restart there is no a. Where the
-        restart alone loses it, the shrinker leaves that operation out.
+        Losses by the operation in which the process died, and changes by an operation that raised, are not
+        blamed on the restart. Example: `delete a` raised, and a is gone after the restart. If the restart
+        alone loses a, the shrinker removes that `delete`, and the loss is then blamed on the restart.
         """
         empty = [self.contract.initial(state.flags) for state in self.possible]
         if is_durable:
@@ -281,18 +282,18 @@ class Checker:
         return op.name in self.contract.removes and not got.is_refusal
 
     def note_removed(self, before: Iterable[State], op_name: str) -> None:
-        """Note the values that some state had before this operation, and none has after it."""
+        """Record the values that some state had before this operation, and no state has after it."""
         held, left = (self.contract.marked_values(states) for states in (before, self.possible))
         self.removed |= dict.fromkeys(sorted(held - left), op_name)
 
     def note_past(self, ops: Iterable[ContractOp], times_ms: Sequence[int], *, is_cut: bool = False) -> None:
-        """Note operations; `is_cut`: they may not have been applied."""
+        """Record operations. `is_cut`: they may not have been applied."""
         self.has_died, self.cut_off_before = False, self.cut_off
         for op in ops:
             self.follow_cut(op, times_ms, is_cut=is_cut)
             self.past.append(op)
             for value in marks_in(op.args):
-                self.removed.pop(value, None)  # it is written again, or may have been
+                self.removed.pop(value, None)  # this operation may write it again
             if op.name not in self.contract.reads:
                 self.last_reads.clear()
         self.earlier += self.possible
@@ -303,7 +304,7 @@ class Checker:
             self.cut_off.append(CutOff(rule, states, op=op))
 
     def follow_cut(self, op: ContractOp, times_ms: Sequence[int], *, is_cut: bool) -> None:
-        """Follow a write in the states of what was cut off before."""
+        """Apply a write to the states of operations that were cut off before."""
         before, self.cut_off = self.cut_off, []
         for each in before:
             with suppress(TooMany):
@@ -314,7 +315,7 @@ class Checker:
                 self.cut_off.append(structs.replace(each, states=states))
 
     def infer_flags(self, given: Flags, ops: Mapping[str, Sequence[str]]) -> tuple[tuple[str, object], ...]:
-        """Return each flag that the class does not set and that only one value explains, with that value."""
+        """Return the flags that the class leaves open and the answers determine, with their values."""
         met = {"", *given, *ops, *chain.from_iterable(ops.values())}
         found = []
         for name, choices in self.contract.flags.items():
@@ -325,19 +326,19 @@ class Checker:
         return tuple(found)
 
     def take_name(self, name: str, others: Sequence[str]) -> None:
-        """Follow an id that was shown for this name: it may belong to any of the adds `others`, too."""
+        """Follow an answer with an id of this name; one of the adds `others` may have made its entry."""
 
         def each_way(states: Sequence[State]) -> list[State]:
             return once(new for state in states for new in self.contract.follow_name(state, name, others))
 
-        self.possible = each_way(self.possible)  # the answer that showed the id leaves few of them
+        self.possible = each_way(self.possible)  # not limited: the answer will rule most out
         self.suspects = [structs.replace(each, states=each_way(each.states)) for each in self.suspects]
         self.cut_off = [structs.replace(each, states=each_way(each.states)) for each in self.cut_off]
 
     # States.
 
     def narrow(self, step: Callable[[Sequence[State]], list[State]]) -> bool:
-        """Apply a step to the states. Return whether one is left; else the operation to blame is known."""
+        """Apply a step to all states. Return whether a possible one is left; if not, set `blamed`."""
         left = step(self.possible)
         suspects = [Suspects(each.rule, step(each.states)) for each in self.suspects]
         suspects = [each for each in suspects if each.states]
@@ -350,9 +351,9 @@ class Checker:
         return bool(left)
 
     def find_rollback(self) -> Suspects:
-        """Return the states in which the last restart has undone what was done, if they explain all answers.
+        """Return the states after a restart that undid earlier writes, if they explain all later answers.
 
-        `delete a` was answered, the process died, and a is back.
+        Example: `delete a` returned, the process died, and a is back.
         """
         left: Sequence[State] = once(self.before_restart)
         with suppress(TooMany):
@@ -362,9 +363,9 @@ class Checker:
         return NO_SUSPECTS
 
     def accept(self, ops: Sequence[ContractOp]) -> bool:
-        """Go on from a state that must not be and yet is; return False if there is none.
+        """Continue after a known divergence, from the suspected states. Return False if there are none.
 
-        What only reads changes no state: a search that misses a row does not say that the row is lost.
+        After reads the states stay as they are: a search that misses a row does not mean that it is lost.
         """
         if ops and all(op.name in self.contract.reads for op in ops):
             return True
@@ -395,13 +396,13 @@ class Checker:
     def states_unanswered(
         self, states: Iterable[State], op: ContractOp, times_ms: Sequence[int]
     ) -> list[State]:
-        """Return the states after an operation that was applied, and gave no answer."""
+        """Return the states after an operation that was applied but did not return."""
         return [self.contract.untold(state, op) for state in self.all_after(states, op, times_ms)]
 
     def after_cut(
         self, states: Sequence[State], op: ContractOp, times_ms: Sequence[int]
     ) -> tuple[list[State], list[State]]:
-        """Return the states after an operation that was cut off: those that may be, and those torn by it."""
+        """Return the possible and the suspected states after an operation was cut off."""
         allowed, forbidden = self.halves(states, op, times_ms)
         after = self.states_unanswered(states, op, times_ms)
         possible = distinct([*self.not_applied(states, op), *after, *allowed])
@@ -410,7 +411,7 @@ class Checker:
     def halves(
         self, states: Iterable[State], op: ContractOp, times_ms: Sequence[int]
     ) -> tuple[list[State], list[State]]:
-        """Return the states with half of a batch applied: those that may be, and those that must not."""
+        """Return the states with a part of a batch applied: the possible and the suspected ones."""
         found: tuple[list[State], list[State]] = [], []
         for state in states:
             found[state.flags.get("batch_atomic", True)].extend(self.contract.halves(state, op, times_ms[-1]))
@@ -423,7 +424,7 @@ class Checker:
         return [new for state in states for new in self.contract.losses(state, op)]
 
     def suspect(self, rule: str, states: Iterable[State]) -> bool:
-        """Note states that must not be, unless they are possible anyway. Return whether there are such."""
+        """Add suspected states, except for those that are possible. Return whether any was added."""
         if not (odd := [*states]):
             return False
         possible = {*map(key_of, self.possible)}
@@ -431,10 +432,10 @@ class Checker:
             self.suspects = [Suspects(rule, distinct(new)), *self.suspects][:SUSPECT_COUNT_MAX]
         return bool(new)
 
-    # Words.
+    # Describing a broken promise.
 
     def describe_break(self, op: ContractOp, got: Got, times_ms: Sequence[int]) -> BrokenContract:
-        """Tell which answers were possible, and which rule this one breaks."""
+        """Describe the allowed answers, and the rule that this answer breaks."""
         answers = [answer for state in self.possible for answer, _ in self.outcomes(state, op, times_ms)]
         allowed = " or ".join(list(dict.fromkeys(map(str, answers)))[:3])
         reasons = {self.contract.absence(state, op, times_ms[-1]) for state in self.possible}
@@ -456,9 +457,9 @@ class Checker:
         return BrokenContract(rule, op.name, got.told, allowed, got.error, got.frame, anomaly)
 
     def evidence_of(self, op: ContractOp, got: Got, now_ms: int) -> str:
-        """Return what the operations of a failure were, as the table of anomalies says it."""
+        """Return the evidence of a failure, as a key of the table of anomalies (`promises.py`)."""
         if self.blamed.rule == "at-once":
-            return "lost" if self.is_update else ""  # the answer is right where one of them is left out
+            return "lost" if self.is_update else ""  # without one of the writes the answer is right
         if op.name not in self.contract.reads:
             return ""
         if self.blamed.rule:
@@ -468,7 +469,7 @@ class Checker:
         if op.name == "render" or not self.removed.keys().isdisjoint(marks_in(got.value)):
             return "removed"
         if op.name != "get" or got.value in (None, MISSING, []):
-            return ""  # that too little is there may be a loss
+            return ""  # missing rows may be a loss
         is_old = self.would_answer(self.earlier, op, got, now_ms)
         is_absent = all(self.contract.absence(state, op, now_ms) for state in self.possible)
         return "" if not is_old else "removed" if is_absent else "older"
@@ -482,16 +483,16 @@ class Checker:
         if any(isinstance(each, list) and AnyOrder(each).takes(got.value) for each in expected):
             return "order"
         if any(answer.allows_each(got.value) for answer in answers):
-            return "answer"  # a hit is missing: nothing of another place is shown
+            return "answer"  # hits are missing, and none is of another scope
         moved = self.find_names_taken(op, got, now_ms)
         return "answer" if moved.keys().isdisjoint(SCOPES) else "scope"
 
     def find_names_taken(self, op: ContractOp, got: Got, now_ms: int) -> Mapping[str, tuple[object, object]]:
-        """Return by which names an earlier operation would explain the answer if its place were another one.
+        """Return the names of an earlier operation that explain the answer if they are replaced by others.
 
-        `put("ab", 1)`, then `get("a")` says 1: right if the put had been one of "a". That is {"key": ("ab",
-        "a")}. Empty if an operation explains it at its own place. What also fails without the put is not
-        reported so, since the shrinker leaves it out.
+        Example: after `put("ab", 1)`, `get("a")` returns 1, which is right if the put was to "a". The result
+        is {"key": ("ab", "a")}. It is empty if an operation explains the answer with its own names. If the
+        failure happens without the put too, the shrinker removes the put, so this is not reported.
         """
         found: Mapping[str, tuple[object, object]] = {}
         for state, (past, moved) in product(self.possible, self.moves(op)):
@@ -507,16 +508,16 @@ class Checker:
         return found
 
     def tell_names_taken(self, op: ContractOp, got: Got, now_ms: int) -> str:
-        """Return which two names of one scope may be one: `put("a", 1)`, then `get("A")` says 1."""
+        """Return which two names of one scope may be confused: `put("a", 1)`, then `get("A")` returns 1."""
         moved = self.find_names_taken(op, got, now_ms)
         if not moved.keys().isdisjoint(SCOPES):
             return ""
         return "".join(f"; as if {name} {one!r} were {other!r}" for name, (one, other) in moved.items())
 
     def moves(self, op: ContractOp) -> list[tuple[ContractOp, ContractOp]]:
-        """Return each earlier operation, and the same at the place of `op`, or at each if that names none.
+        """Return each earlier operation with copies of it: with the names of `op`, or each if `op` has none.
 
-        An empty list if there are more than MOVE_COUNT_MAX: among so many, one explains nearly any answer.
+        The list is empty if there are more than MOVE_COUNT_MAX: so many would explain nearly any answer.
         """
         places: dict[str, dict[object, object]] = {name: {} for name in self.contract.names}
         for name, value in chain.from_iterable(past.args.items() for past in self.past):
@@ -533,10 +534,10 @@ class Checker:
         return [*found.values()]
 
     def is_explained_by_time(self, op: ContractOp, got: Got, now_ms: int) -> bool:
-        """Return whether the answer would be right just before or just after some time to live is over.
+        """Return whether the answer would be right just before or after the deadline of some entry.
 
-        Or if an entry had the time to live of an earlier one: a timer that was not cancelled removes both.
-        Where all entries end at last and no time has passed, what is missing is missing for another reason.
+        Also if it would be right with the deadline of an earlier entry: an old timer was not cancelled.
+        False if no operation had a `ttl` and no time has passed.
         """
         if now_ms == START_MS and not any("ttl" in past.args for past in self.past):
             return False
@@ -552,13 +553,13 @@ class Checker:
         return is_near or self.would_answer(earlier, op, got, now_ms)
 
     def would_answer(self, states: Iterable[State], op: ContractOp, got: Got, now_ms: int) -> bool:
-        """Return whether this answer would be right in one of these states."""
+        """Return whether one of these states allows this answer."""
         outcomes = (each for state in states for each in self.contract.outcomes(state, op, now_ms))
         return any(answer.takes(got.value) for answer, _ in outcomes)
 
 
 def tell_lacking(answers: Iterable[Expectation], got: object) -> str:
-    """Return what a long list lacks, or has too much; "" for a short one, where that can be seen."""
+    """Return the missing or the extra rows of a long list; "" for a list short enough to read."""
     for answer in answers:
         if isinstance(answer, AnyOrder) and isinstance(got, list):
             lacking, more = [*answer.must], [*got]
@@ -573,7 +574,7 @@ def tell_lacking(answers: Iterable[Expectation], got: object) -> str:
 
 
 def tell_difference(answers: Iterable[Expectation], got: object) -> str:
-    """Return how a long answer differs from the one that was expected; "" where both can be read."""
+    """Return how a long answer differs from the expected one; "" if both are short enough to read."""
     wanted = next((answer.value for answer in answers if isinstance(answer, Exactly)), None)
     place = ""
     while max(len(repr(wanted)), len(repr(got))) > LINE_CHARS_MAX:
@@ -598,7 +599,7 @@ def tell_difference(answers: Iterable[Expectation], got: object) -> str:
 
 
 def tell_members(wanted: Sequence[object], got: Sequence[object], differing: Sequence[int]) -> str:
-    """Return what a list lacks and what it has too much; with the same members, where it first differs."""
+    """Return the missing and extra members of a list; if only the order differs, the first difference."""
     lacking, more = [*wanted], [*got]
     take(lacking, got)
     take(more, wanted)
@@ -612,7 +613,7 @@ def tell_members(wanted: Sequence[object], got: Sequence[object], differing: Seq
 
 
 def distinct(states: Iterable[State]) -> list[State]:
-    """Each once. A state keeps its flags, so one that is alone with those needs no comparison."""
+    """Return each state once. Raises TooMany. States with different flags are never compared."""
     by_flags: dict[object, list[State]] = {}
     for state in states:
         by_flags.setdefault((*state.flags.values(),), []).append(state)

@@ -1,8 +1,9 @@
-"""Failures of what a store stands on, without touching its code: the sites, SQLite, and a network.
+"""Faults below a store, injected without changes to its code: the sites, SQLite, and the network.
 
-Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
-Law 2. What fails has not happened: a statement is not executed, a commit not tried.
-Law 3. Only what belongs to the store is counted: connections made during a run, files of its folder.
+Law 1. This file needs only the standard library: an exported script contains a copy of it.
+Law 2. A call that fails has no effect: a statement is not executed, a commit not tried. (Exceptions: a write
+       done in part, and a request whose response is lost.)
+Law 3. Only calls of the store are counted: on connections made during a run, and on files in its folder.
 """
 
 import asyncio
@@ -22,44 +23,44 @@ from umi_sim.targets import clocks
 
 NO_WAIT = "PRAGMA busy_timeout = 0"
 BUSY_TIMEOUT = re.compile(r"\s*PRAGMA\s.*\bbusy_timeout\s*[=(]\s*['\"]?([0-9]+)", re.IGNORECASE)
-TIMEOUT_SECONDS = 5  # of sqlite3.connect
-CONNECT_ARGS = 6  # up to `factory`
+TIMEOUT_SECONDS = 5  # the default of sqlite3.connect
+CONNECT_ARGS = 6  # the number of its positional arguments up to `factory`
 EXECUTING = ("execute", "executemany", "executescript")
 ENDING = ("COMMIT", "END")
 
 
 class Killed(BaseException):
-    """The process is gone; what still runs of it is of no use."""
+    """The simulated process has died. Not an Exception, so that stores do not catch it."""
 
 
 class Sites:
-    """The sites that the store has reached and that may fail; while it is armed, the n-th time does."""
+    """Counts the calls of each site. While it is armed, the n-th call of one site fails."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.site, self.n, self.part, self.fired = "", 0, 0, False
-        self.told = ""  # what had been done of the call that failed, or in which the process died
-        self.full = ""  # the path of a file for which the disk has no room
+        self.told = ""  # what was done of the partial call that failed
+        self.full = ""  # the path of a file that gets no more room on the disk
         self.action: Callable[[Exception], None] = fail
-        self.counts: Counter[str] = Counter()  # since it was armed
-        self.loop: Any = None  # that of the run: at each site other jobs may go on
-        self.latency_ms = 0  # of a reply that took no time, such as one of a mock
-        self.is_locked = False  # by a lock of Python itself: no job can pause here
-        self.is_ours = False  # what is done to files meanwhile the simulator does, and not the store
+        self.counts: Counter[str] = Counter()  # calls by site, since it was armed
+        self.loop: Any = None  # the loop of the run: at each site other jobs may run
+        self.latency_ms = 0  # added to a reply that took no time, such as one of a mock
+        self.is_locked = False  # Python holds a lock of its own, so jobs cannot pause
+        self.is_ours = False  # set while the simulator itself uses files
 
     def arm(self, site: str, n: int, action: Callable[[Exception], None], part: int = 0) -> None:
-        """`part`: how much of the call is done all the same, in per cent."""
+        """Let the n-th call of `site` fail by `action`. `part`: per cent of the call that is done before."""
         self.site, self.n, self.part, self.fired, self.action = site, n, part, False, action
         self.told = self.full = ""
         self.counts.clear()
 
     def disarm(self) -> bool:
-        """Disarm it, and return whether it failed."""
+        """Disarm it. Return whether the call has failed."""
         self.site, fired = "", self.fired
         return fired
 
     def reach(self, site: str, error: Exception, do_part: Callable[[int], str] | None = None) -> None:
-        """`do_part`: does so many per cent of the call, and returns what was done."""
+        """Count a call, and fail if it is its turn. `do_part`: does these per cent, and says what it did."""
         self.switch()
         self.counts[site] += 1
         if site == self.site and not self.fired and self.counts[site] >= self.n and self.can_act():
@@ -68,7 +69,7 @@ class Sites:
             self.action(error)
 
     def can_act(self) -> bool:
-        """Return whether it fails here: a thread of the store's own cannot die in place of its process."""
+        """Return whether the fault can be applied: a death cannot happen in a thread that the store began."""
         return self.action is fail or self.loop is None or get_ident() in self.loop.clock.threads
 
     def switch(self) -> None:
@@ -78,11 +79,11 @@ class Sites:
     def is_own(self, path: Any) -> bool:
         try:
             return not self.is_ours and os.path.abspath(os.fsdecode(path)).startswith(self.folder)
-        except TypeError:  # no path at all
+        except TypeError:  # not a path
             return False
 
     def label(self, path: str) -> str:
-        """Return the name of a file within the folder of the store, whichever life that is of."""
+        """Return the path of a file relative to the folder of its process."""
         return path[len(self.folder) + 1 :].partition(os.sep)[2]
 
 
@@ -92,7 +93,7 @@ def fail(error: Exception) -> None:
 
 
 def tell_time(connection: Any, seconds: Callable[[], float]) -> None:
-    """SQL reads the clock of the run too. Its own functions compute, on a connection of their own."""
+    """Let SQL functions use the simulated time. The real functions compute, on a separate connection."""
     real = sqlite3.Connection(":memory:", check_same_thread=False)
 
     def now() -> str:
@@ -122,7 +123,7 @@ def tell_time(connection: Any, seconds: Callable[[], float]) -> None:
 
 
 class Rows:
-    """Rows that are taken from an iterator once, and given as often as SQLite asks."""
+    """Rows of an iterator, kept so that a repeated call of `executemany` gets them again."""
 
     def __init__(self, rows: Any) -> None:
         self.left, self.seen = iter(rows), list[Any]()
@@ -137,10 +138,10 @@ class Rows:
 def act_patiently(
     sites: Sites, connection: Any, act: Callable[[], Any], word: str, is_script: bool = False
 ) -> Any:
-    """Act, and again after other jobs went on, while one of those writes and the store would wait.
+    """Make a call, and repeat it while another job holds the lock, for as long as the store would wait.
 
-    What needs a lock in the middle of what it has begun to read fails at once, as in SQLite: the others may
-    wait for it. Nor does a script begin anew that has begun a transaction.
+    A transaction that has already read fails at once, as in SQLite, since the others may wait for it. A
+    script that has begun a transaction is not repeated.
     """
     if sites.loop is None or not sites.loop.flights or not connection.timeout_s > 0:
         return act()
@@ -154,14 +155,14 @@ def act_patiently(
 
 
 def failing_class(sites: Sites, real: type, broken: type[Exception], locked: type[Exception]) -> type:
-    """Connections or cursors whose statements can fail. None of them waits in SQLite itself.
+    """Return a class of connections or cursors whose statements can fail, and never wait in SQLite itself.
 
-    `broken`: the error of a statement that fails; `locked`: that of a COMMIT.
+    `broken`: the error of a failing statement. `locked`: the error of a failing COMMIT.
     """
 
     def statement(connection: Any, word: str, sql: Any) -> Any:
-        """Return the statement to execute. Raises if it is its turn to fail."""
-        if word in ("PRAGMA", "ROLLBACK"):  # what fails after a failure is another story
+        """Return the statement to execute. Raises the error of the site if it is its turn to fail."""
+        if word in ("PRAGMA", "ROLLBACK"):  # rollbacks never fail
             if asked := BUSY_TIMEOUT.match(str(sql)):
                 connection.timeout_s = int(asked[1]) / 1000
             return NO_WAIT if asked else sql
@@ -192,15 +193,15 @@ def failing_class(sites: Sites, real: type, broken: type[Exception], locked: typ
 
 
 def connection_class(sites: Sites) -> type:
-    """Connections of sqlite3 that can fail, as can their cursors."""
+    """Return a class of connections of sqlite3 that can fail, as can their cursors."""
     failing = partial(failing_class, sites, broken=sqlite3.OperationalError, locked=sqlite3.OperationalError)
     cursor_class = failing(sqlite3.Cursor)
 
     class Connection(sqlite3.Connection):
-        timeout_s: float = TIMEOUT_SECONDS  # how long the store would wait for a lock
-        has_begun = False  # to read or to write in its transaction
+        timeout_s: float = TIMEOUT_SECONDS  # how long the store waits for a lock
+        has_begun = False  # whether its transaction has read or written
 
-        # No cursor of ours in `execute`: the traceback of an error would keep it, and with it a transaction.
+        # `execute` makes no cursor here: the traceback of an error would keep it and its transaction alive.
         def cursor(self, factory: Any = cursor_class) -> Any:
             return super().cursor(factory)
 
@@ -217,7 +218,7 @@ def connection_class(sites: Sites) -> type:
             try:
                 self.commit()
             except BaseException:
-                self.rollback()  # as the real one
+                self.rollback()  # as in sqlite3
                 raise
             return False
 
@@ -225,10 +226,10 @@ def connection_class(sites: Sites) -> type:
 
 
 def apsw_class(sites: Sites, seconds: Callable[[], float], apsw: Any) -> type:
-    """Connections of apsw that can fail, by their cursors: its connections execute by these."""
+    """Return a class of connections of apsw that can fail: they execute everything by their cursors."""
     cursor_class = failing_class(sites, apsw.Cursor, broken=apsw.IOError, locked=apsw.BusyError)
 
-    class ApswConnection(apsw.Connection):  # type: ignore[misc] # what it is, is known when a store has loaded it
+    class ApswConnection(apsw.Connection):  # type: ignore[misc] # apsw is optional
         timeout_s: float = 0
         has_begun = False
 
@@ -250,9 +251,9 @@ def first_word(sql: str) -> str:
 
 
 def install(sites: Sites, seconds: Callable[[], float]) -> AbstractContextManager[None]:
-    """Until the block ends, SQLite can fail. SQL reads `seconds` as its clock.
+    """Let SQLite fail until the block ends. `seconds`: the clock of SQL functions.
 
-    No lock is waited for in SQLite: its holder goes on only when that returns.
+    SQLite itself never waits for a lock: the holder of the lock can only run once the call has returned.
     """
     connection = connection_class(sites)
     connect = sqlite3.connect
@@ -268,7 +269,7 @@ def install(sites: Sites, seconds: Callable[[], float]) -> AbstractContextManage
             kwargs["timeout"] = 0
         made = connect(*args, **kwargs)
         if isinstance(made, connection):
-            made.timeout_s = timeout_s  # type: ignore[attr-defined] # it is ours
+            made.timeout_s = timeout_s  # type: ignore[attr-defined] # our class
         tell_time(made, seconds)
         return made
 
@@ -280,14 +281,14 @@ def install(sites: Sites, seconds: Callable[[], float]) -> AbstractContextManage
     return clocks.patch_names(changes)
 
 
-# What a store asks of others over a network. A request that fails was not sent; a response that fails is
-# lost, and what was asked was done. The adapter has what answers: a fake server of redis, say.
+# Requests over a network. A request that fails was not sent; if a response fails, the request was done, and
+# its response is lost. The adapter provides the server, for example a fake redis.
 
 Errors = Callable[[str], Exception]
 
 
 def failing(sites: Any, real: Any, unsent: Errors, lost: Errors) -> Any:
-    """The same method, which fails when it is its turn."""
+    """Return a method that can fail before (`unsent`) and after (`lost`) it calls the real one."""
 
     def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
         sites.reach("request", unsent("connection refused"))
@@ -299,14 +300,14 @@ def failing(sites: Any, real: Any, unsent: Errors, lost: Errors) -> Any:
 
 
 def failing_later(sites: Any, real: Any, unsent: Errors, lost: Errors) -> Any:
-    """The same for a method that is waited for."""
+    """Return the same as `failing` for an async method."""
 
     async def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
         sites.reach("request", unsent("connection refused"))
         before = sites.loop.callback_count if sites.latency_ms else -1
         answer = await real(self, *args, **kwargs)
         if before >= 0 and before == sites.loop.callback_count:
-            await asyncio.sleep(sites.latency_ms / 1000)  # else no cancel could come before the reply
+            await asyncio.sleep(sites.latency_ms / 1000)  # so that a cancel can come before the reply
         sites.reach("response", lost("timed out"))
         return answer
 
@@ -314,7 +315,7 @@ def failing_later(sites: Any, real: Any, unsent: Errors, lost: Errors) -> Any:
 
 
 def places() -> Iterator[tuple[Any, str, Any, Errors, Errors]]:
-    """Return the loaded classes whose methods ask a server, and the errors of their packages."""
+    """Yield the methods of loaded clients that send requests, with the errors of their packages."""
     for name in ("httpx", "httpx2"):
         if http := sys.modules.get(name):
             yield http.Client, "send", failing, http.ConnectError, http.ReadTimeout
@@ -329,7 +330,7 @@ def places() -> Iterator[tuple[Any, str, Any, Errors, Errors]]:
 
 
 def install_network(sites: Any) -> AbstractContextManager[None]:
-    """Until the block ends, these can fail."""
+    """Let requests of httpx and redis fail until the block ends."""
     return clocks.patch_names(
         (owner, name, make(sites, getattr(owner, name), unsent, lost))
         for owner, name, make, unsent, lost in places()

@@ -1,9 +1,10 @@
-"""Plain files of a store: calls that fail as on a full disk, and calls in which the process dies.
+"""Plain files of a store: calls that fail, as on a full disk, and calls in which the process dies.
 
-Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
-Law 2. A write is what Python hands to the system. What it has in a buffer is lost when the process dies.
-Law 3. A file that is open for writing is known by its number, whichever function has opened it.
-Law 4. A disk is full until the item ends: whatever is left in a buffer cannot be written on closing either.
+Law 1. This file needs only the standard library: an exported script contains a copy of it.
+Law 2. A write is a call of the operating system. Data in buffers of Python is lost when the process dies.
+Law 3. A file open for writing is identified by its descriptor, whichever function has opened it.
+Law 4. After a failed write the disk stays full for this file until the item ends, so that closing the file
+       cannot write its buffer either.
 """
 
 import builtins
@@ -17,16 +18,16 @@ from typing import Any
 
 from umi_sim.targets import clocks
 
-BUFFER_BYTES = 8192  # on every machine and with every Python: how much is written at once follows from it
+BUFFER_BYTES = 8192  # fixed, so that writes have the same sizes on every machine
 WRITING = os.O_WRONLY | os.O_RDWR
 FULL, BROKEN = (ENOSPC, "No space left on device"), (EIO, "Input/output error")
 
 
 class OwnFile(io.FileIO):
-    """A file of the store. It writes by the functions of `os`, which can fail."""
+    """A file of the store. It writes by functions of `os`, which are patched so that they can fail."""
 
     sites: Any
-    is_buffered = True  # by an object that is locked while this one writes
+    is_buffered = True  # by a buffer that holds a lock while this file is written
 
     def write(self, data: Any) -> int:
         return int(self.act(os.write, data))
@@ -45,7 +46,7 @@ class OwnFile(io.FileIO):
 
 
 def with_points(kind: Any) -> Any:
-    """Return the same kind of buffers, in which jobs can pause before they are locked."""
+    """Return a subclass of a buffer in which jobs can pause before it takes its lock."""
 
     def method(real: Any) -> Any:
         def call(self: Any, *args: Any) -> Any:
@@ -62,25 +63,25 @@ BufferedWriter, BufferedRandom = with_points(io.BufferedWriter), with_points(io.
 
 
 class PlainFiles:
-    """The functions that write plain files, with the sites of `sites`."""
+    """Replacements of the functions that write plain files; they report to `sites`."""
 
     def __init__(self, sites: Any) -> None:
         self.sites = sites
-        self.opened: dict[int, tuple[str, tuple[int, int]]] = {}  # by number: path, and device and inode
+        self.opened: dict[int, tuple[str, tuple[int, int]]] = {}  # by descriptor: path, (device, inode)
 
     def path_of(self, file: Any) -> str:
-        """Return the path of a file of the store, given by path or number; "" of any other file."""
+        """Return the path of a file of the store, given by path or descriptor; "" for any other file."""
         file = file.fileno() if hasattr(file, "fileno") else file
         if not isinstance(file, int):
             return os.path.abspath(os.fsdecode(file)) if self.sites.is_own(file) else ""
         path, inode = self.opened.get(file, ("", None))
         try:
-            return path if path and inode == inode_of(file) else ""  # the number may be another file by now
+            return path if path and inode == inode_of(file) else ""  # the descriptor may have been reused
         except OSError:
             return ""
 
     def opening(self, real: Any) -> Any:
-        """Return what opens a file as `open` does; one that is written, around an OwnFile."""
+        """Return a replacement of `open`, which opens files for writing as an OwnFile."""
 
         def open_file(
             file: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, errors: Any = None,
@@ -140,7 +141,7 @@ class PlainFiles:
                 self.sites.full = path
                 if not count:
                     raise
-                return count  # as a disk that had room for a part: the next write fails
+                return count  # like a disk with room for a part: the next write fails
             return int(real(file, data, *place))
 
         return write
@@ -159,7 +160,7 @@ class PlainFiles:
         return truncate
 
     def pausing(self, real: Any) -> Any:
-        """Return what looks at a file or removes it, and does not fail: other jobs may go on before it."""
+        """Return a replacement that does not fail, but lets other jobs run before the call."""
 
         def call(path: Any = ".", *args: Any, **kwargs: Any) -> Any:
             if self.path_of(path):
@@ -169,7 +170,7 @@ class PlainFiles:
         return call
 
     def failing(self, site: str, at: int) -> Callable[[Any], Any]:
-        """Return what makes functions fail as a whole, whose argument at this place is the file."""
+        """Return a wrapper for functions that fail as a whole. `at`: the index of the file argument."""
 
         def make(real: Any) -> Any:
             def call(*args: Any, **kwargs: Any) -> Any:
@@ -188,7 +189,7 @@ def inode_of(number: int) -> tuple[int, int]:
 
 
 def install(sites: Any) -> AbstractContextManager[None]:
-    """Until the block ends, writes to files of this folder can fail."""
+    """Let operations on files in the folder of `sites` fail until the block ends."""
     files = PlainFiles(sites)
     kinds: dict[str, Callable[[Any], Any]] = {
         "open": files.opening_number, "write": files.writing, "pwrite": files.writing,
@@ -197,11 +198,11 @@ def install(sites: Any) -> AbstractContextManager[None]:
         **dict.fromkeys(("replace", "rename"), files.failing("replace", 1)),
         **dict.fromkeys(("remove", "unlink", "stat", "listdir", "scandir"), files.pausing),
     }  # fmt: skip
-    names = [name for name in kinds if hasattr(os, name)]  # some systems lack some of them
+    names = [name for name in kinds if hasattr(os, name)]  # not all systems have all of them
     ours = {getattr(os, name): kinds[name](getattr(os, name)) for name in names}
     ours[io.open] = files.opening(io.open)
     changes = [(os, name, ours[getattr(os, name)]) for name in names]
     changes += [(owner, "open", ours[io.open]) for owner in (builtins, io)]
-    if hasattr(shutil, "_USE_CP_SENDFILE"):  # it copies from file to file, and calls no write
+    if hasattr(shutil, "_USE_CP_SENDFILE"):  # `sendfile` copies without calls of write
         changes.append((shutil, "_USE_CP_SENDFILE", False))
     return clocks.patch_names([*changes, *clocks.find_uses(ours)])

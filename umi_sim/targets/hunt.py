@@ -1,4 +1,4 @@
-"""The hunt: many runs of one adapter, and the first broken promise, as small as it gets."""
+"""The hunt: runs an adapter with many seeds until a promise is broken, and shrinks that run."""
 
 import signal
 import sys
@@ -34,8 +34,8 @@ COUNT_MAX: Final = 100
 SEED_COUNT_MAX: Final = 1_000_000
 NOT_RECURRING_COUNT_MAX: Final = 10
 SEEDS_PER_TASK: Final = 10
-AFRESH_ITEM_COUNT_MAX: Final = 1  # what an earlier run has left needs no item to be there
-CROWDS: Final = (CROWD, CROWD + 50)  # how many entries a store gets: it keeps as many of both
+AFRESH_ITEM_COUNT_MAX: Final = 1  # state left by an earlier run shows with so few items
+CROWDS: Final = (CROWD, CROWD + 50)  # numbers of entries written to find a bound: it keeps as many of both
 KEPT: Final = {"kv": "entries", "memory": "entries", "sessions": "messages of a session"}
 TASKS_PER_JOB: Final = 2
 Make = Callable[[], type[Adapter]]
@@ -43,9 +43,9 @@ Draw = Callable[[type[Adapter], int, Moments], tuple[Item, ...]]
 
 
 class Finding(Owner):
-    """A broken promise: the run as it was, and as small as it gets; in how many runs it was met.
+    """A broken promise: the first run that broke it, the shrunk run, and how many runs broke it.
 
-    `needed`: each item of the small run, what was changed about it alone, and how the run ended then.
+    `needed`: for each item of the small run, a change to this item alone, and how the changed run ends.
     """
 
     first: TargetVerdict
@@ -55,9 +55,9 @@ class Finding(Owner):
 
 
 class HuntShare(Owner):
-    """Counts of some runs, and those that broke a promise (`broken`, of one process).
+    """Counts of some runs. `broken`: those of them that broke a promise, in the share of one process.
 
-    `tried`: how many runs could have broken a promise, by its name. `died_at`: as in a verdict.
+    `tried`: by promise, how many runs could have broken it. `died_at`: as in a verdict.
     """
 
     run_count: int = 0
@@ -65,7 +65,7 @@ class HuntShare(Owner):
     known: tuple[KnownMet, ...] = ()
     jobs: JobCounts = NO_JOBS
     threads: tuple[str, ...] = ()
-    inferred: tuple[tuple[str, object], ...] = ()  # by any run: a flag can have several values
+    inferred: tuple[tuple[str, object], ...] = ()  # from all runs: a flag can have several values
     broken: list[TargetVerdict] = []
     tried: dict[str, int] = {}
     died_at: tuple[str, ...] = ()
@@ -82,13 +82,13 @@ class HuntShare(Owner):
 
 
 class Hunt(HuntShare, kw_only=True):
-    """How much was run, and what was found: one of each kind."""
+    """The result of a hunt: the counts of all runs, and one finding of each kind."""
 
     adapter: type[Adapter]
     moments: Moments
     findings: list[Finding] = []
-    kinds: dict[str, Finding] = {}  # by the fingerprint of what was found, and shrunk
-    not_recurring: list[TargetVerdict] = []  # what broke a promise, and none when run again
+    kinds: dict[str, Finding] = {}  # by mark, of the first run and of the shrunk one
+    not_recurring: list[TargetVerdict] = []  # runs that broke a promise, but not when repeated
 
     @property
     def first(self) -> TargetVerdict | None:
@@ -99,7 +99,7 @@ class Hunt(HuntShare, kw_only=True):
         return self.findings[0].small if self.findings else None
 
     def add(self, verdict: TargetVerdict, live: Live) -> None:
-        """Run it again, and shrink it once for each kind."""
+        """Add a failing run: repeat it, and shrink it unless its kind is known already."""
         assert verdict.broken is not None
         kind = mark_of(verdict.broken)
         if kind in self.kinds:
@@ -124,21 +124,21 @@ class Hunt(HuntShare, kw_only=True):
 
 
 def mark_of(broken: BrokenContract) -> str:
-    """Return a mark for each kind: a wrong answer that shows what was removed is not one that lacks a row."""
+    """Return the kind of a failure: a removed row that is shown differs from a row that is missing."""
     return f"{fingerprint_of(broken)} {promise_broken(broken.rule, broken.anomaly, ())}"
 
 
 def recurs(adapter: type[Adapter], verdict: TargetVerdict, live: Live) -> bool:
-    """Return whether the items of a run break the same promise when they are run once more."""
+    """Return whether the items of a run break the same promise when they are run again."""
     again = live(adapter, verdict.items, verdict.seed).broken
     assert verdict.broken is not None
     return again is not None and fingerprint_of(again) == fingerprint_of(verdict.broken)
 
 
 def moments_of(adapter: type[Adapter]) -> Moments:
-    """Return when each operation may fail, or the process die in it. Raises BadAdapter.
+    """Return by operation the sites at which it can fail or its process die. Raises BadAdapter.
 
-    These are the sites that it reached in a few quiet runs.
+    They are the sites that the operation reached in a few runs without faults.
     """
     check_judged(adapter)
     most: dict[tuple[str, str], int] = {}
@@ -155,13 +155,13 @@ def moments_of(adapter: type[Adapter]) -> Moments:
 
 
 def list_times(count: int) -> list[int]:
-    """Return at which of so many times something may happen: of many more often at the first ones."""
+    """Return the numbers 1 to `count` to draw from; the first ones twice if there are many."""
     every = range(1, min(count, COUNT_MAX) + 1)
     return [*every, *(every[:EARLY_COUNT] if count > EARLY_COUNT else ())]
 
 
 class HuntStrategy(Data):
-    """How runs are drawn and lived; `to_end`: whether a broken promise does not end the hunt."""
+    """The functions that draw and run items. `to_end`: the hunt continues after a broken promise."""
 
     draw: Draw = draw_items
     live: Live = run
@@ -176,13 +176,13 @@ def hunt(
     make: Make | None = None,
     way: HuntStrategy | None = None,
 ) -> Hunt:
-    """Until the first broken promise, or until time is over. Raises BadAdapter if nothing could be judged.
+    """Run seeds until a promise is broken, or `seconds` are over. Raises BadAdapter if nothing can be judged.
 
-    `jobs`: so many processes, each of which gets the adapter by `make`; what is told is the same.
+    `jobs`: the number of processes; each gets the adapter by `make`. Findings do not depend on it.
     """
     way = way or HuntStrategy()
     found = Hunt(adapter=adapter, moments=moments_of(adapter))
-    until_s = None if seconds is None else monotonic() + seconds  # the probes of a slow store take as long
+    until_s = None if seconds is None else monotonic() + seconds  # the probes do not count
     task = partial(run_part, way=way, moments=found.moments)
     parts = by_processes(partial(task, make), seeds, jobs) if make and jobs > 1 else None
     for part in parts or (task(lambda: adapter, [seed]) for seed in seeds):
@@ -202,12 +202,12 @@ def hunt(
 
 
 def explain_known(adapter: type[Adapter], met: KnownMet, live: Live) -> KnownMet:
-    """Return a known divergence with the promise that it breaks, which its smallest run shows."""
+    """Return a known divergence with the promise that its shrunk run breaks."""
     others = tuple(each for each in adapter.known if each.address != met.address)
     undeclared = declare(adapter, {"known": others})
     verdict = live(undeclared, met.items, met.seed)
     small = shrink(undeclared, verdict, live) if verdict.broken else verdict
-    # of two requests at once, after a death in an earlier one, it may be met by another rule than of one
+    # The shrunk run may break another rule, as concurrency and deaths are removed from it.
     shown = find_known(adapter, small.broken) or met
     shown = shown if shown.address == met.address else met
     items = small.items if small.broken else ()
@@ -215,7 +215,7 @@ def explain_known(adapter: type[Adapter], met: KnownMet, live: Live) -> KnownMet
 
 
 def run_part(make: Make, seeds: Sequence[int], *, way: HuntStrategy, moments: Moments) -> HuntShare:
-    """Run up to the first that breaks a promise, or to the last."""
+    """Run these seeds, up to the first that breaks a promise unless the strategy goes `to_end`."""
     adapter, share = make(), HuntShare()
     for seed in seeds:
         verdict = way.live(adapter, way.draw(adapter, seed, moments), seed)
@@ -236,7 +236,7 @@ def run_part(make: Make, seeds: Sequence[int], *, way: HuntStrategy, moments: Mo
 def by_processes(
     task: Callable[[Sequence[int]], HuntShare], seeds: Iterable[int], jobs: int
 ) -> Generator[HuntShare, None, None]:
-    """Parts in the order of their seeds, however long each takes."""
+    """Yield the shares of several processes in the order of their seeds, whichever ends first."""
     left = iter(seeds)
     some = iter(lambda: list(islice(left, SEEDS_PER_TASK)), [])
     with ProcessPoolExecutor(
@@ -253,14 +253,14 @@ def by_processes(
             pool.shutdown(cancel_futures=True)
 
 
-# Findings in a new process, where nothing is left of other runs, such as a global of a module.
+# Repeating findings in a new process, without state of earlier runs, such as a global of a module.
 
 
 def check_afresh(make: Make, found: Hunt) -> None:
-    """Take from the findings each that has so few items and does not recur in a new process."""
+    """Remove findings of at most AFRESH_ITEM_COUNT_MAX items that do not recur in a new process."""
     for each in [it for it in found.findings if len(it.small.items) <= AFRESH_ITEM_COUNT_MAX]:
         with ProcessPoolExecutor(1, get_context("spawn")) as pool, suppress(BrokenExecutor):
-            # without answers, which may be anything: a lock cannot be sent to another process
+            # Without answers: they may contain objects that cannot be pickled, such as locks.
             small = structs.replace(each.small, steps=())
             if not pool.submit(recurs_here, make, small).result():
                 found.findings.remove(each)
@@ -272,20 +272,19 @@ def recurs_here(make: Make, verdict: TargetVerdict) -> bool:
     return recurs(make(), verdict, run)
 
 
-# Bounds that a store has and its class does not declare, such as a cache of a hundred entries, or declares
-# with another number. What it loses is a failure, since nothing says that it may; the report says what to
-# declare.
+# Bounds, such as that of a cache of a hundred entries, that the class does not declare, or declares with a
+# wrong number. Losing entries to such a bound is a failure; the report says what to declare.
 
 
 def explain_bound(adapter: type[Adapter], found: TargetVerdict, small: TargetVerdict) -> TargetVerdict:
-    """Return the small failure, with the bound that explains it if both runs pass where that is declared."""
+    """Return the small failure, with a hint at a bound if both runs pass once that bound is declared."""
     bound = adapter.contract.bound
     if small.broken is None or small.broken.rule != "answer":
         return small
     known = flags_of(adapter).get(bound)
     try:
         most, others = (count_kept(adapter, count) for count in CROWDS)
-    except BadAdapter:  # so many entries are more than it can be given
+    except BadAdapter:  # the store cannot be given so many entries
         return small
     if most != others or not 0 < most < CROWD:
         return small
@@ -299,10 +298,10 @@ def explain_bound(adapter: type[Adapter], found: TargetVerdict, small: TargetVer
 
 
 def name_skew(adapter: type[Adapter], small: TargetVerdict, live: Live) -> TargetVerdict:
-    """Return the small failure as write skew if that is what broke its invariant.
+    """Return the small failure, named write skew if that broke the invariant.
 
-    Each of the concurrent writes is on other entries than the others, and in any order they keep it: two
-    doctors leave the list of those on call, and each has seen that the other is still on it.
+    Write skew: concurrent writes to different entries break an invariant that they keep in any sequential
+    order. Example: two doctors leave the on-call list, and each has seen that the other is still on it.
     """
     *before, last = small.items
     if small.broken is None or small.broken.rule != "invariant" or last.kind != "at_once":
@@ -318,7 +317,7 @@ def name_skew(adapter: type[Adapter], small: TargetVerdict, live: Live) -> Targe
 
 
 def entries_of(op: ContractOp) -> list[tuple[str, ...]]:
-    """Return what an operation is about: each name with its scope."""
+    """Return the entries that an operation names: each name with its scope."""
     scope = [str(op.args.get(name)) for name in SCOPES]
     names = op.args.get("keys", op.args.get("pairs", [op.args.get("key", op.args.get("id"))]))
     return [(*scope, str(name)) for name in names] if isinstance(names, list | dict) else []
@@ -329,7 +328,7 @@ def declare(adapter: type[Adapter], flags: dict[str, object]) -> type[Adapter]:
 
 
 def count_kept(adapter: type[Adapter], count: int) -> int:
-    """Return how many are left of so many that are written one after the other, by what reads them."""
+    """Write `count` entries one after the other, read them, and return how many are left."""
     pool = Pool(["a"], ["u"], [])
     crowd = adapter.contract.crowd(pool, ops_of(adapter), Stream(0), count, is_bounded=True)
     items = [Item("in_turn", tuple(each)) for each in crowd if each]

@@ -1,19 +1,19 @@
-"""Items: what happens to a store in one run, in order; each is a line of a seed file.
+"""Items: the operations and faults of one run of a store, in order; each is a line of a seed file.
 
 {"op": "put", "key": "a", "value": 1}
-{"kind": "at_once", "number": 7, "ops": [OP, OP]}      together; the number draws which goes on when
-{"kind": "at_once", "pauses": [3, 1], "ops": [OP, OP]} a job pauses at the third point at which others can go
-                                                       on, and one at the next such point; -2: the result of
-                                                       the second job that ends comes after all that can go on
-{"kind": "in_turn", "ops": [OP, OP]}                   one after the other, such as to fill a page
-{"kind": "paged", "ops": [SCAN, OP, OP]}               one of them after each page of the first
-{"kind": "advance", "number": 1000}                    milliseconds that pass
-{"kind": "reopen"}                                     closed and opened again
-{"kind": "crash"}                                      the process is gone between two operations
-{"kind": "crash_in", "number": 2, "site": SITE, "ops": [OP]}  as the operation reaches this for the n-th time
-{"kind": "fail", "number": 1, "site": SITE, "ops": [OP]}  the n-th time that the operation reaches this fails
-                                                       both with "part": 40 after so many per cent of the call
-{"kind": "cancel", "number": 3, "ops": [OP, OP]}       together; the first is cancelled after so many steps
+{"kind": "at_once", "number": 7, "ops": [OP, OP]}      concurrently; the number seeds their interleaving
+{"kind": "at_once", "pauses": [3, 1], "ops": [OP, OP]} a job pauses at the third point where others can run,
+                                                       and a job at the next such point; -2: the result of the
+                                                       second job that ends is delivered when all else waits
+{"kind": "in_turn", "ops": [OP, OP]}                   one after the other, for example to fill a page
+{"kind": "paged", "ops": [SCAN, OP, OP]}               one of the others after each page of the scan
+{"kind": "advance", "number": 1000}                    this many milliseconds pass
+{"kind": "reopen"}                                     the store is closed and opened again
+{"kind": "crash"}                                      the process dies between two operations
+{"kind": "crash_in", "number": 2, "site": SITE, "ops": [OP]}  it dies when OP reaches SITE the second time
+{"kind": "fail", "number": 1, "site": SITE, "ops": [OP]}  the call at SITE fails when OP reaches it first; in
+                                                       both, "part": 40 does 40 per cent of the call before
+{"kind": "cancel", "number": 3, "ops": [OP, OP]}       concurrently; the first is cancelled after three steps
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,15 +31,15 @@ from umi_sim.targets.values import from_json, to_json
 SITES: Final = (
     "statement", "commit", "open", "write", "truncate", "sync", "replace", "request", "response"
 )  # fmt: skip
-PARTED: Final = ("write", "truncate")  # what can be done in part
+PARTED: Final = ("write", "truncate")  # sites whose calls can be done in part
 ADVANCE_MS_MAX: Final = 10**12
 AT_ONCE_MAX: Final = 4
 IN_TURN_MAX: Final = 1_000
-SHOWN_MAX: Final = AT_ONCE_MAX  # of operations, and of their outcomes
+SHOWN_MAX: Final = AT_ONCE_MAX  # operations, or outcomes, of one item
 PAUSE_COUNT_MAX: Final = 16
 N_MAX: Final = 1_000
 PAUSE: Final = whole(-N_MAX, N_MAX)
-ORDERS: Final = 6  # of requests at once that are tried from the first one on
+ORDERS: Final = 6  # how many low order numbers are tried for concurrent requests
 EARLY_MAX: Final = 12
 
 
@@ -54,10 +54,10 @@ class ContractOp(Data):
 
 
 class Item(Data):
-    """`number` and `site`: what they mean is said by the kind. `part`: how much is done, in per cent.
+    """An item. Its kind defines the meaning of `number` and `site`. `part`: per cent of a call that is done.
 
-    `pauses`: after how many points a job pauses, and after how many more the next time; below zero, after how
-    many jobs that end the result of one comes late.
+    `pauses`: positive numbers: how many points until a job pauses, then how many until the next pause.
+    Negative numbers: likewise, how many jobs end until the result of one is delivered late.
     """
 
     kind: str
@@ -72,12 +72,12 @@ class Item(Data):
         return KINDS[self.kind]
 
     def __str__(self) -> str:
-        """Return the item as the trace of a run has it."""
+        """Return the item as it is written in the trace of a run."""
         return self.fill(self.of.text, join_shown([str(op) for op in self.ops]))
 
     @property
     def event(self) -> str:
-        """Describe what happens beside the operations."""
+        """The description of the item without its operations."""
         return self.describe("").strip(" ,:").removeprefix("of which ")
 
     def describe(self, ops: str) -> str:
@@ -104,7 +104,7 @@ class Item(Data):
 
 
 def join_shown(texts: Sequence[str]) -> str:
-    """Return texts in one line; of a long sequence the first and the last, and how many are between them."""
+    """Return texts in one line. A long sequence is cut to its first and last, and a count of the rest."""
     if len(texts) <= SHOWN_MAX:
         return "; ".join(texts)
     return f"{texts[0]}; ({len(texts) - 2} more); {texts[-1]}"
@@ -112,14 +112,14 @@ def join_shown(texts: Sequence[str]) -> str:
 
 # Kinds.
 
-Put = Callable[..., bool]  # whether a run fails alike with other fields of an item
+Put = Callable[..., bool]  # returns whether the run still fails with these fields of an item
 
 
 class Kind:
-    """A kind of items: what one has in a file, how it is shown, its lines in a script, and what is simpler.
+    """A kind of items: its fields in a file, its wording, its lines in a script, and its simpler variants.
 
-    `place`: the lane of a page on which it happens. `lesser`: what is changed to leave its operations alone;
-    empty if they are alone, or it has none.
+    `place`: its lane on a page. `lesser`: how a report names the change that `alone` makes; empty if `alone`
+    changes nothing, or the kind has no operations.
     """
 
     text: ClassVar[str] = "{ops}"
@@ -131,34 +131,34 @@ class Kind:
     lesser: ClassVar[str] = ""
 
     def wording(self, item: Item) -> str:
-        """Return the text by which people read it."""
+        """Return the template of the description for people."""
         return self.text
 
     def alone(self, item: Item) -> Iterator[tuple[Item, ...]]:
-        """Yield its operations one after the other, in every order, and nothing that ends a process."""
+        """Yield its operations in every sequential order, without concurrency and without faults."""
         yield from (tuple(Item("op", (op,)) for op in order) for order in permutations(item.ops))
 
     def calmer(self, item: Item) -> Iterator[tuple[Item, ...]]:
-        """Yield what has fewer operations at the same time, or a death between two operations."""
+        """Yield variants with fewer concurrent operations, or with a death between operations."""
         return iter(())
 
     def plainer(self, item: Item) -> Iterator[Item]:
-        """Yield each operation by itself."""
+        """Yield each operation as an item of its own."""
         yield from (Item("op", (op,)) for op in item.ops)
 
     def shrink(self, item: Item, put: Put) -> None:
-        """Put smaller numbers, and fewer operations, in place of those of an item."""
+        """Try smaller numbers and fewer operations by `put`, which keeps what still fails."""
         least = 1 if item.ops else 0
         lower(item.number, lambda number: number >= least and put(number=number))
         lower(item.part, lambda part: put(part=part))
 
     def script(self, item: Item, store: str, recorded: Iterator[str]) -> Iterator[str] | None:
-        """Return the lines that make it happen in plain Python; None if calls alone cannot."""
+        """Return the lines of a plain Python script that do the same; None if plain calls cannot."""
         return None
 
 
 class Alone(Kind):
-    """A kind in which nothing happens to operations."""
+    """A kind whose operations run one at a time, without faults."""
 
     def alone(self, item: Item) -> Iterator[tuple[Item, ...]]:
         yield (item,)
@@ -179,7 +179,7 @@ class InTurn(Alone):
         return super().plainer(item) if len(item.ops) == 1 else iter(())
 
     def shrink(self, item: Item, put: Put) -> None:
-        # All are alike: their number matters, and not which they are.
+        # The operations are alike, so only their number is reduced.
         lower(len(item.ops), lambda count: count > 0 and put(ops=item.ops[:count]))
 
     def script(self, item: Item, store: str, recorded: Iterator[str]) -> Iterator[str]:
@@ -195,7 +195,7 @@ class AtOnce(Kind):
     lesser = "one after the other"
 
     def calmer(self, item: Item) -> Iterator[tuple[Item, ...]]:
-        """Yield one of the operations before or after the others, which may be in another order."""
+        """Yield variants with one operation before or after the others, with several orders of these."""
         for place, op in enumerate(item.ops if len(item.ops) > 2 else ()):
             one, ops = Item("op", (op,)), item.ops[:place] + item.ops[place + 1 :]
             for number in dict.fromkeys((item.number, *range(ORDERS))):
@@ -204,12 +204,12 @@ class AtOnce(Kind):
                 yield others, one
 
     def plainer(self, item: Item) -> Iterator[Item]:
-        """Yield it also in an order of a low number."""
+        """Yield also the item with lower order numbers."""
         yield from super().plainer(item)
         yield from (structs.replace(item, number=number) for number in range(min(item.number, ORDERS)))
 
     def shrink(self, item: Item, put: Put) -> None:
-        # Where there are fewer, a job may have to pause at another point.
+        # With fewer operations, a job may have to pause at another point to fail.
         others = [(number,) for number in range(1, EARLY_MAX + 1)] if item.pauses else []
 
         def works(ops: Sequence[ContractOp]) -> bool:
@@ -255,7 +255,7 @@ class Fail(Kind):
     number_max, sites, lesser = N_MAX, SITES, "without the failure"
 
     def wording(self, item: Item) -> str:
-        """Return what is true of an error and of `os.write`, which tells how few bytes it wrote."""
+        """Return the template. For a partial write it fits an error and a short count of `os.write`."""
         less = f" writes only {item.part} % of its bytes"
         return self.text.replace("{part} fails", less) if item.part else self.text
 
@@ -265,7 +265,7 @@ class CrashIn(Kind):
     number_max, sites, lesser = N_MAX, SITES, "without the crash"
 
     def plainer(self, item: Item) -> Iterator[Item]:
-        """Yield a crash after which nothing was asked, too."""
+        """Yield also a crash without its operation."""
         yield from (*super().plainer(item), Item("crash"))
 
     def calmer(self, item: Item) -> Iterator[tuple[Item, ...]]:
@@ -296,7 +296,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 
 def write_calls(ops: Sequence[ContractOp], recorded: Iterator[str]) -> Iterator[str]:
-    """Yield the line that makes these calls together, and compares what they give."""
+    """Yield the line of a script that makes these calls concurrently and compares their results."""
     args = (", ".join(f"{name}={value!r}" for name, value in op.args.items()) for op in ops)
     calls = [f"lambda: store.{op.name}({each})" for op, each in zip(ops, args, strict=True)]
     yield f"await expect({[next(recorded) for _ in calls]!r}, {', '.join(calls)})"
@@ -321,7 +321,7 @@ def item_to_json(item: Item) -> dict[str, Json]:
 
 
 def read_item(value: Json, known: Mapping[str, Sequence[str]]) -> Item:
-    """An item whose operations are `known`, with the arguments that they may have. Raises Wrong."""
+    """Read an item. `known`: the operations, each with the arguments that it may have. Raises Wrong."""
     fields = as_object(value)
     if "op" in fields:
         return Item("op", (read_op(value, known),))
@@ -345,7 +345,7 @@ def read_item(value: Json, known: Mapping[str, Sequence[str]]) -> Item:
 
 
 def read_op(value: Json, known: Mapping[str, Sequence[str]]) -> ContractOp:
-    """An operation with what the contracts need of it. Raises Wrong."""
+    """Read an operation, and check its arguments. Raises Wrong."""
     fields = as_object(value)
     name: str = at("op", one_of(known, "operation").read, fields.get("op"))
     args = {key: at(key, from_json, each) for key, each in fields.items() if key != "op"}

@@ -1,12 +1,12 @@
-"""The contract `kv`: values under keys, some of them for a time.
+"""The contract `kv`: values by key, optionally with a time to live.
 
     put(key, value, ttl)       get(key)              has(key)          delete(key)       pop(key)
     put_many(pairs, ttl)       get_many(keys)        delete_many(keys) add(key, value, ttl)
     incr(key, by)              touch(key, ttl)       ttl(key)          clear()           sweep()
     keys(prefix, limit)        items()               count()           scan(cursor, limit)
 
-`get` and `pop` give None for what is not there, or MISSING, or raise KeyError. Every operation may have `ns`,
-a namespace. `ttl` is in seconds; call the argument `ttl_ms` to have milliseconds.
+For an absent key `get` and `pop` return None or MISSING, or raise KeyError. All operations but `sweep` may
+take `ns`, a namespace. Adapters get `ttl` in seconds; an argument named `ttl_ms` gets milliseconds.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,11 +41,11 @@ from umi_sim.targets.model import (
 )
 from umi_sim.targets.values import MISSING, is_plain, same
 
-CLEARED_MAX: Final = 5  # entries of which any must not be left by a clear that failed
-TOO_MANY: Final = 9  # entries of which any may be left: more states than a judge holds
+CLEARED_MAX: Final = 5  # entries whose subsets are suspected states after a failed clear
+TOO_MANY: Final = 9  # entries whose subsets are possible states: 2**9 exceed STATE_COUNT_MAX
 LISTINGS: Final = ("keys", "items", "count", "scan")
 COUNTERS: Final = ("n1", "n2")
-Key = tuple[str, str]  # a namespace, and a key in it
+Key = tuple[str, str]  # namespace, key
 Ttl = int | None
 
 
@@ -68,7 +68,7 @@ class KvState(StoreState):
         return self.store(key, KvEntry(value, lives, end_ms=end_ms))
 
     def list_pairs(self, ns: str, now_ms: int, prefix: str = "") -> AnyOrder:
-        """Return pairs of key and value: what is alive, and what was evicted or has expired as may be."""
+        """Return the listing of [key, value]. Expired or evicted entries are optional if flags allow it."""
         own = {key: it for key, it in self.entries.items() if key[0] == ns and key[1].startswith(prefix)}
         pairs = {key: [key[1], it.value] for key, it in own.items()}
         alive = {key: pairs[key] for key, it in own.items() if self.lives(it, now_ms)}
@@ -149,7 +149,7 @@ class KvContract(Contract):
         }  # fmt: skip
 
     def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: str) -> dict[str, object]:
-        """Some numbers are put where others count, for a store may not make them by itself."""
+        """Draw arguments. Some puts store a number under a counter, since `incr` may not create one."""
         drawn = super().draw(chance, pool, name, args, at)
         has_numbers = any(type(value) is int for value in pool.values)
         if name == "put" and has_numbers and chance.chance(1, 8):
@@ -198,7 +198,7 @@ class KvContract(Contract):
         if op.name == "clear":
             most = (
                 CLEARED_MAX if state.flags.get("batch_atomic") else TOO_MANY
-            )  # what may be must not be left out
+            )  # possible states must be complete
             own = [key for key in state.entries if key[0] == args["ns"]][:most]
             several = chain.from_iterable(combinations(own, count) for count in range(1, len(own) + 1))
             yield from (state.without(*each) for each in several)
@@ -227,7 +227,7 @@ class KvContract(Contract):
     ) -> Outcomes:
         for key, value in pairs.items():
             state = state.put(key, value, now_ms, ttl)
-        yield WHATEVER, state.make_room()  # in whatever order they were put
+        yield WHATEVER, state.make_room()  # evict last: the order of the puts is open
 
     def on_add(self, state: KvState, now_ms: int, key: Key, value: object, ttl: Ttl = None) -> Outcomes:
         is_new = state.alive(key, now_ms) is None
@@ -332,7 +332,7 @@ def refresh_keys(state: KvState, keys: Sequence[Key], now_ms: int) -> KvState:
 
 
 class Seconds(Expectation):
-    """A time that is left, in whole seconds or in parts of them."""
+    """A remaining time in seconds; the answer may differ from `ms` by less than a second."""
 
     ms: int
 
@@ -344,7 +344,7 @@ class Seconds(Expectation):
 
 
 class Many(Expectation):
-    """Values by key, or in the order of the keys with None for what is not there."""
+    """Values as a dict by key, or as a list in the order of the keys with None for absent ones."""
 
     keys: Sequence[str]
     found: Mapping[str, object]

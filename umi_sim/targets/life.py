@@ -1,7 +1,7 @@
-"""One run: a store is made, its items happen to it, and each answer is judged.
+"""One run: makes a store, applies the items to it, and judges each answer.
 
-Law 1. What happens follows from the items alone (world.py); what is said of it, from the contract.
-Law 2. Only the class that the user has named is run; items hold values and names of operations, no code.
+Law 1. A run follows from its items and its seed alone (world.py); its verdict follows from the contract.
+Law 2. Only the class that the user has named is run. Items hold values and names of operations, no code.
 """
 
 import inspect
@@ -38,19 +38,20 @@ from umi_sim.targets.world import (
 MAY_MISS: Final = ("get", "pop", "delete", "touch", "incr", "update", "ttl", "history", "state")
 HERE: Final = Path(__file__).parent
 PERSON: Final = b"umi-target-1"
-CUT_OFF: Final = {"Killed": "crash-split", "CancelledError": "cancel-split"}  # the promise at stake, by error
+CUT_OFF: Final = {"Killed": "crash-split", "CancelledError": "cancel-split"}  # error: promise
 
 PAIRS: Final = "a list of pairs"
-SHAPES: Final[Mapping[str, str]] = {  # what operations return, where another type is an error of the adapter
+SHAPES: Final[Mapping[str, str]] = {  # the types of results; any other is a mistake in the adapter
     "keys": "a list", "sessions": "a list", "items": PAIRS, "list": f"{PAIRS} of id and text",
     "search": f"{PAIRS} of id and text", "count": "a number",
 }  # fmt: skip
 
 
 class TargetStep(Data):
-    """An item and what came of each of its operations, as a seed file has it, and more of a run.
+    """An item with the replies of its operations, as in a seed file, and details that only a run has.
 
-    `paused_at`: the lines of the store where jobs paused. `times_ms`: before it and, if another, after it.
+    `paused_at`: the lines of the store where jobs paused. `times_ms`: the time before the item and, if it is
+    a different one, after it.
     """
 
     uncompared = ("gots", "paused_at", "times_ms")
@@ -67,9 +68,9 @@ class TargetStep(Data):
 
 
 class JobCounts(Data):
-    """How many jobs of executors there were, and how often one paused while others went on.
+    """Counts of executor jobs, and of their pauses.
 
-    `whole_count`: jobs without a point at which to pause, while another could have gone on.
+    `whole_count`: jobs that had no point to pause at while another job could have run.
     """
 
     count: int = 0
@@ -84,7 +85,7 @@ NO_JOBS: Final = JobCounts()
 
 
 class KnownMet(Data):
-    """A known divergence that a run has met: where it is told of, how it showed, and the run up to it."""
+    """A known divergence that a run has shown: its address, the broken rule, and the items up to it."""
 
     uncompared = ("items", "seed", "promise")
 
@@ -93,14 +94,14 @@ class KnownMet(Data):
     anomaly: str = ""
     items: tuple[Item, ...] = ()
     seed: int = 0
-    promise: str = ""  # the one that it breaks, of what was found by `--all`
+    promise: str = ""  # the broken promise; only set by a hunt with `to_end`
 
 
 class TargetVerdict(Data):
-    """How a run ended, and in which item. `known`: divergences that were met.
+    """The result of a run. `ended_at`: the index of its last item. `known`: known divergences that it showed.
 
-    `reached`: how often at most an operation came to a site. `tried`: promises that it could have broken.
-    `died_at`: sites at which the process died within an operation.
+    `reached`: by operation and site, the most times that one call reached it. `tried`: promises that the run
+    could have broken. `died_at`: sites at which the process died within an operation.
     """
 
     items: tuple[Item, ...]
@@ -111,9 +112,9 @@ class TargetVerdict(Data):
     known: tuple[KnownMet, ...] = ()
     reached: Mapping[tuple[str, str], int] = {}
     jobs: JobCounts = NO_JOBS
-    threads: tuple[str, ...] = ()  # operations that began a thread
-    inferred: tuple[tuple[str, object], ...] = ()  # flags that the answers showed, each with its value
-    seed: int = 0  # of what Python drew by chance
+    threads: tuple[str, ...] = ()  # operations that started a thread
+    inferred: tuple[tuple[str, object], ...] = ()  # flags inferred from answers, with their values
+    seed: int = 0  # the seed of Python's random generators
     tried: tuple[str, ...] = ()
     died_at: tuple[str, ...] = ()
 
@@ -121,9 +122,10 @@ class TargetVerdict(Data):
 def run(
     adapter: type[Adapter], items: Sequence[Item], seed: int = 0, seconds: float = COMPUTING_SECONDS_MAX
 ) -> TargetVerdict:
-    """Run these items; what Python draws by chance follows from `seed`. Each may compute for `seconds`.
+    """Run these items and judge them. `seed`: of Python's random generators. Raises BadAdapter.
 
-    Known divergences do not end it: it goes on from what is, or else without the item that showed one.
+    `seconds`: how long each item may compute. Known divergences do not end the run: it continues from the
+    state that explains them, or starts again without the item that showed one.
     """
     left, known, jobs = tuple(items), list[KnownMet](), NO_JOBS
     while True:
@@ -146,9 +148,9 @@ def run(
 
 
 def find_known(adapter: type[Adapter], broken: BrokenContract | None) -> KnownMet | None:
-    """Return the known divergence that a broken promise is.
+    """Return the known divergence that covers a broken promise, or None.
 
-    Of a read it is a wrong answer, by whatever lost state the judge could have explained it.
+    On a read it counts as rule `answer`, whichever suspected state explained it, unless its own rule is set.
     """
     for each in adapter.known if broken else ():
         if broken and each.covers(broken.rule, broken.op, broken.message):
@@ -159,7 +161,7 @@ def find_known(adapter: type[Adapter], broken: BrokenContract | None) -> KnownMe
 
 
 class TargetRun:
-    """A run as it goes on."""
+    """A run in progress."""
 
     def __init__(
         self, adapter: type[Adapter], world: TargetWorld, seconds: float = COMPUTING_SECONDS_MAX
@@ -168,10 +170,10 @@ class TargetRun:
         self.checker = Checker(adapter.contract, flags_of(adapter), ops_of(adapter))
         self.known: list[KnownMet] = []
         self.steps: list[TargetStep] = []
-        self.at = 0  # the item that happens now
-        self.threaded: dict[str, None] = {}  # operations that began a thread
-        self.has_cancelled = False  # whether this process has had a request cancelled
-        self.tried: dict[str, None] = {}  # promises
+        self.at = 0  # the index of the current item
+        self.threaded: dict[str, None] = {}  # operations that started a thread
+        self.has_cancelled = False  # whether a request of this process was cancelled
+        self.tried: dict[str, None] = {}  # promises that an item could have broken
 
     def live(self, items: Sequence[Item]) -> TargetVerdict:
         try:
@@ -193,7 +195,7 @@ class TargetRun:
         return self.verdict(items)
 
     def begin(self) -> None:
-        """Raises BadAdapter if it cannot even be opened; of a process that is a finding."""
+        """Open the store. Raises BadAdapter if that fails, but NotOpened for a store in another process."""
         try:
             self.world.begin()
         except NotOpened as error:
@@ -242,7 +244,7 @@ class TargetRun:
         return broken or self.check_own() or self.find_removed()
 
     def find_removed(self) -> BrokenContract | None:
-        """Return what is broken if a file of a store that erases has what was removed."""
+        """Return the broken promise if the store `erases` and one of its files contains a removed value."""
         removed = self.checker.removed if self.adapter.erases else {}
         for path in sorted(self.world.folder.rglob("*")) if removed else ():
             data = path.read_bytes() if path.is_file() else b""
@@ -254,7 +256,7 @@ class TargetRun:
         return None
 
     def check_own(self) -> BrokenContract | None:
-        """Return what is broken of the store's own invariants."""
+        """Return the broken promise if `check` of the adapter raises."""
         with computing_at_most(self.seconds):
             error = self.world.check()
         if error is None:
@@ -284,13 +286,13 @@ class TargetRun:
         return None
 
     def is_unknown(self, item: Item, place: int, got: Got) -> bool:
-        """Return whether the operation may have been applied: it was cut off, or its response was lost."""
+        """Return whether it is unknown if the operation was applied: it was cut off, or its response lost."""
         has_failed = self.world.has_failed
         is_cut = item.kind == ("crash_in" if has_failed else "cancel") and got.error in CUT_OFF and not place
         return is_cut or (bool(got.error) and has_failed and item.site == "response")
 
     def describe_error(self, name: str, got: Got) -> BrokenContract:
-        """Return the broken rule of a method beside the contract that has raised."""
+        """Return the promise that a method has broken by raising an error."""
         if got.error == "CancelledError" and self.has_cancelled:
             message = "raised CancelledError, and it was another request that was cancelled"
             return BrokenContract("cancel-spread", name, message, "", got.error)
@@ -299,7 +301,7 @@ class TargetRun:
             rule, name, got.text if rule == "process" else str(got), "", got.error, got.frame
         )
 
-    # How it ended.
+    # Verdicts.
 
     def out_of_reach(self, what: str) -> BadAdapter:
         message = "is out of reach: what it does follows from no seed"
@@ -312,7 +314,7 @@ class TargetRun:
     def end_early(self, items: Sequence[Item], broken: BrokenContract) -> TargetVerdict:
         """Return the verdict of a run that ends in the middle of an item, or in the restart after it."""
         for step in self.steps[self.at :] or map(TargetStep, items[self.at : self.at + 1]):
-            before = step.replies if self.world.sites.told else ()  # says how much was written
+            before = step.replies if self.world.sites.told else ()  # with the bytes written
             self.steps[self.at :] = [structs.replace(step, replies=(*before, broken.message))]
         return self.verdict(items, broken)
 
@@ -331,11 +333,11 @@ class TargetRun:
         )  # fmt: skip
 
     def got_of(self, outcome: Any, op: ContractOp | None = None) -> Got:
-        """`op`: None for what is asked beside the contract, where nothing may be refused."""
+        """Return the answer of a call. `op`: None for make, close and check, which may refuse nothing."""
         if not isinstance(outcome, BaseException):
             if op is not None and inspect.isawaitable(outcome[0]):
                 if inspect.iscoroutine(outcome[0]):
-                    outcome[0].close()  # else Python warns that nothing awaited it
+                    outcome[0].close()  # else Python warns that it was never awaited
                 message = f"returned a {type(outcome[0]).__name__}: is an `await` missing?"
                 raise BadAdapter(f"{self.adapter.__name__}.{op.name}: {message}")
             return Got(outcome[0])
@@ -350,18 +352,18 @@ class TargetRun:
         is_refusal = is_busy or (isinstance(outcome, refuses) and op is not None)
         text = self.hide_folder(show_value(str(outcome)))
         frame = frame_of(outcome)
-        where = f"{Path(frame.filename).name}:{frame.name}" if frame else ""  # the same on every machine
+        where = f"{Path(frame.filename).name}:{frame.name}" if frame else ""  # no folder
         return Got(None, type(outcome).__name__, text, is_refusal, is_busy, where)
 
     def show_version(self, op: ContractOp, got: Got) -> Got:
-        """Return an answer that is the name of a version with what the store itself has given."""
+        """Return the answer of `version` so that it shows also the value that the store returned."""
         if op.name != "version" or got.error:
             return got
         own = self.hide_folder(show_value(self.world.names.versions[str(op.args["version"])]))
         return structs.replace(got, seen=f"{show_value(got.value)}, which is {own}")
 
     def check_shape(self, op: ContractOp, value: object) -> None:
-        """Raises BadAdapter if this operation returns no such value, unless something failed below it."""
+        """Check the type of a result. Raises BadAdapter."""
         expected = SHAPES.get(op.name, "")
         fits = not expected or isinstance(value, int if op.name == "count" else list)
         if isinstance(value, list) and expected.startswith(PAIRS):
@@ -375,11 +377,11 @@ class TargetRun:
             raise BadAdapter(f"{self.adapter.__name__}.{op.name}: {message}")
 
     def hide_folder(self, text: str) -> str:
-        """Put FOLDER in place of the path, which is another one in each run."""
+        """Replace the path of the run's folder, which differs in each run, by FOLDER."""
         return text.replace(str(self.world.base), "FOLDER")
 
 
 def frame_of(error: BaseException) -> traceback.FrameSummary | None:
-    """Return the innermost frame on the way that is not ours."""
+    """Return the innermost frame of a traceback that is outside this package."""
     frames = [it for it in traceback.extract_tb(error.__traceback__) if Path(it.filename).parent != HERE]
     return frames[-1] if frames else None

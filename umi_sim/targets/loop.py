@@ -1,12 +1,13 @@
-"""An event loop that does the same each time: one thread at a time, no sockets, and a still clock.
+"""A deterministic event loop: one thread runs at a time, without sockets, on a simulated clock.
 
-Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
-Law 2. Callbacks run in the order in which they came, as asyncio promises. Free is only what is free there:
-       when a task gets to begin, and which job of an executor begins first; `pick` decides.
-Law 3. A job that has begun goes on to its end, unless it waits or `pauses` says that it pauses at this point:
-       then it goes on when nothing else can.
-Law 4. A timer runs when its time comes, as in a loop that waits: also while time passes between operations.
-Law 5. What nothing will ever wake is Stuck at once, and what never ends after STEPS_MAX steps.
+Law 1. This file needs only the standard library: an exported script contains a copy of it.
+Law 2. Callbacks run in the order in which they were scheduled, as asyncio promises. Only the choices that
+       asyncio leaves open are made by `pick`: when a task starts, and which job of an executor starts first.
+Law 3. A job that has started runs to its end, unless it waits, or `pauses` lets it pause at a point. A paused
+       job continues when nothing else can run.
+Law 4. A timer fires at its time, also while time passes between operations.
+Law 5. A program that waits for something that nothing can wake raises Stuck at once; one that runs for ever
+       raises it after STEPS_MAX steps.
 """
 
 import asyncio
@@ -30,15 +31,15 @@ from umi_sim.targets import clocks, threads
 from umi_sim.targets.threads import JobThread
 
 STEPS_MAX = 200_000
-DELAY_MAX = 6  # steps until a task begins
+DELAY_MAX = 6  # the most steps until a task starts
 FINISH_STEPS = 1_000
-ADVANCE_STEPS_MAX = 20_000  # while time passes: a store may do something each millisecond
-RESOLUTION_S = 1 / 1_000_000  # of sums of times: a clock of milliseconds tells no less apart
-PATIENCE = 100  # steps until a job goes on, or begins, all the same: a task may wait for it by asking
-POINTS_MAX = 1_000  # until a job pauses in any case: it may wait for another by asking
-PROCESSORS = 28  # of each machine, as a run sees it
-THREADS_MAX = PROCESSORS + 4  # of an executor that sets no limit, as in Python
-HERE_MAX = ThreadPoolExecutor()._max_workers  # of such an executor, on this machine
+ADVANCE_STEPS_MAX = 20_000  # in one `advance`: a store may have a timer each millisecond
+RESOLUTION_S = 1 / 1_000_000  # tolerance for sums of floats; the clock counts milliseconds
+PATIENCE = 100  # steps after which a job runs even if callbacks are ready: a task may poll for its result
+POINTS_MAX = 1_000  # points after which a job pauses in any case: it may poll for another job
+PROCESSORS = 28  # the number of processors that runs see on every machine
+THREADS_MAX = PROCESSORS + 4  # the default limit of an executor, as in Python
+HERE_MAX = ThreadPoolExecutor()._max_workers  # the same on this machine
 SQLITE_BUSY = 5
 NEVER = 2**40  # seconds
 MOMENTS_MAX = 10_000
@@ -48,27 +49,27 @@ T = TypeVar("T")
 
 
 class Stuck(BaseException):
-    """Nothing goes on, or it goes on for ever. Nothing that a store catches."""
+    """Nothing can run any more, or it runs for ever. Not an Exception, so that stores do not catch it."""
 
 
 class OutOfReach(BaseException):
-    """It needs what this loop has not; no `except Exception` takes it for its own."""
+    """The program needs a feature that this loop does not have. Not an Exception, for the same reason."""
 
 
 class Jobs:
-    """Work of one executor, or of one connection of aiosqlite, on at most `limit` threads.
+    """The jobs of one executor, or of one connection of aiosqlite, on at most `limit` threads.
 
-    `is_single`: each job is one call of SQLite, within which there is nothing to be explored.
+    `is_single`: each job is a single call of SQLite, without points at which it could pause.
     """
 
     def __init__(self, loop: "Loop", limit: int, is_single: bool = False) -> None:
         self.loop, self.limit, self.is_single = loop, limit, is_single
-        self.waiting: deque[tuple[Any, Callable[[], Any]]] = deque()  # each with its future
+        self.waiting: deque[tuple[Any, Callable[[], Any]]] = deque()  # pairs of a future and a job
         self.idle: deque[JobThread] = deque()
-        self.flying: dict[JobThread, Any] = {}  # with the future of the job
+        self.flying: dict[JobThread, Any] = {}  # by thread, the future of its job
 
     def put_nowait(self, job: Any) -> None:
-        if isinstance(job, tuple):  # and not what tells the thread of aiosqlite 0.21 to end
+        if isinstance(job, tuple):  # not the stop signal for the thread of aiosqlite 0.21
             self.waiting.append(job)
 
     @property
@@ -86,7 +87,7 @@ class Jobs:
         self.loop.begin(worker, self, function)
 
     def end(self, worker: JobThread) -> None:
-        """Tell what the job came to. Raises its error if that is no Exception."""
+        """Deliver the result of a job. Raises its error if that is no Exception."""
         future, error, result = self.flying.pop(worker), worker.error, worker.result
         worker.error = worker.result = None
         self.idle.append(worker)
@@ -100,7 +101,7 @@ class Jobs:
 
 
 class Loop(asyncio.BaseEventLoop):
-    """Order tasks by `pick(n)`, one of n, where asyncio leaves open which is first."""
+    """The event loop. `pick(n)` returns a number below n, where asyncio leaves an order open."""
 
     def __init__(self, clock: Any) -> None:
         super().__init__()
@@ -109,42 +110,42 @@ class Loop(asyncio.BaseEventLoop):
         self.timers: list[asyncio.TimerHandle] = vars(self)["_scheduled"]
         self.jobs: dict[Any, Jobs] = {}  # by executor, or connection of aiosqlite
         self.pick: Callable[[int], int] = lambda n: 0
-        self.turn = 0  # one after the other, so that no task waits for ever
-        self.job_count = 0  # of executors
+        self.turn = 0  # rotates between executors, so that none waits for ever
+        self.job_count = 0  # jobs of executors so far
         self.has_points_in_lines = False  # whether jobs can pause at each line
         self.workers: list[JobThread] = []
-        self.flights: dict[int, tuple[JobThread, Jobs]] = {}  # jobs that go on, by thread
-        self.pauses: deque[int] = deque()  # how many points until a job pauses, and until the next pause
-        self.delays: deque[int] = deque()  # how many jobs end until the result of one comes late, and so on
-        self.done: deque[tuple[JobThread, Jobs]] = deque()  # jobs whose results come late
-        self.pause_count = self.whole_count = 0  # jobs that paused; that ran whole while another waited
-        self.paused_at: list[str] = []  # of the last item, places in the code of the store
+        self.flights: dict[int, tuple[JobThread, Jobs]] = {}  # jobs that have started, by thread
+        self.pauses: deque[int] = deque()  # points until a job pauses, then until the next pause, and so on
+        self.delays: deque[int] = deque()  # jobs that end until a result is delivered late, and so on
+        self.done: deque[tuple[JobThread, Jobs]] = deque()  # jobs whose results are not delivered yet
+        self.pause_count = self.whole_count = 0  # pauses; jobs without a point while another waited
+        self.paused_at: list[str] = []  # the lines of the store where jobs paused in the last item
         self.can_end_early = False  # whether a task may be cancelled while its job pauses
         self.progress = self.callback_count = 0
-        self.passed_over = 0  # steps in which a job could have gone on, since one did
-        self.moment_count = 0  # of real time, in which a thread of the store was waited for
-        self.own_threads: list[threading.Thread] = []  # that the store itself has begun
+        self.passed_over = 0  # steps since a job last ran in which one could have run
+        self.moment_count = 0  # waits in real time for threads of the store
+        self.own_threads: list[threading.Thread] = []  # started by the store itself
         self.set_default_executor(ThreadPoolExecutor(THREADS_MAX))
 
-    # What asyncio asks of a loop.
+    # The interface of an asyncio loop.
 
     def time(self) -> float:
         return float(self.clock.seconds())
 
     def _write_to_self(self) -> None:
-        """Do nothing: no other thread sleeps in this loop and has to be woken."""
+        """Do nothing: no thread sleeps in a selector that has to be woken."""
 
     def is_running(self) -> bool:
         return events._get_running_loop() is self
 
-    def add_signal_handler(self, *args: Any) -> None:  # type: ignore[override] # it looks at none
-        """Do nothing: no signal comes."""
+    def add_signal_handler(self, *args: Any) -> None:  # type: ignore[override] # ignores its arguments
+        """Do nothing: a run gets no signals."""
 
     def remove_signal_handler(self, sig: int) -> bool:
         return True
 
     def call_exception_handler(self, context: Any) -> None:
-        """Ignore the failure of a task that nothing awaits, as a program does that only logs it."""
+        """Ignore errors of tasks that nothing awaits; asyncio would only log them."""
 
     # Running.
 
@@ -154,7 +155,7 @@ class Loop(asyncio.BaseEventLoop):
         return task.result()
 
     def run(self, tasks: Sequence[Any], steps_max: int = STEPS_MAX) -> bool:
-        """Run until all tasks are done, or for so many steps; return whether they are done. Raises Stuck."""
+        """Run until all tasks are done, or for `steps_max` steps; return whether all are. Raises Stuck."""
         self.can_end_early = steps_max < STEPS_MAX
         with self.running():
             for _ in range(steps_max):
@@ -167,7 +168,7 @@ class Loop(asyncio.BaseEventLoop):
         return all(task.done() for task in tasks)
 
     def settle(self, steps_max: int) -> None:
-        """Run everything that was begun until it waits for time alone, or for so many steps."""
+        """Run until all that is left waits for time to pass, or for `steps_max` steps."""
         with self.running():
             for _ in range(steps_max):
                 if self.is_idle():
@@ -175,12 +176,12 @@ class Loop(asyncio.BaseEventLoop):
                 self.step()
 
     def is_idle(self) -> bool:
-        """Return whether nothing goes on before some time has passed."""
+        """Return whether nothing can run until time passes."""
         self.wake_due()
         return not (self.ready or self.done) and self.next_jobs() is None and self.next_able() is None
 
     def advance(self, ms: int) -> None:
-        """Let so much time pass; what is due meanwhile is done at its time."""
+        """Let this much time pass. Timers that are due meanwhile fire at their time."""
         until_ms = self.clock.now_ms + ms
         with self.running():
             for _ in range(ADVANCE_STEPS_MAX):
@@ -190,10 +191,10 @@ class Loop(asyncio.BaseEventLoop):
         self.clock.now_ms = max(self.clock.now_ms, until_ms)
 
     def abandon(self) -> None:
-        """The process is gone, and with it whatever was to be done."""
+        """Drop all callbacks, timers and jobs, as the death of the process does."""
         coroutines = [task.get_coro() for task in asyncio.all_tasks(self)]
-        # Python warns of a coroutine that is destroyed before it began, as if it had been forgotten: these,
-        # and those that are their arguments.
+        # Python warns when a coroutine is destroyed before it has started. Close those of tasks, and ignore
+        # the warnings about coroutines that are their arguments.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             for coroutine in filter(inspect.iscoroutine, coroutines):
@@ -206,7 +207,7 @@ class Loop(asyncio.BaseEventLoop):
         self.abandon_flights()
 
     def finish_jobs(self) -> None:
-        """Wait for all jobs, as a program does that ends."""
+        """Run all jobs to their end, as a program does before it exits."""
         with self.running():
             while self.run_job() or self.wake_sleeper(NEVER):
                 pass
@@ -229,7 +230,7 @@ class Loop(asyncio.BaseEventLoop):
             events._set_running_loop(before)
 
     def finish(self) -> None:
-        """Whatever is still going on is cancelled."""
+        """Cancel all tasks, end all jobs and threads, and close the loop."""
         tasks = asyncio.all_tasks(self)
         for task in tasks:
             task.cancel()
@@ -245,7 +246,7 @@ class Loop(asyncio.BaseEventLoop):
             self.ready.append(heapq.heappop(self.timers))
 
     def next_time(self) -> float:
-        """Return when the next timer is due, or the next job has waited for long enough."""
+        """Return the time at which the next timer, or the timeout of the next waiting job, is due."""
         times = [worker.until for worker, _ in self.flights.values() if worker.until is not None]
         return min([*times, *(timer.when() for timer in self.timers[:1])], default=NEVER)
 
@@ -268,7 +269,7 @@ class Loop(asyncio.BaseEventLoop):
             handle = self.ready.popleft()
             if not handle.cancelled():
                 self.callback_count += 1
-                with suppress(SystemExit):  # its task has kept it
+                with suppress(SystemExit):  # its task has it as its error
                     handle._run()
         elif self.done:
             self.end_first()
@@ -296,11 +297,11 @@ class Loop(asyncio.BaseEventLoop):
         self.resume(worker)
 
     def resume(self, worker: JobThread) -> None:
-        """Let a job go on until it ends or pauses. Raises its error if that is no Exception."""
+        """Run a job until it ends or pauses. Raises its error if that is no Exception."""
         jobs = self.flights[worker.ident][1]
         try:
             if not worker.go_on():
-                self.flights[worker.ident] = self.flights.pop(worker.ident)  # the last one to go on
+                self.flights[worker.ident] = self.flights.pop(worker.ident)  # moved to the end of the queue
                 return
         except BaseException as error:
             del self.flights[worker.ident], jobs.flying[worker]
@@ -319,7 +320,7 @@ class Loop(asyncio.BaseEventLoop):
             self.end_first()
 
     def is_delayed(self) -> bool:
-        """Count a job that has ended; return whether its result comes late, after all that can go on."""
+        """Count an ended job. Return whether its result is delivered late, when nothing else can run."""
         if not self.delays:
             return False
         self.delays[0] -= 1
@@ -339,7 +340,7 @@ class Loop(asyncio.BaseEventLoop):
         return next((jobs for jobs in self.jobs.values() if jobs.can_begin), None)
 
     def run_job(self) -> bool:
-        """Let a job go on, or one begin; return whether there was one."""
+        """Continue or start one job, or deliver a late result. Return whether there was one."""
         if worker := self.next_able():
             self.resume(worker)
         elif jobs := self.next_jobs():
@@ -352,7 +353,7 @@ class Loop(asyncio.BaseEventLoop):
 
     @contextmanager
     def pausing(self, pauses: Sequence[int]) -> Iterator[None]:
-        """Until the block ends, jobs pause as an item says: -2 is the second job that ends, told late."""
+        """Let jobs pause as an item says until the block ends. -2: the second result is delivered late."""
         self.pauses.extend(each for each in pauses if each > 0)
         self.delays.extend(-each for each in pauses if each < 0)
         try:
@@ -362,7 +363,7 @@ class Loop(asyncio.BaseEventLoop):
             self.delays.clear()
 
     def wake_sleeper(self, before: float) -> bool:
-        """Let time pass until a job has waited for long enough; return False if none has before this time."""
+        """Let time pass until a waiting job times out. Return False if none does before this time."""
         timed = [(worker.until, worker) for worker, _ in self.flights.values() if worker.until is not None]
         until, worker = min(timed, key=lambda each: each[0], default=(NEVER, None))
         if worker is None or until > before:
@@ -373,16 +374,16 @@ class Loop(asyncio.BaseEventLoop):
         return True
 
     def await_threads(self) -> None:
-        """Wait in real time for a thread that the store itself began. Raises Stuck if none does anything."""
+        """Wait in real time for threads that the store started. Raises Stuck if there are none."""
         self.moment_count += 1
         if self.moment_count > MOMENTS_MAX or not threads.find_own_threads(self):
             raise Stuck("waits for something that never happens")
         threads.REAL_SLEEP(threads.MOMENT_SECONDS)
 
-    # What the store calls, wherever it runs.
+    # Called from the store, in any thread.
 
     def switch(self) -> None:
-        """Be at a point at which others may go on, and let them if it is time for a pause."""
+        """Mark a point at which other jobs may run, and pause here if `pauses` says so."""
         self.progress += 1
         ident = get_ident()
         if ident not in self.flights:
@@ -404,7 +405,7 @@ class Loop(asyncio.BaseEventLoop):
             worker.pause()
 
     def is_pause(self) -> bool:
-        """Count a point; return whether it is one of those at which to pause."""
+        """Count a point. Return whether to pause at it."""
         self.pauses[0] -= 1
         if self.pauses[0] > 0:
             return False
@@ -418,10 +419,10 @@ class Loop(asyncio.BaseEventLoop):
         return self.can_end_early or bool(self.ready) or self.next_jobs() is not None or any(others)
 
     def wait(self, is_free: Callable[[], bool], until: float | None = None) -> bool:
-        """Let others go on until it is free; return False if it is not before this time. Raises Stuck."""
+        """Run other jobs until `is_free`; return False if it is not by `until`, in seconds. Raises Stuck."""
         if get_ident() in self.flights:
             return self.flights[get_ident()][0].pause(is_free, until)
-        while not is_free():  # no task goes on meanwhile: it is their thread that waits
+        while not is_free():  # no task runs meanwhile, since the thread of the loop waits
             if self.run_job() or self.wake_sleeper(NEVER if until is None else until):
                 continue
             if until is not None:
@@ -431,7 +432,7 @@ class Loop(asyncio.BaseEventLoop):
         return True
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass, and others go on meanwhile if a job sleeps."""
+        """Let time pass. If a job sleeps, others run meanwhile."""
         if seconds <= 0:
             self.clock.poll()
         if get_ident() not in self.flights:
@@ -442,16 +443,14 @@ class Loop(asyncio.BaseEventLoop):
             self.switch()
 
     def insist(self, act: Callable[[], T], seconds: float, may_wait: Callable[[], bool]) -> T:
-        """Act until SQLite is no longer busy, or nothing else goes on for so many seconds."""
+        """Repeat a call while SQLite is busy and other jobs make progress, for at most `seconds`."""
         until = self.time() + seconds
         while True:
             seen = self.progress
             try:
                 return act()
             except Exception as error:
-                codes = [
-                    getattr(error, name, 0) for name in ("sqlite_errorcode", "result")
-                ]  # the second: apsw
+                codes = [getattr(error, name, 0) for name in ("sqlite_errorcode", "result")]  # sqlite3, apsw
                 is_busy = SQLITE_BUSY in codes and may_wait()
                 if not is_busy or not self.wait(lambda: self.progress != seen, until):  # noqa: B023 - at once
                     raise
@@ -459,7 +458,7 @@ class Loop(asyncio.BaseEventLoop):
     def at_once(
         self, starts: Sequence[Callable[[], Any]], pick: Callable[[int], int], pauses: Sequence[int] = ()
     ) -> list[Any]:
-        """Tasks that begin at times of their own; what each came to, a value or its exception."""
+        """Run tasks that start at picked times. Return the outcome of each: a value or its exception."""
         self.pick = pick
         try:
             with self.pausing(pauses):
@@ -471,7 +470,7 @@ class Loop(asyncio.BaseEventLoop):
 
 
 def place_of(frame: Any) -> str:
-    """Return the innermost place in the code of the store: its file and line."""
+    """Return the innermost place outside umi_sim and the standard library, as file:line."""
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in clocks.NOT_THEIRS:
         frame = frame.f_back
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}" if frame else "elsewhere"
@@ -486,7 +485,7 @@ for outside in OUTSIDE:
 
 
 def outcome_of(task: Any) -> Any:
-    """A value, or the exception that the store raised; one that is none of its own goes on."""
+    """Return the value of a task, or the Exception that it raised. Raises any other error."""
     if task.cancelled():
         return asyncio.CancelledError()
     error = task.exception()
@@ -506,11 +505,11 @@ def submitting(loop: Loop, real: Any) -> Any:
         if getattr(self, "_shutdown", False) or getattr(self, "_shutdown_thread", False):
             raise RuntimeError("cannot schedule new futures after shutdown")
         if self not in loop.jobs:
-            limit = self._max_workers  # of an executor that was made before the run, that of this machine
+            limit = self._max_workers  # an executor made before the run has the limit of this machine
             loop.jobs[self] = Jobs(loop, THREADS_MAX if limit == HERE_MAX else limit)
         loop.job_count += 1
         future = Future[Any]()
-        future._condition = threading.Condition(threads.QuietLock())  # type: ignore[arg-type] # it has the same methods
+        future._condition = threading.Condition(threads.QuietLock())  # type: ignore[arg-type] # a lock
         loop.jobs[self].put_nowait((future, partial(function, *args, **kwargs)))
         return future
 
@@ -531,7 +530,7 @@ def shutting_down(loop: Loop, real: Any) -> Any:
 
 @cache
 def find_aiosqlite() -> Any:
-    """Return the connections of aiosqlite, which many stores import as late as they connect; or None."""
+    """Return the class of connections of aiosqlite, or None. Stores may import it only later."""
     try:
         return import_module("aiosqlite.core").Connection
     except ImportError:
@@ -540,7 +539,7 @@ def find_aiosqlite() -> Any:
 
 @contextmanager
 def install(loop: Loop) -> Iterator[None]:
-    """Until the block ends, jobs of executors, aiosqlite and anyio are those of this loop."""
+    """Run the jobs of executors, aiosqlite and anyio on this loop until the block ends."""
     with clocks.patch_names(substitutes(loop)):
         yield
 
@@ -557,7 +556,7 @@ def substitutes(loop: Loop) -> Iterator[tuple[Any, str, Any]]:
         def begin(self: Any, *args: Any, **kwargs: Any) -> None:
             real(self, *args, **kwargs)
             self._tx, self._thread = Jobs(loop, limit=1, is_single=True), NoThread()
-            self.start = self._thread.start  # up to aiosqlite 0.21 a connection is a thread
+            self.start = self._thread.start  # until aiosqlite 0.21 a connection is a thread
             loop.jobs[self] = self._tx
 
         yield connection, "__init__", begin
@@ -573,7 +572,7 @@ WORKER = "run_sync_in_worker_thread"
 
 
 class NoThread:
-    """A stand-in for a thread that has nothing to do."""
+    """A stand-in for the thread of a connection of aiosqlite."""
 
     has_begun = False
 

@@ -4,13 +4,13 @@
     search(query, user, limit, where)                list(user, where) count(user, where)    delete_all(user)
     history(id)                drain()            render(user)
 
-`add` gives the id, or has `id` as an argument if the user makes ids. `search` and `list` give pairs
+`add` returns the id, or takes `id` as an argument if callers make the ids. `search` and `list` return pairs
 [id, text].
-Operations with `user` may have `agent` and `run` too; one that is None in a search stands for all.
-`render` is a text made of what is there, for a prompt say: judged only by what was deleted.
-`metadata` is a dict; with `where`, a dict too, only entries count whose metadata has these values.
-A store that needs time to find what it was told waits for that in its own `search` and `list`; or it is
-`eventual`, and `drain` waits until whatever was told before is found.
+Operations with `user` may also take `agent` and `run`; a scope that is None in a search matches all.
+`render` returns a text made from the entries, such as a prompt; it must not show a deleted text.
+`metadata` and `where` are dicts; `where` selects the entries whose metadata has these values.
+A store that indexes late waits for its index in `search` and `list`; or it sets `eventual`, and `drain` waits
+until all earlier writes are found.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,17 +49,17 @@ from umi_sim.targets.model import (
 from umi_sim.targets.values import MISSING
 
 Scope = tuple[str | None, str | None, str | None]
-Where = Mapping[str, object]  # what the metadata of an entry must have
+Where = Mapping[str, object]  # values that the metadata of an entry must have
 ALL: Final = ("user", "agent", "run")
 NO_WHERE: Final[Where] = {}
 TOPICS: Final = ("work", "food", "travel")
 KINDS_OF_ENTRY: Final = ("fact", "task")
-HIDING_COUNTS: Final = (12, 40, CROWD)  # entries that do not fit, before the one that does
-ELSEWHERE: Final = 3  # one text in so many is another one's as well, mostly in another place
+HIDING_COUNTS: Final = (12, 40, CROWD)  # how many entries that do not match precede the one that does
+ELSEWHERE: Final = 3  # one text in 3 repeats that of an earlier add, mostly of another scope
 
 
 class MemoryEntry(StoredEntry):
-    """`is_untold`: its add was cut off, and may never have told its id."""
+    """An entry. `is_untold`: its add was cut off, so its id may never have been returned."""
 
     scope: Scope
     texts: tuple[str, ...]
@@ -72,10 +72,11 @@ class MemoryEntry(StoredEntry):
 
 
 class MemoryState(StoreState):
-    """`deleted`: what was deleted; a store may give its id again.
+    """A state of a memory. `deleted`: deleted entries by name; a store may reuse their ids.
 
-    `before`: of an eventual store, what has changed since it was drained, as it was; None where nothing was.
-    `asked`, `missed`: searches for what is there, and those that did not find it, where there is a floor.
+    `before`: for an eventual store, the old value of each entry that changed since the last drain; None if it
+    was absent. `asked` and `missed`: with `recall_floor`, the searches for the text of an entry that exists,
+    and those of them that did not find it.
     """
 
     deleted: Mapping[str, MemoryEntry] = {}
@@ -89,13 +90,13 @@ class MemoryState(StoreState):
         return structs.replace(self, deleted=deleted, before=before).store(name, entry)
 
     def rename_row(self, name: str, to: str) -> "MemoryState":
-        """Give a row whose id was never told the id that a repeated add got."""
+        """Return the state in which an entry whose id was never returned has the name of a repeated add."""
         entry, before = structs.replace(self.entries[name], is_untold=False), self.add_changed(name)
         left = {other: each for other, each in self.entries.items() if other != name}
         return structs.replace(self, entries=left, before=before).set(to, entry)
 
     def exchange_names(self, name: str, other: str) -> "MemoryState":
-        """Return the state in which each of the two names stands for what the other one stood for."""
+        """Return the state in which the entries of two names are exchanged."""
         names = {name: other, other: name}
         entries, deleted = ({names.get(it, it): each for it, each in rows.items()}
                          for rows in (self.entries, self.deleted))  # fmt: skip
@@ -103,7 +104,7 @@ class MemoryState(StoreState):
         return structs.replace(self, entries=entries, deleted=deleted, before=before)
 
     def pin_name(self, name: str) -> "MemoryState":
-        """Return the state in which the id of this name, if it stands for anything, is known."""
+        """Return the state in which the id of this name is known, if the name has an entry."""
         return self.change(name, is_untold=False) if name in self.entries else self
 
     def without(self, *names: str) -> "MemoryState":
@@ -113,7 +114,7 @@ class MemoryState(StoreState):
         return structs.replace(self, deleted={**self.deleted, **deleted}, before=before).keep(left)
 
     def add_changed(self, *names: str) -> tuple[tuple[str, MemoryEntry | None], ...]:
-        """Return the rows before their change, for a store that may show them for a while."""
+        """Return `before` with the present values of these names, which are about to change."""
         if not self.flags["eventual"]:
             return ()
         return (*self.before, *((name, self.entries.get(name)) for name in names))
@@ -122,7 +123,7 @@ class MemoryState(StoreState):
         return {name: each for name, each in self.entries.items() if is_within(each, scope, where)}
 
     def list_pairs(self, scope: Scope, where: Where = NO_WHERE) -> AnyOrder:
-        """Return pairs of id and text: those that must be in a listing, and those that may be."""
+        """Return the listing of [id, text]. Rows changed since the last drain are optional, old and new."""
         recent, found = {name for name, _ in self.before}, self.of(scope, where)
         pairs = {name: [name, it.text] for name, it in found.items()}
         may = [pair for name, pair in pairs.items() if name in recent]
@@ -199,7 +200,7 @@ class MemoryContract(Contract):
         }
 
     def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: str) -> dict[str, object]:
-        """Draw arguments; each text has a name of ours, also where the store makes ids."""
+        """Draw arguments. Each add gets a name of the run as its `id`, even if the store makes the ids."""
         if name == "add":
             args = "id", *args
             pool.made.append(f"m{at}")
@@ -211,7 +212,7 @@ class MemoryContract(Contract):
                 drawn["text"] = chance.pick(pool.added)["text"]
             pool.added.append(drawn)
         if name == "search" and pool.added and chance.chance(1, 2):
-            # of an entry in its own place: there a hit is missing, if it is
+            # Search in the scope of an entry for its text, to notice a missing hit.
             its = chance.pick(pool.added)
             drawn["query"] = its["text"]
             drawn.update({each: its[each] for each in ALL if each in drawn and each in its})
@@ -239,9 +240,9 @@ class MemoryContract(Contract):
     def hide_entry(
         self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream
     ) -> Sequence[Sequence[ContractOp]]:
-        """Return adds of one text whose metadata does not fit, one that fits, and a search for this one.
+        """Return many adds of a text with other metadata, one with that of the search, and the search.
 
-        A store that cuts before it filters finds nothing.
+        A store that applies `limit` before it filters by `where` finds nothing.
         """
         user, (other, own) = pool.scopes[0], ({"topic": topic} for topic in TOPICS[:2])
         entry = {"user": user, "text": "crowd", "metadata": other}
@@ -286,7 +287,7 @@ class MemoryContract(Contract):
         return state.change(name, is_untold=True)
 
     def follow_name(self, state: MemoryState, name: str, others: Sequence[str]) -> Iterator[MemoryState]:
-        """Yield the states after an id was shown for this name: one that its add gave is of nothing else."""
+        """Yield the states after an answer showed an id of this name: one with it in place, or exchanged."""
         entry = state.entries.get(name)
         yield state.pin_name(name)
         if entry is None or entry.is_untold:
@@ -301,7 +302,7 @@ class MemoryContract(Contract):
             return
         args = self.bind(op, state.flags)
         args["ttl"] = live_for(state.flags, args.get("ttl"))
-        for each in state.make_room(coming=1).split_unsure([got]):  # room was made before
+        for each in state.make_room(coming=1).split_unsure([got]):  # evicting comes first
             is_evicted = "maxsize" in state.flags and got not in each.entries
             if is_evicted or (got in each.deleted and not state.flags["dedupes"]):
                 yield each.set(got, new_entry(now_ms, **{it: args[it] for it in args if it != "id"}))
@@ -347,14 +348,14 @@ class MemoryContract(Contract):
             return
         asked, missed = state.asked + 1, state.missed + 1
         yield found, structs.replace(state, asked=asked)
-        if 100 * missed < asked * (100 - floor) + 100:  # so many of a hundred, and a rest of one
+        if 100 * missed < asked * (100 - floor) + 100:  # the allowed share, and one more
             missing = structs.replace(state, asked=asked, missed=missed)
             yield ExpectedHits(own, None, limit, recent), missing
 
     def on_render(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
         remaining = {text for it in state.entries.values() for text in it.texts}
         deleted = {text for it in state.deleted.values() for text in it.texts} - remaining
-        # What an eventual store has not drained may be shown for a while.
+        # An eventual store may show texts that were deleted since the last drain.
         late = {text for _, it in state.before if it is not None for text in it.texts}
         yield Without([*marks_in(sorted(deleted - late))]), state
 
@@ -369,14 +370,14 @@ def new_entry(
 
 
 def draw_topics(chance: Stream, pool: Pool) -> dict[str, object]:
-    """Draw metadata of one key or two; where odd values are drawn also one that Python takes for False."""
+    """Draw metadata with one key or two. With odd values a topic may be "", which is falsy in Python."""
     topic = {"topic": chance.pick((*TOPICS, "") if pool.is_odd else TOPICS)}
     kind = {"kind": chance.pick(KINDS_OF_ENTRY)}
     return {**(topic if chance.chance(2, 3) else {}), **kind} if chance.chance(1, 2) else {**topic}
 
 
 def draw_part(chance: Stream, metadata: Any) -> Mapping[str, object]:
-    """Draw what a search asks of an entry: all of its metadata, or one key of it."""
+    """Draw the `where` of a search for an entry: all of its metadata, or one key of it."""
     name = chance.pick([*metadata]) if metadata else ""
     return {name: metadata[name]} if metadata and chance.chance(1, 2) else metadata
 
@@ -390,10 +391,10 @@ def same(entries: Mapping[str, MemoryEntry], scope: Scope, text: str) -> list[st
 
 
 class ExpectedHits(Expectation):
-    """Some of what there is, each once, with its text; what says exactly what was asked is among it.
+    """At most `limit` of the rows `own` and `recent`, each once, with all rows whose text equals `query`.
 
-    `recent`: what may have come, or be gone, since the store was drained. `fills`: as many as there are, up
-    to the limit.
+    `recent`: rows that changed since the last drain, which may be missing. `fills`: the answer has `limit`
+    rows if there are so many. More exact matches than `limit` may be cut.
     """
 
     own: Sequence[object]

@@ -1,7 +1,7 @@
-"""What a contract is made of: states, what an operation may answer in one, and the state after it.
+"""The parts of a contract: states, the answers that an operation may give in a state, and the next states.
 
-Law 1. A state never changes; an operation gives others. What is left open (a flag that is not set, an
-       order among requests at once) is several states, and each answer leaves fewer of them.
+Law 1. States are immutable; an operation returns new ones. Anything undetermined (a flag that is not set, the
+       order of concurrent requests) is represented by several possible states. Answers rule states out.
 """
 
 import re
@@ -22,14 +22,14 @@ from umi_sim.targets.values import MISSING, is_plain, is_plain_name, key_of, sam
 
 
 class Expectation(Data):
-    """An answer that is allowed."""
+    """A description of the answers that are allowed."""
 
     def takes(self, got: object) -> bool:
         """Return whether the answer `got` is allowed."""
         raise NotImplementedError
 
     def allows_each(self, got: object) -> bool:
-        """Return whether a list is wrong for what it lacks alone: each part of it is allowed."""
+        """Return whether each row of a list is allowed, so that the list can only lack rows."""
         return False
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Exactly(Expectation):
 
 
 class Truth(Expectation):
-    """Yes or no, or how many; None where a store does not tell."""
+    """A boolean or a count. `is_told`: None counts as false; else None is always allowed."""
 
     value: bool
     is_told: bool = False
@@ -70,9 +70,9 @@ class Truth(Expectation):
 
 
 class AnyOrder(Expectation):
-    """These in any order, and none twice; `may`: these too, or not; `least`: how many in all.
+    """A list of all of `must` and some of `may`, in any order, none twice, and at least `least` in all.
 
-    `limit`: no more than so many of them are there, and so many if there are more.
+    `limit`: the list has at most so many rows; if it has so many, it may lack rows of `must`.
     """
 
     must: Sequence[Any]
@@ -90,7 +90,7 @@ class AnyOrder(Expectation):
 
     @property
     def count(self) -> Expectation:
-        """Return what counts these."""
+        """Return the expectation of the number of rows."""
         return any_of(*range(self.least, len(self.must) + len(self.may) + 1))
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ class AnyOrder(Expectation):
 
 
 class Without(Expectation):
-    """Any text that shows none of these, nor their marks: a summary may use words of its own."""
+    """A text that contains the mark of none of `texts`; the words of a summary may differ from theirs."""
 
     texts: Sequence[str]
 
@@ -113,7 +113,7 @@ class Without(Expectation):
 
 
 def members_during(answers: Sequence[Any]) -> AnyOrder:
-    """Return what a slow reader must meet: what all of these have; what only some have is allowed."""
+    """Return what a slow reader must see: the rows that all `answers` have; rows of some are optional."""
     must = [value for value in answers[0].must if all(holds(each.must, value) for each in answers)]
     may: list[object] = []
     for each in answers:
@@ -126,7 +126,7 @@ def holds(values: Iterable[object], value: object) -> bool:
 
 
 def take(left: list[object], wanted: Sequence[object]) -> int:
-    """Take what is wanted out of the list; how many were there."""
+    """Remove the wanted values from the list in place. Return how many it had."""
     lacking, rest = Counter(map(key_of, wanted)), list[object]()
     for value in left:
         key = key_of(value)
@@ -159,35 +159,35 @@ class RefusalMarker:
 
 
 REFUSED: Final = RefusalMarker()
-REFUSAL: Final = Exactly(REFUSED)  # an error of the kind that `refuses` names
+REFUSAL: Final = Exactly(REFUSED)  # an error of a class in `refuses`
 WHATEVER: Final = Whatever()
 NOTHING: Final = any_of(MISSING, None)
 
 MARKED: Final = re.compile("~[0-9a-f]{10}$")
 NUMBER_FIRST: Final = 100
-CROWD: Final = 130  # entries: more than the hundred of a usual page
+CROWD: Final = 130  # entries: more than a usual page of a hundred
 CROWD_LIMITS: Final = (CROWD - 10, CROWD)
-SINGLY: Final = 4  # one crowd in so many that would be put one by one: such a run takes long
-REPEATED: Final = 16  # one write in so many repeats the value that its place had
+SINGLY: Final = 4  # one in 4 crowds that need single writes is made, since such runs are slow
+REPEATED: Final = 16  # one in 16 writes repeats the last value of its place
 
-State = Any  # of one contract, which alone looks into it
+State = Any  # opaque outside of its contract
 Outcome = tuple[Expectation, State]
 Outcomes = Iterator[Outcome]
 Flags = Mapping[str, object]
 
 
 class StoredEntry(Data, kw_only=True):
-    """What a store has under one key. `end_ms`: when it ends by itself; `is_unsure`: it may be evicted."""
+    """An entry. `end_ms`: when it expires. `is_unsure`: it may have been evicted."""
 
     end_ms: int | None = None
     is_unsure: bool = False
 
 
 class StoreState(Data):
-    """A state of entries by key, of which some may be gone if they were more than `maxsize`.
+    """The entries of a store by key. At most `lost_max` of the unsure ones have been evicted.
 
-    Of a store with maxsize 3 that got a, b, c and d, one of a, b and c is gone: all four are in `entries`,
-    these three are unsure, and `lost_max` is 1. Whatever rule the store evicts by, it has lost no more.
+    Example: a store with maxsize 3 got a, b, c and d, so one of a, b and c is gone. All four are in
+    `entries`, a, b and c are unsure, and `lost_max` is 1. This holds for every eviction policy.
     """
 
     entries: Mapping[Any, Any]
@@ -198,7 +198,7 @@ class StoreState(Data):
         return entry.end_ms is not None and entry.end_ms <= now_ms - (self.flags["boundary"] == "alive")
 
     def at(self, now_ms: int) -> Self:
-        """Return the state without the entries that have ended by now."""
+        """Return the state without the entries that have expired at this time."""
         ended = [key for key, each in self.entries.items() if self.has_ended(each, now_ms)]
         return self.without(*ended) if ended else self
 
@@ -206,32 +206,32 @@ class StoreState(Data):
         return self.keep({key: each for key, each in self.entries.items() if key not in keys})
 
     def change(self, key: object, **fields: object) -> Self:
-        """Return the state in which an entry has other fields."""
+        """Return the state with changed fields of one entry."""
         return structs.replace(
             self, entries={**self.entries, key: structs.replace(self.entries[key], **fields)}
         )
 
     def list_rows(self, rows: Mapping[Any, object], others: Sequence[object] = ()) -> AnyOrder:
-        """Return the listing of entries, each as its row; those that may be lost, and `others`, may lack."""
+        """Return the listing of these rows by key. Rows of unsure entries, and `others`, are optional."""
         unsure = [key for key in rows if self.lost_max and self.entries[key].is_unsure]
         must = [row for key, row in rows.items() if key not in unsure]
         least = len(must) + max(0, len(unsure) - self.lost_max)
         return AnyOrder(must, [*(rows[key] for key in unsure), *others], least)
 
     def keep(self, entries: Mapping[Any, Any], lost_max: int | None = None) -> Self:
-        """Return the state with these entries; no more of them are lost than are unsure."""
+        """Return the state with these entries. `lost_max` is reduced to the number of unsure ones."""
         lost = self.lost_max if lost_max is None else lost_max
         lost = min(lost, sum(each.is_unsure for each in entries.values())) if lost else 0
         return structs.replace(self, entries=entries, lost_max=lost)
 
     def store(self, key: object, entry: Any) -> Self:
-        """Return the state after a write; where `key` was not surely there, others had to make room."""
+        """Return the state after a write. If `key` may be new, other entries may have been evicted."""
         old = self.entries.get(key)
         stored = self.keep({**self.entries, key: entry})
         return stored.make_room(key) if old is None or (old.is_unsure and self.lost_max) else stored
 
     def make_room(self, *kept: object, coming: int = 0) -> Self:
-        """Return the state in which any but those `kept` may be gone, if they are too many."""
+        """Return the state after an eviction, if there are too many entries. Those in `kept` stay."""
         most: Any = self.flags.get("maxsize")
         count = len(self.entries) + coming
         if most is None or count <= most:
@@ -243,7 +243,7 @@ class StoreState(Data):
         return self.keep(entries, lost_max)
 
     def split_unsure(self, keys: Iterable[object]) -> Iterator[Self]:
-        """Yield the states in which each of these keys is there, or is gone."""
+        """Yield the states with and without each unsure one of these keys, so that none of them is unsure."""
         unsure = (key for key in keys if key in self.entries and self.entries[key].is_unsure)
         key = next(unsure, None) if self.lost_max else None
         if key is None:
@@ -255,30 +255,30 @@ class StoreState(Data):
 
 
 TTLS_MS: Final = (1_000, 2_000, 5_000, 60_000)
-TTLS_BELOW_MS: Final = (1, 500, 1_500)  # where times are told in milliseconds
+TTLS_BELOW_MS: Final = (1, 500, 1_500)  # for stores with a resolution below a second
 
 
 class Pool(Data):
-    """Names and values that one run draws from; names are few, so that they meet; values are unique."""
+    """The names and values that one run draws from: few names, so that operations collide; unique values."""
 
     names: Sequence[str]
     scopes: Sequence[str]
     values: Sequence[object]
-    is_odd: bool = False  # whether odd ones are among them
-    is_marked: bool = False  # whether texts of a write are such that their bytes are found nowhere else
-    made: list[str] = []  # what was drawn to be remembered, or to be given back
-    used: list[object] = []  # values that one write has and no other
-    latest: dict[object, object] = {}  # the value that was last drawn for a place
-    places: dict[str, Mapping[str, object]] = {}  # whose each of these is
-    added: list[Mapping[str, object]] = []  # the arguments by which entries were added
+    is_odd: bool = False  # whether odd names and values are among them
+    is_marked: bool = False  # whether written texts get a mark, so that their bytes are unique
+    made: list[str] = []  # names of added entries, or of versions
+    used: list[object] = []  # values of writes so far
+    latest: dict[object, object] = {}  # by place, the value last drawn for it
+    places: dict[str, Mapping[str, object]] = {}  # by version, the arguments that name its session
+    added: list[Mapping[str, object]] = []  # the arguments of all adds
     ttls_ms: Sequence[int] = TTLS_MS
 
     def draw_value(
         self, chance: Stream, own: str, own_share: tuple[int, int] = (2, 3), kind: type = object
     ) -> object:
-        """Return a value that no other write of the run has: the text `own`, or a `kind` of the pool.
+        """Return a value of no other write: the text `own`, or an unused value of the pool of this `kind`.
 
-        Then an answer shows which write it comes from.
+        Since values are unique, an answer shows which write it comes from.
         """
         own = mark(own) if self.is_marked else own
         left = [each for each in self.values if isinstance(each, kind) and not holds(self.used, each)]
@@ -292,7 +292,7 @@ class Pool(Data):
         return NUMBER_FIRST + len(self.used) - 1
 
     def repeat(self, chance: Stream, place: object, value: object) -> object:
-        """Return the value for this place: one in REPEATED is what the place had before."""
+        """Return the value for this place: once in REPEATED times the last value of the place instead."""
         if place in self.latest and chance.chance(1, REPEATED):
             return self.latest[place]
         self.latest[place] = value
@@ -300,7 +300,7 @@ class Pool(Data):
 
 
 def mark(text: str) -> str:
-    """Return a text whose bytes are in no other: "v7~1c0e3b88aa", where "v7" is in "v71"."""
+    """Return the text with a digest, which no other text contains: "v7~1c0e3b88aa" ("v7" is in "v71")."""
     return f"{text}~{blake2b(text.encode(), digest_size=5).hexdigest()}"
 
 
@@ -316,51 +316,51 @@ def marks_in(value: object) -> Iterator[str]:
             yield from marks_in(list(value.values()))
 
 
-TTL_ZERO: Final = ("unasked", "expired", "forever", "default")  # an entry with a time to live of zero
+TTL_ZERO: Final = ("unasked", "expired", "forever", "default")  # meanings of a time to live of zero
 
 
 def live_for(flags: Flags, ttl_ms: int | None) -> int | None:
-    """Return for how long an entry lives that got this time to live; -1: it has expired already."""
+    """Return the effective time to live in ms: None is for ever, -1 has expired already."""
     default: Any = flags.get("default_ttl_ms")
     if ttl_ms != 0:
         return default if ttl_ms is None else ttl_ms
     return {"expired": -1, "forever": None, "default": default}.get(str(flags["ttl_zero"]))
 
 
-FORMS: Final[Mapping[str, Callable[[str], str]]] = {  # in which names are the same
+FORMS: Final[Mapping[str, Callable[[str], str]]] = {  # names of one normal form are the same
     "exact": lambda name: name, "stripped": str.strip, "caseless": str.lower,
 }  # fmt: skip
 
 
 def fill(name: str, args: Sequence[str], rows: Iterable[Mapping[str, object]]) -> list[ContractOp]:
-    """Return an operation for each row, with what that gives of its arguments, in their order."""
+    """Return an operation for each row, with those of the arguments `args` that the row has."""
     return [ContractOp(name, {each: row[each] for each in args if each in row}) for row in rows]
 
 
 class Contract(ABC):
-    """One of the contracts. `ops`: their arguments; `flags`: what each may be, the first is the default.
+    """Base of the contracts. `ops`: the arguments of each operation. `flags`: the choices of each flag.
 
-    A flag whose choices begin with None is found out from the answers, and must then stay the same.
+    The first choice is the default. If it is None, the flag is inferred from answers, and must not vary.
     """
 
     name: ClassVar[str]
     ops: ClassVar[Mapping[str, Sequence[str]]]
     flags: ClassVar[Mapping[str, Sequence[object]]]
     settings: ClassVar[Sequence[str]] = ()  # flags that are numbers
-    bound: ClassVar[str] = "maxsize"  # the one of them that says how much is kept
-    concerns: ClassVar[Mapping[str, str]] = {}  # the operation, argument or setting, without which it is idle
+    bound: ClassVar[str] = "maxsize"  # the setting that limits how much is kept
+    concerns: ClassVar[Mapping[str, str]] = {}  # flag to the operation, argument or setting that it is about
     made: ClassVar[
         Mapping[str, str]
-    ] = {}  # by operation, an argument that is of the run alone, not of the store
+    ] = {}  # by operation, an argument of the run that the method does not get
     names: ClassVar[Sequence[str]]  # arguments that are names, which may be odd
     reads: ClassVar[Sequence[str]]  # operations that change nothing
-    fills: ClassVar[Sequence[str]]  # operations by which something gets into an empty store
-    removes: ClassVar[Sequence[str]] = ()  # operations after which something is gone
-    counts: ClassVar[Sequence[str]] = ()  # operations that change a value by what it was, and return it
+    fills: ClassVar[Sequence[str]]  # operations that can add to an empty store
+    removes: ClassVar[Sequence[str]] = ()  # operations that remove or replace something
+    counts: ClassVar[Sequence[str]] = ()  # operations that return the changed old value
 
     @abstractmethod
     def initial(self, flags: Flags) -> State:
-        """Return the state of a new store."""
+        """Return the state of an empty store."""
 
     def outcomes(self, state: State, op: ContractOp, now_ms: int) -> Outcomes:
         """Yield the allowed answers, each with the state after it."""
@@ -370,66 +370,66 @@ class Contract(ABC):
     def crowd(
         self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream, count: int, is_bounded: bool
     ) -> Sequence[Sequence[ContractOp]]:
-        """Return operations that put so many entries into one place, and then those that read them.
+        """Return operations that write `count` entries to one place, and then operations that read them.
 
-        `is_bounded`: what may be there is bounded; else there are none if nothing would list them.
+        `is_bounded`: the store has a bound. If not, and no operation lists entries, there are no writes.
         """
         return ()
 
     @abstractmethod
     def bind(self, op: ContractOp, flags: Flags) -> dict[str, Any]:
-        """The arguments as the models take them: names that belong together are one."""
+        """Return the arguments of an `on_...` method: a name and its scope are combined into one."""
 
     def is_batch(self, op: ContractOp) -> bool:
-        """Return whether it may be applied in part where batches are not atomic."""
+        """Return whether the operation may be applied in part if batches are not atomic."""
         return False
 
     def halves(self, state: State, op: ContractOp, now_ms: int) -> Iterator[State]:
-        """The states that a batch leaves of which a part was applied."""
+        """Yield the states after a part of a batch was applied."""
         return iter(())
 
     def not_applied(self, state: State, op: ContractOp) -> Iterator[State]:
-        """Yield the states after a write that was not applied; a bounded store may have made room for it."""
+        """Yield the states after a write was not applied. A bounded store may have evicted entries for it."""
         yield state
         if "maxsize" in state.flags and op.name in self.fills:
             pairs: Any = op.args.get("pairs", (op,))
             yield state.make_room(coming=len(pairs))
 
     def losses(self, state: State, op: ContractOp) -> Iterator[State]:
-        """Yield the states that a write leaves which removed what it was to replace, and wrote nothing."""
+        """Yield the states after a write that removed the old value and then failed to write the new one."""
         return iter(())
 
     def untold(self, state: State, op: ContractOp) -> State:
-        """The state after an operation that was done, and cut off before it could tell what it made."""
+        """Return the state after an applied operation that was cut off before it returned its result."""
         return state
 
     def follow_name(self, state: State, name: str, others: Sequence[str]) -> Iterator[State]:
-        """Yield the states in which an id of this name, which was seen, is of its own add or of another."""
+        """Yield the states after an answer showed an id of this name: made by its own add, or by another."""
         yield state
 
     def follow_reuse(self, state: State, op: ContractOp, got: object, now_ms: int) -> Iterator[State]:
-        """Yield the states after an operation that gave what it made the name of something deleted."""
+        """Yield the states after an operation that reused a name, such as the id of a deleted entry."""
         return iter(())
 
     def marked_values(self, states: Iterable[State]) -> set[str]:
-        """Return the marked texts that a store in one of these states has."""
+        """Return the marked texts that entries of these states contain."""
         entries = (each for state in states for each in state.entries.values())
         return {text for each in entries for text in marks_in(structs.astuple(each))}
 
     def absence(self, state: State, op: ContractOp, now_ms: int) -> str:
-        """Return why there is nothing for this operation to read; nothing if there is something."""
+        """Return why this operation finds nothing to read; "" if it finds something."""
         return ""
 
     def deadlines(self, state: State) -> Iterator[int]:
-        """Yield the times at which something ends by itself."""
+        """Yield the times at which entries expire."""
         yield from (it.end_ms for it in state.entries.values() if it.end_ms is not None)
 
     def with_deadline(self, state: State, end_ms: int) -> Iterator[State]:
-        """Yield states in which one entry ends at this time."""
+        """Yield for each entry the state in which it expires at this time."""
         yield from (state.change(key, end_ms=end_ms) for key in state.entries)
 
     def report_removal(self, state: State, existed: bool) -> Expectation:
-        """Return what a removal says where `delete_reports` has this value."""
+        """Return the allowed answers of a removal, according to the flag `delete_reports`."""
         is_told = state.flags["delete_reports"] == "existed"
         return Truth(existed, is_told=True) if is_told else Exactly(None)
 
@@ -437,7 +437,7 @@ class Contract(ABC):
 
     @abstractmethod
     def drawers(self, chance: Stream, pool: Pool, name: str, at: str) -> Mapping[str, Callable[[], object]]:
-        """Return how the arguments of this operation are drawn; `at`: a word that is drawn nowhere else."""
+        """Return a function that draws each argument of this operation. `at`: a text unique to it."""
 
     def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: str) -> dict[str, object]:
         drawers = self.drawers(chance, pool, name, at)
@@ -445,7 +445,7 @@ class Contract(ABC):
         return {each: value for each, value in drawn.items() if value is not None or each == "value"}
 
     def is_odd(self, op: ContractOp) -> bool:
-        """Return whether a store may refuse it."""
+        """Return whether the operation has odd arguments, so that a store may refuse it."""
         return not all(self.is_usual(name, value) for name, value in op.args.items())
 
     def is_usual(self, name: str, value: object) -> bool:
@@ -460,7 +460,7 @@ class Contract(ABC):
 def resolve_flags(
     contract: Contract, given: Flags, ops: Mapping[str, Sequence[str]]
 ) -> list[dict[str, object]]:
-    """Every reading of the flags that are given; of one that concerns no operation, the first."""
+    """Return all combinations of flag values that the given flags allow. A flag of no effect has one."""
     choices = []
     met = {"", *given, *ops, *chain.from_iterable(ops.values())}
     for name, values in contract.flags.items():

@@ -1,15 +1,15 @@
-"""Names of what a store keeps: those of the run for the ids that the store makes.
+"""Names: the run's names for the ids and versions that a store makes.
 
-Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
-Law 2. An add that was cut off before it gave an id may have stored something: a listing that shows its text
-       shows its id. Several such adds may have the same text, and one of them may have got the id of an entry
-       that was deleted before. `guesses` holds every add that an id may be of; the judge follows each.
+Law 1. This file needs only the standard library: an exported script contains a copy of it.
+Law 2. An add that was cut off before it returned an id may have stored its entry; a listing that shows its
+       text then shows its id. Several such adds may have the same text, and the store may have reused the id
+       of a deleted entry. `guesses` holds all adds that may have made an id; the checker follows each.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"  # of what was never made: no store makes it
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"  # of an entry never added: no store makes it
 SCOPES = ("user", "agent", "run")
 
 
@@ -18,11 +18,10 @@ class NotAsked(Exception):
 
 
 class Names:
-    """`ours`: the names of the run, by the ids of the store. `unanswered`: the arguments of each add that
-    has given no id, by its name. `versions`: what the store gave to be given back, by the name of the run.
+    """The names of a run. `ours`: names by id of the store. `versions`: versions of the store by name.
 
-    `guesses`: the names by which ids were used since the last `take_guesses`, each with the unanswered adds
-    that may have made the entry instead.
+    `unanswered`: by name, the arguments of adds that have not returned an id. `guesses`: names whose ids were
+    used or shown since the last `take_guesses`, each with the unanswered adds that may have made its entry.
     """
 
     def __init__(self) -> None:
@@ -32,9 +31,9 @@ class Names:
         self.guesses: list[tuple[str, list[str]]] = []
 
     def id_of(self, name: str) -> Any:
-        """Return the id of the store. Raises NotAsked."""
+        """Return the id of the store for a name. Raises NotAsked if its add returned none."""
         known = [id for id, ours in self.ours.items() if ours == name]
-        # add m1 "tea" is cut off, add m2 "tea" gives id 7: a store that dedupes may have made 7 for m1
+        # If add m1 "tea" is cut off, and add m2 "tea" returns id 7, a store that dedupes made 7 for m1.
         if known and self.unanswered:
             self.guesses.append((name, [*self.unanswered]))
         if not known and name in self.unanswered:
@@ -42,18 +41,18 @@ class Names:
         return known[0] if known else UNKNOWN_ID
 
     def version_of(self, name: str) -> Any:
-        """Return what the store gave. Raises NotAsked."""
+        """Return the version of the store for a name. Raises NotAsked."""
         if name not in self.versions:
             raise NotAsked(f"no answer gave version {name}")
         return self.versions[name]
 
     def add_id(self, name: str, id: Any) -> str:
-        """Take an id for the name of an add; return the name that the id has."""
+        """Record that an add returned this id. Return the name that the id has: the first one it got."""
         self.unanswered.pop(name, None)
         return self.ours.setdefault(id, name)
 
     def name_row(self, row: Any, asked: Mapping[str, Any]) -> Any:
-        """Return a row [id, text] of a listing under the name of the run."""
+        """Return a row [id, text] of a listing with the name of the run instead of the id."""
         if not isinstance(row, list) or len(row) != 2 or isinstance(row[0], list | dict):
             return row
         id, text = row
@@ -65,7 +64,7 @@ class Names:
         return [self.ours.get(id, id), text]
 
     def candidates(self, text: Any, asked: Mapping[str, Any]) -> list[str]:
-        """Return the unanswered adds of this text; first the latest one of the scope that was asked for."""
+        """Return the names of unanswered adds of this text: those in scope `asked` first, then the latest."""
         latest_first = reversed(self.unanswered.items())
         names = [name for name, args in latest_first if args.get("text") == text]
         return sorted(names, key=lambda name: not is_within(self.unanswered[name], asked))

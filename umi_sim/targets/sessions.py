@@ -6,11 +6,11 @@
     version(session)           append(session, items, version)
     replace(session, items)
 
-A message is {"role": "user", "content": "..."}. `get` gives the latest `limit` of them, the oldest first;
-`pop` takes the last one away and gives it, or None. Every operation may have `user`.
-`version` gives whatever says how the session is now; `append` gets it back, and adds to the session if it is
-still so, else it raises one of `stale`. `replace` puts other messages in the place of all that there are.
-With `default_ttl_ms` a session ends so long after it was written to, with its messages and its state.
+A message is {"role": "user", "content": "..."}. `get` returns the latest `limit` messages, the oldest first;
+`pop` removes the last message and returns it, or None. All operations may take `user`.
+`version` returns any value that identifies the current state of the session. `append` gets it back, and adds
+the items, or raises an error of `stale` if the session has changed. `replace` replaces all messages.
+With `default_ttl_ms` a session, its messages and its state expire that long after a write.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,12 +46,12 @@ from umi_sim.targets.model import (
 from umi_sim.targets.values import MISSING
 
 Key = tuple[str, str]
-Message = tuple[int, object]  # when it came, and itself
+Message = tuple[int, object]  # the time of its write in ms, and the message
 ROLES: Final = ("user", "assistant")
 
 
 class SessionVersion(Data):
-    """A version of a session: its messages, and the number of its changes so far."""
+    """A version of a session: its messages, and the number of its changes until then."""
 
     of: Key
     messages: tuple[Message, ...]
@@ -67,13 +67,13 @@ NO_SESSION: Final = StoredSession()
 
 
 class SessionsState(StoreState):
-    """`counts`: how many operations may have changed a session. `seen`: by the name of a version."""
+    """A state of sessions. `counts`: the number of changes per session. `seen`: versions by their name."""
 
     counts: Mapping[Key, int] = {}
     seen: Mapping[str, SessionVersion] = {}
 
     def of(self, key: Key) -> tuple[Message, ...]:
-        """Return the messages that a read shows."""
+        """Return the messages that a read returns."""
         return self.cut(self.entries.get(key, NO_SESSION).messages)
 
     def cut(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -81,7 +81,7 @@ class SessionsState(StoreState):
         return messages if most is None else messages[-most:]
 
     def set(self, key: Key, **fields: object) -> "SessionsState":
-        """Return the state after a change of a session, which is made if there is none."""
+        """Return the state after a change to a session, which is created if it is absent."""
         session = structs.replace(self.entries.get(key, NO_SESSION), **fields)
         return structs.replace(self.count_change(key), entries={**self.entries, key: session})
 
@@ -93,7 +93,7 @@ class SessionsState(StoreState):
         return self.write(key, now_ms, messages=messages)
 
     def write(self, key: Key, now_ms: int, **fields: object) -> "SessionsState":
-        """Return the state after a write, from which the time to live may begin again."""
+        """Return the state after a write to a session, which may renew its time to live."""
         ttl: Any = self.flags.get("default_ttl_ms")
         end_ms = self.entries.get(key, NO_SESSION).end_ms
         if ttl is not None and (end_ms is None or self.flags["writes_renew"]):
@@ -107,7 +107,7 @@ class SessionsState(StoreState):
         return state
 
     def count_change(self, key: Key) -> "SessionsState":
-        """Count a change of a session of which a version was seen; any other would only make more states."""
+        """Count a change, if a version of this session was read; else counts only split equal states."""
         if not any(each.of == key for each in self.seen.values()):
             return self
         return structs.replace(self, counts={**self.counts, key: self.counts.get(key, 0) + 1})
@@ -144,7 +144,7 @@ class SessionsContract(Contract):
     }  # fmt: skip
     settings: ClassVar = ("default_ttl_ms", "keeps_last")
     bound = "keeps_last"
-    made: ClassVar = {"version": "version"}  # the name of what it gives
+    made: ClassVar = {"version": "version"}  # the run draws the name of the version
     names: ClassVar = ("user", "session", "key")
     reads: ClassVar = ("get", "count", "sessions", "state", "version")
     fills: ClassVar = ("add", "append", "put_state", "replace")
@@ -169,7 +169,7 @@ class SessionsContract(Contract):
     def crowd(
         self, pool: Pool, ops: Mapping[str, Sequence[str]], chance: Stream, count: int, is_bounded: bool
     ) -> Sequence[Sequence[ContractOp]]:
-        """Return one add of many messages to one session; at times one message to each of many sessions."""
+        """Return adds of many messages: all or one by one to one session, or one to each of many sessions."""
         if "add" not in ops:
             return ()
         items = [{"role": ROLES[n % 2], "content": f"crowd {n}"} for n in range(count)]
@@ -201,7 +201,7 @@ class SessionsContract(Contract):
         }
 
     def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: str) -> dict[str, object]:
-        """A version has a name of ours, and is given back for the session that it is of."""
+        """Draw arguments. Versions get names of the run, and `append` names the session of its version."""
         args = tuple(dict.fromkeys((*args, *(["version"] if name in ("version", "append") else []))))
         drawn = super().draw(chance, pool, name, args, at)
         if name == "version":
@@ -222,7 +222,7 @@ class SessionsContract(Contract):
 
     def is_batch(self, op: ContractOp) -> bool:
         items = op.args.get("items")
-        # A replacement removes first, and writes then.
+        # `replace` may be cut off between removing the old messages and writing the new ones.
         return op.name == "replace" or (isinstance(items, list) and len(items) > 1)
 
     def halves(self, state: SessionsState, op: ContractOp, now_ms: int) -> Iterator[SessionsState]:
@@ -300,7 +300,7 @@ class SessionsContract(Contract):
     def on_append(
         self, state: SessionsState, now_ms: int, of: Key, items: Sequence[object], version: str
     ) -> Outcomes:
-        """Yield the outcomes of an append; a session that was changed back may count as unchanged."""
+        """Yield the outcomes of an append. A session with the same messages again may count as unchanged."""
         then, now = state.seen.get(version), state.version(of)
         is_comparable = then is not None and then.of == of
         if then is None or not is_comparable or then.messages == now.messages:
@@ -310,7 +310,7 @@ class SessionsContract(Contract):
 
 
 class StaleRefusal(Exactly):
-    """The refusal of an append whose session is no longer as its version says."""
+    """The refusal of an append whose session has changed since its version."""
 
     def __str__(self) -> str:
         return "an error of `stale`, since the session has changed since that version"
@@ -320,12 +320,12 @@ STALE: Final = StaleRefusal(REFUSED)
 
 
 def exactly(value: object) -> Expectation:
-    """Return the expectation of exactly this value; in place of an empty one may be nothing."""
+    """Return the expectation of exactly this value; None and MISSING may replace an empty value."""
     return Exactly(value) if value else any_of(value, None, MISSING)
 
 
 class ByTime(Expectation):
-    """Messages by the time at which they came; those of one millisecond in any order."""
+    """Messages in the order of their times; messages of the same millisecond in any order."""
 
     messages: Sequence[Message]
     limit: int | None

@@ -1,9 +1,9 @@
-"""Threads of a run: those of jobs, of which one at a time goes on, and those that a store begins itself.
+"""Threads of a run: those of jobs, of which one runs at a time, and those that a store starts itself.
 
-Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
-Law 2. A job runs in a thread of its executor, and goes on only while the loop waits for it. What happens
-       follows from the choices of the loop, whatever the system schedules.
-Law 3. What a thread does that the store itself began follows from no seed.
+Law 1. This file needs only the standard library: an exported script contains a copy of it.
+Law 2. A job has a thread of its own, and runs only while the loop waits for it. So the loop decides the order
+       of jobs, not the scheduler of the operating system.
+Law 3. Threads that the store itself starts are not controlled; their timing follows from no seed.
 """
 
 import ctypes
@@ -20,26 +20,26 @@ from typing import Any
 
 from umi_sim.targets import clocks
 
-SILENT_SECONDS_MAX = 10  # of real time, in which a job neither ends, nor pauses, nor computes
-LOOK_SECONDS = 1 / 10  # after which the loop looks at what has happened
-COMPUTING_SHARE = 2 / 100  # of that time, on a machine that has much else to do
-ENDING_SECONDS_MAX = 1  # of real time, for what is abandoned
-REAL_SECONDS = 1 / 20  # in which a thread that the store has begun may release a lock
+SILENT_SECONDS_MAX = 10  # real time in which a job neither ends, pauses nor computes
+LOOK_SECONDS = 1 / 10  # real time between two looks at a running job
+COMPUTING_SHARE = 2 / 100  # of that time: a job with less is silent, even on a busy machine
+ENDING_SECONDS_MAX = 1  # real time to wait for an abandoned job
+REAL_SECONDS = 1 / 20  # real time to wait for a lock that a thread of the store may hold
 MOMENT_SECONDS = 1 / 1_000
 REAL_SLEEP, process_time = time.sleep, time.process_time
-ENDING_TRIES = 100  # of a job that goes on whatever is raised in it
+ENDING_TRIES = 100  # of ending a job that catches Abandoned
 PACKAGES = "site-packages", "dist-packages"
 KINDS = type(allocate_lock()), type(threading.RLock()), queue.SimpleQueue
-DEPTH_MAX = 4  # from a module to its class, its object there, a queue of that, and a condition of this
+DEPTH_MAX = 4  # module, class, object, queue, condition
 HOLDERS = threading.Condition, threading.Event, threading.Semaphore, threading.Barrier, queue.Queue
 
 
 class Abandoned(BaseException):
-    """The process is gone in which this job ran; what still runs of it is of no use."""
+    """The process of this job has died. Raised in the job, to end it."""
 
 
 class JobThread:
-    """A thread that runs jobs, one after the other. `function`: the one that is in flight."""
+    """A thread that runs jobs one after the other. `function`: the current job."""
 
     def __init__(self, threads: set[int]) -> None:
         self.go, self.back, self.over = allocate_lock(), allocate_lock(), allocate_lock()
@@ -48,8 +48,8 @@ class JobThread:
         self.function: Callable[[], Any] | None = None
         self.result: Any = None
         self.error: BaseException | None = None
-        self.is_free: Callable[[], bool] | None = None  # what it waits for
-        self.until: float | None = None  # for how long at most
+        self.is_free: Callable[[], bool] | None = None  # the condition that it waits for
+        self.until: float | None = None  # the time at which it stops waiting, in seconds
         self.is_late = self.is_abandoned = False
         self.point_count = 0
         self.ident = start_new_thread(self.live, (threads,))
@@ -58,11 +58,11 @@ class JobThread:
 
     def live(self, threads: set[int]) -> None:
         threads.add(get_ident())
-        sys.settrace(threading.gettrace())  # None: none
-        with suppress(Abandoned):  # it comes from outside, at any time
+        sys.settrace(threading.gettrace())  # may be None
+        with suppress(Abandoned):  # `go_on` may raise it here at any time
             while self.take_turn():
                 try:
-                    self.result = self.function()  # type: ignore[misc] # it has one, as it goes on
+                    self.result = self.function()  # type: ignore[misc] # `take_turn` has checked
                 except BaseException as error:
                     self.error = error
                 self.function = None
@@ -75,7 +75,7 @@ class JobThread:
         return self.function is not None
 
     def pause(self, is_free: Callable[[], bool] | None = None, until: float | None = None) -> bool:
-        """Let others go on; return False if it waited for too long. Raises Abandoned."""
+        """Give control to the loop. Return False if `until` came before `is_free`. Raises Abandoned."""
         self.is_free, self.until, self.is_late = is_free, until, False
         self.back.release()
         self.go.acquire()
@@ -90,7 +90,7 @@ class JobThread:
         return self.is_free is None or self.is_free()
 
     def go_on(self) -> bool:
-        """Wait until the job ends or pauses; return whether it ended. Raises TimeoutError."""
+        """Run the job until it ends or pauses. Return whether it ended. Raises TimeoutError if it blocks."""
         self.go.release()
         silent_count, before_s = 0, process_time()
         try:
@@ -99,16 +99,16 @@ class JobThread:
                 silent_count = 0 if computed_s > COMPUTING_SHARE * LOOK_SECONDS else silent_count + 1
                 if silent_count * LOOK_SECONDS >= SILENT_SECONDS_MAX:
                     raise TimeoutError
-        except BaseException as error:  # what interrupts the loop ends the job too
-            if not isinstance(error, TimeoutError):  # else it does not compute, and would not see it
+        except BaseException as error:  # an interrupt of the loop ends the job too
+            if not isinstance(error, TimeoutError):  # a blocked job would not notice it
                 thread, raised = ctypes.c_ulong(self.ident), ctypes.py_object(Abandoned)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, raised)  # as soon as it runs Python
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, raised)  # once it runs Python
             self.abandon()
             raise
         return self.function is None
 
     def abandon(self) -> None:
-        """End the job where it is; it may still close what it has opened."""
+        """Raise Abandoned in the job until it ends. Its `finally` blocks run."""
         self.is_abandoned = True
         for _ in range(ENDING_TRIES):
             if self.function is None:
@@ -127,7 +127,7 @@ class JobThread:
 
 
 def trace_lines(function: Callable[[], Any], reach: Callable[[], None]) -> Callable[[], Any]:
-    """Return the same function, which reaches a point before each line of the code under test."""
+    """Return the function with a point, a call of `reach`, before each line of the code under test."""
 
     def trace_line(frame: Any, event: str, arg: Any) -> Any:
         if event == "line":
@@ -152,13 +152,13 @@ def trace_lines(function: Callable[[], Any], reach: Callable[[], None]) -> Calla
 
 
 class Lock:
-    """A lock in the place of one of `threading`: where it would wait, others of the run go on.
+    """A replacement of `threading.Lock`: instead of blocking it lets other jobs of the run continue.
 
-    RLock, Condition, Event, Semaphore and Queue are made of it. Outside of a run, and in threads of the
-    store itself, it is like any other.
+    RLock, Condition, Event, Semaphore and Queue are built on it. Outside of a run, and in threads that the
+    store has started, it is an ordinary lock.
     """
 
-    is_point = True  # whether a job may pause before it
+    is_point = True  # whether a job may pause before it takes the lock
 
     def __init__(self) -> None:
         self.real = allocate_lock()
@@ -196,17 +196,17 @@ class Lock:
 
 
 class QuietLock(Lock):
-    """A lock within the future of a job: no other program has a point there."""
+    """The lock in the future of a job. Jobs do not pause at it, since it belongs to the simulator."""
 
     is_point = False
 
 
-running: list[Any] = []  # the loop of the run that goes on
+running: list[Any] = []  # loops of runs in progress; the current one is last
 
 
 @contextmanager
 def install(loop: Any) -> Iterator[None]:
-    """Until the block ends, locks that would wait let other jobs of this loop go on."""
+    """Replace locks by those of Lock, which lets other jobs run instead of blocking."""
     running.append(loop)
     try:
         with clocks.patch_names(substitutes(loop)):
@@ -224,22 +224,22 @@ def substitutes(loop: Any) -> Iterator[tuple[Any, str, Any]]:
             loop.own_threads.append(self)
         return real_start(self)
 
-    yield threading.Thread, "start", start  # every thread begins by this
+    yield threading.Thread, "start", start  # all threads start by this method
     for name, value in {"Lock": Lock, "_allocate_lock": Lock, "_CRLock": None}.items():
         yield threading, name, value
-    for owner, name in ((threading, "_time"), (queue, "time")):  # by which they count how long they wait
+    for owner, name in ((threading, "_time"), (queue, "time")):  # their clocks for timeouts
         yield owner, name, time.monotonic
     yield queue, "SimpleQueue", ours[queue.SimpleQueue]
     yield from clocks.find_uses(ours)
     made: dict[Any, Any] = {}
     for owner, name, real in find_locks(len(sys.modules)):
-        lock = getattr(real, "__self__", real)  # a Condition has methods of its lock
+        lock = getattr(real, "__self__", real)  # a Condition has bound methods of its lock
         if vars(owner).get(name) is real and (own := made.setdefault(lock, make_own(lock))):
             yield owner, name, own if lock is real else getattr(own, real.__name__)
 
 
 def make_own(real: Any) -> Any:
-    """Return what stands for a lock or a queue in the run; None for a lock that another thread has."""
+    """Return the replacement of a lock or a queue; None for a lock that is held."""
     if isinstance(real, KINDS[2]):
         own = queue._PySimpleQueue()  # type: ignore[attr-defined]
         for each in [real.get() for _ in range(real.qsize())]:
@@ -254,16 +254,16 @@ def make_own(real: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def find_locks(loaded_count: int) -> list[tuple[Any, str, Any]]:
-    """Find the locks and queues that were made at import: in modules of others, their classes and objects.
+    """Return the locks and queues made at import, in modules outside umi_sim, their classes and objects.
 
-    Also those within the attributes of such an object, and within a Condition, a Semaphore or a Queue there.
+    They are searched in attributes of objects, and in each Condition, Semaphore and Queue, up to DEPTH_MAX.
     """
     found = list[tuple[Any, str, Any]]()
 
     def look(owner: Any, depth: int = 0) -> None:
         for name, value in tuple(attributes_of(owner).items()):
-            kind = type(value)  # and not `isinstance`: a proxy would load what it stands for
-            try:  # some objects are not what they seem
+            kind = type(value)  # not `isinstance`, at which a lazy proxy would load its target
+            try:  # attributes of odd objects may raise anything
                 if issubclass(type(value.__self__) if kind is BuiltinMethodType else kind, KINDS):
                     found.append((owner, name, value))
                 elif depth < DEPTH_MAX and is_owner(value, kind, owner):
@@ -292,11 +292,11 @@ def is_theirs(kind: Any) -> bool:
 
 @lru_cache(maxsize=100_000)
 def may_own(kind: Any) -> bool:
-    """Return whether objects of this class have attributes in which a lock may be."""
+    """Return whether objects of this class may have a lock in their attributes."""
     is_plain = kind.__dictoffset__ != 0 and not issubclass(kind, ModuleType)
     return issubclass(kind, HOLDERS) or (is_plain and is_theirs(kind))
 
 
 def find_own_threads(loop: Any) -> list[threading.Thread]:
-    """Return the threads that the store has begun itself, and that have not ended."""
+    """Return the threads that the store itself has started and that still run."""
     return [each for each in threading.enumerate() if each in loop.own_threads]

@@ -1,9 +1,9 @@
-"""The world of one run: a store, its folder, its clock and its event loop, and what happens to them.
+"""The world of one run: a store, its folder, its clock and its event loop, and the items applied to them.
 
-Law 1. This file, its neighbours and the limit of time need the standard library alone: an exported
-       script carries copies.
-Law 2. What happens follows from what is asked for alone: time, chance and the order of tasks are ours, and
-       nothing that refers to itself, such as an error with its traceback, is thrown away during a run.
+Law 1. This file and the modules that it imports need only the standard library: an exported script contains
+       copies of them.
+Law 2. A run follows from its items and its seed alone: time, random numbers and the order of tasks are
+       simulated, and no reference cycle, such as an error with its traceback, is collected during a run.
 """
 
 import asyncio
@@ -36,20 +36,20 @@ from typing import Any
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.targets import clocks, faults, files, loop, names, threads
 
-COMPUTING_SECONDS_MAX = 3  # of the store, in one item
-PAGES_MAX = 300  # of one key each: more than any run puts into one place
+COMPUTING_SECONDS_MAX = 3  # how long the store may compute in one item
+PAGES_MAX = 300  # of one key each; no run puts more keys into one place
 SETTLING_STEPS = 1_000
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # nothing has to reach a disk
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a file system in memory, if there is one
 RAISED = (Exception, SystemExit, asyncio.CancelledError, faults.Killed)
 Call = tuple[str, Mapping[str, Any]]
 
 
 class WrongShape(Exception):
-    """A method returned something that its operation never returns."""
+    """A method returned a value of a type that its operation never returns."""
 
 
 class NotOpened(Exception):
-    """`make` or `close` of the store raised something."""
+    """`__init__`, `make` or `close` of the adapter raised an error."""
 
     def __init__(self, name: str, error: BaseException) -> None:
         super().__init__(f"{name}: {error!r}")
@@ -58,7 +58,7 @@ class NotOpened(Exception):
 
 @contextmanager
 def world_of(adapter: Any, seed: int) -> Iterator["TargetWorld"]:
-    """A world for this store, whose chance follows from `seed`; nothing is left of it afterwards."""
+    """Yield a world for this store, and clean up afterwards. `seed`: of its random numbers."""
     with tempfile.TemporaryDirectory(dir=MEMORY, ignore_cleanup_errors=True) as base:
         world = TargetWorld(adapter, Path(base))
         with (
@@ -80,7 +80,7 @@ def world_of(adapter: Any, seed: int) -> Iterator["TargetWorld"]:
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Until the block ends, no collector closes lost objects: when it runs follows from no seed."""
+    """Disable the garbage collector until the block ends: when it runs follows from no seed."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -91,9 +91,9 @@ def no_collection() -> Iterator[None]:
 
 
 def silence() -> AbstractContextManager[None]:
-    """Until the block ends, what the store logs without a handler, or its threads end with, is not printed.
+    """Print neither log records without a handler nor errors of threads until the block ends.
 
-    With thousands of failures there would be nothing else to read.
+    With thousands of injected failures they would drown all other output.
     """
     return clocks.patch_names(
         [(logging, "lastResort", logging.NullHandler()), (threading, "excepthook", lambda _: None)]
@@ -101,7 +101,7 @@ def silence() -> AbstractContextManager[None]:
 
 
 class TargetWorld:
-    """`store`: the adapter as it lives now. `times_ms`: the time before and after the last item."""
+    """A run without a judge. `store`: the current adapter object. `times_ms`: before and after an item."""
 
     def __init__(self, adapter: Any, base: Path) -> None:
         self.adapter, self.base = adapter, base
@@ -114,20 +114,20 @@ class TargetWorld:
         self.clock.sleeping = self.loop.sleep
         self.names = names.Names()
         self.times_ms = [self.clock.now_ms]
-        self.reached: dict[tuple[str, str], int] = {}  # how often at most, by operation and site
-        self.has_failed = False  # what was to fail in the last item, or to kill the process
+        self.reached: dict[tuple[str, str], int] = {}  # by operation and site, the most times in one call
+        self.has_failed = False  # whether the fault of the last item was applied
         self.store: Any = None
-        self.dead_stores: list[Any] = []  # stores that died, kept so that nothing ends them properly
-        self.outside: dict[str, Any] = {}  # what lives elsewhere, such as a server: no restart ends it
-        self.left: Path | None = None  # the folder as the process left it that was killed in an operation
+        self.dead_stores: list[Any] = []  # kept until the end, so that no finalizer closes them
+        self.outside: dict[str, Any] = {}  # simulated processes, such as a server, that survive restarts
+        self.left: Path | None = None  # a copy of the folder, if the process died in an operation
 
-    # Lives of the store.
+    # Starting and ending the store.
 
     def begin(self) -> None:
-        """Make the store anew on its folder, as a new process does. Raises NotOpened."""
+        """Make and open a new store on the folder, as a new process does. Raises NotOpened."""
         try:
             self.store = self.adapter()
-        except Exception as error:  # its constructor is theirs
+        except Exception as error:  # raised by the constructor of the user
             raise NotOpened("__init__", error) from error
         self.store.folder, self.store.clock, self.store.outside = self.folder, self.clock, self.outside
         self.ask("make", self.store)
@@ -138,12 +138,12 @@ class TargetWorld:
             raise NotOpened(name, outcome) from outcome
 
     def check(self) -> BaseException | None:
-        """Return the error that the store raises about invariants of its own; None if it raises none."""
+        """Return the error that `check` of the adapter raises; None if it raises none."""
         outcome = self.outcome(self.store.check) if hasattr(self.store, "check") else None
         return outcome if isinstance(outcome, BaseException) else None
 
     def restart(self, kind: str) -> None:
-        """The next life, after an item that ends one. Raises NotOpened."""
+        """Restart the store after an item that ends its process. Raises NotOpened."""
         if kind == "reopen":
             self.loop.finish_jobs()
             self.ask("close", self.store)
@@ -156,7 +156,7 @@ class TargetWorld:
         self.begin()
 
     def copy_folder(self) -> Path:
-        """Return a copy of the folder as a process that dies now leaves it."""
+        """Return a copy of the folder with what a process that dies now leaves: its written files."""
         new = self.base / str(len(list(self.base.iterdir())))
         self.sites.is_ours = True
         try:
@@ -166,7 +166,7 @@ class TargetWorld:
         return new
 
     def end(self) -> None:
-        """Close what lives, and what has died: files must not stay open after a run."""
+        """Close all stores, dead ones included, so that no file stays open after the run."""
         self.loop.abandon_flights()
         lives = (*self.dead_stores, *([] if self.store is None else [self.store]))
         for store in lives:
@@ -174,12 +174,12 @@ class TargetWorld:
                 self.ask("close", store)
         self.loop.finish()
 
-    # What happens.
+    # Items.
 
     def happen(
         self, kind: str, number: int, site: str, part: int, pauses: Sequence[int], calls: Sequence[Call]
     ) -> list[Any]:
-        """Make calls. Return of each (its value,) or the exception that it raised. Raises Stuck."""
+        """Apply an item. Return for each call (its value,) or the exception that it raised. Raises Stuck."""
         began_ms = self.clock.now_ms
         self.clock.poll_count = 0
         self.loop.paused_at.clear()
@@ -197,7 +197,7 @@ class TargetWorld:
             case _:
                 answers = [self.call(*each) for each in calls]
         self.has_failed = self.sites.disarm()
-        if kind == "crash_in" and self.has_failed:  # whatever a store makes of it: nothing answers any more
+        if kind == "crash_in" and self.has_failed:  # even if the store caught it
             answers = [faults.Killed() for _ in answers]
         answers = [self.translate_listing(*each, value) for each, value in zip(calls, answers, strict=True)]
         for site, count in self.sites.counts.items() if kind == "op" else ():
@@ -210,18 +210,18 @@ class TargetWorld:
         raise faults.Killed
 
     def at_once(self, order: int, pauses: Sequence[int], calls: Iterable[Call]) -> list[Any]:
-        """Start calls together. `order` draws which goes on where asyncio leaves it open; 0: the first.
+        """Make calls concurrently. `order` seeds the choices that asyncio leaves open; 0 takes the first.
 
-        `pauses`: as of an item.
+        `pauses`: those of an item.
         """
         drawn = random.Random(order)
         starts = [lambda call=call: self.start(*call) for call in calls]
         return self.loop.at_once(starts, lambda n: drawn.getrandbits(32) % n if order else 0, pauses)
 
     def cancel(self, steps: int, pauses: Sequence[int], calls: Sequence[Call]) -> list[Any]:
-        """Start calls together, and cancel the first after so many steps, if it goes on for so long.
+        """Start calls concurrently, and cancel the first after so many steps, if it still runs then.
 
-        Then wait for the others, and for all that they began.
+        Then wait for the others, and for all tasks and jobs that they started.
         """
         with self.loop.pausing(pauses):
             tasks = [self.loop.create_task(self.start(*call)) for call in calls]
@@ -234,7 +234,7 @@ class TargetWorld:
         return [asyncio.CancelledError() if tasks[0].cancelling() else outcomes[0], *outcomes[1:]]
 
     def scan_between(self, scan: Call, *others: Call) -> list[Any]:
-        """Make the other calls between the pages of a scan, and after the last one."""
+        """Make one of the other calls after each page of a scan, and the rest after the last page."""
         left, answers = deque(others), list[Any]()
 
         async def between() -> None:
@@ -254,14 +254,14 @@ class TargetWorld:
         return self.outcome(lambda: self.translate_value(name, args, self.settle(begin())))
 
     def outcome(self, begin: Callable[[], Any]) -> Any:
-        """Call it and return (its value,), or the exception that it raised."""
+        """Call a function. Return (its value,), or the exception that it raised."""
         try:
             return (self.settle(begin()),)
         except RAISED as error:
-            return error  # whatever the store raises is to be told
+            return error  # errors of the store are results
 
     async def outcome_of_task(self, name: str, args: Mapping[str, Any]) -> Any:
-        """Await a call and return its outcome as `outcome` does, for a task."""
+        """Await a call within a task, and return its outcome as `outcome` does."""
         try:
             return await self.start(name, args)
         except RAISED as error:
@@ -274,7 +274,7 @@ class TargetWorld:
         return self.loop.run_until_complete(value) if inspect.isawaitable(value) else value
 
     def begin_call(self, name: str, args: Mapping[str, Any]) -> Any:
-        """Call a method; its result may be awaitable. The ids of the run become those of the store."""
+        """Call a method of the adapter with the ids of the store. The result may be awaitable."""
         method = getattr(self.store, name)
         if name == "scan":
             return self.pages(method, args)
@@ -285,7 +285,7 @@ class TargetWorld:
                 args = {**args, "id": self.names.id_of(args["id"])}
         if name == "append" and "version" in args:
             args = {**args, "version": self.names.version_of(args["version"])}
-        # A copy: what a store changes in it must change neither what is expected of it nor what is recorded.
+        # A copy, so that a store that changes its arguments changes neither expectations nor records.
         given = copy.deepcopy(fitting(getattr(self.adapter, name), args))
         value = method(**given)
         if not getattr(self.adapter, "copies", False):
@@ -296,7 +296,7 @@ class TargetWorld:
         return spoil_call(given, await value)
 
     async def pages(self, method: Any, args: Mapping[str, Any], between: Any = None) -> Any:
-        """Read all pages of a scan, one after the other; `between`: what is waited for after each of them."""
+        """Read all pages of a scan, one after the other. `between`: called and awaited after each page."""
         found: list[Any] = []
         cursor = None
         for _ in range(PAGES_MAX):
@@ -314,7 +314,7 @@ class TargetWorld:
         return f"more than {PAGES_MAX} pages"
 
     def translate_value(self, name: str, args: Mapping[str, Any], value: Any) -> Any:
-        """Return a value as contracts have it: lists for all sequences, our names for ids of the store."""
+        """Return a value in the form of contracts: lists for all sequences, names of the run for ids."""
         if name == "version":
             self.names.versions[args["version"]] = value
             return args["version"]
@@ -327,9 +327,9 @@ class TargetWorld:
         return value
 
     def translate_listing(self, name: str, args: Mapping[str, Any], outcome: Any) -> Any:
-        """Return a listing under our names.
+        """Return a listing with names of the run instead of ids.
 
-        It waits for the end of its item: an add at the same time may tell an id that the listing shows.
+        Called at the end of an item: a concurrent add may have returned an id that is in the listing.
         """
         match outcome:
             case (list() as rows,) if name in ("search", "list"):
@@ -338,7 +338,7 @@ class TargetWorld:
 
 
 def spoil_call(given: dict[str, Any], value: Any) -> Any:
-    """Return a value as its caller gets it; then its caller changes that, and what it had given."""
+    """Return a copy of a value, and then empty the value and the arguments, as a caller might."""
     shown = copy.deepcopy(plain(value)) if isinstance(value, list | tuple | dict) else value
     spoil([value, *given.values()])
     return shown
@@ -367,7 +367,7 @@ def plain(value: Any) -> Any:
 
 
 def fitting(method: Any, args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that the method takes: a time in seconds, unless it asks for milliseconds."""
+    """Return the arguments that a method takes: `ttl` in seconds, or `ttl_ms`."""
     taken = parameters(method)
     fit = {name: value for name, value in args.items() if name in taken}
     ttl_ms = args.get("ttl", 0)
@@ -380,7 +380,7 @@ def fitting(method: Any, args: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def parameters(method: Any) -> tuple[str, ...]:
-    """The names by which a method of an adapter takes its arguments."""
+    """Return the names of the parameters of a method, without `self`."""
     found = inspect.signature(method).parameters.values()
     return tuple(
         each.name
@@ -389,13 +389,14 @@ def parameters(method: Any) -> tuple[str, ...]:
     )
 
 
-# Without a judge.
+# Replays without a judge, for exported scripts.
 
 
 def replay(adapter: Any, rows: Iterable[Any], seed: int) -> list[str]:
-    """Return what is said when these items happen: each a text, and the arguments of `TargetWorld.happen`.
+    """Apply items to a new store, and return the lines of the transcript.
 
-    It ends where the store does not: what waits for ever, or computes for too long, is the last line.
+    `rows`: for each item a text, and the arguments of `TargetWorld.happen`. If the store hangs, cannot be
+    opened or computes for too long, that is the last line.
     """
     lines = []
     with world_of(adapter, seed) as world:
@@ -414,7 +415,7 @@ def replay(adapter: Any, rows: Iterable[Any], seed: int) -> list[str]:
 
 
 def replay_item(world: TargetWorld, item: Sequence[Any]) -> Iterator[str]:
-    """Yield what is said of an item, before a restart that may fail."""
+    """Apply an item, and yield its lines; the answers come before a restart, which may fail."""
     with computing_at_most(COMPUTING_SECONDS_MAX):
         answers = world.happen(*item)
     yield from (show_outcome(each, world) for each in answers)
