@@ -1,7 +1,8 @@
-"""Two implementations of one interface: both live the same run, and answer alike.
+"""Comparison of two implementations of one interface: both must give the same answers in the same run.
 
-Law 1. Compared are runs of operations, time and restarts: what fails below one of them is of that one alone.
-Law 2. Each is judged by its contract first; what is left are answers that the contract leaves open.
+Law 1. Only operations, time and restarts are compared, because faults below one store do not exist below the
+       other. Law 2. Each store is judged by its contract first; the comparison finds differences that the
+       contract allows.
 """
 
 import json
@@ -21,12 +22,12 @@ from umi_sim.targets.world import COMPUTING_SECONDS_MAX
 
 RULE: Final = "alike"
 UNORDERED: Final = ("keys", "items", "scan", "sessions", "list")
-TOLD: Final = ("pop", "incr", "delete", "delete_many", "touch")  # operations that write, and tell something
-RANKED: Final = ("search", "version")  # what each of them chooses for itself
+TOLD: Final = ("pop", "incr", "delete", "delete_many", "touch")  # writes whose results are compared
+RANKED: Final = ("search", "version")  # results that each store may choose
 
 
 def check_same_interface(one: type[Adapter], other: type[Adapter]) -> None:
-    """Raises BadAdapter if they cannot be given the same operations."""
+    """Check that two adapters can be given the same operations. Raises BadAdapter."""
     names = f"{one.__name__} and {other.__name__}"
     if one.contract.name != other.contract.name:
         raise BadAdapter(f"{names}: are of two contracts, {one.contract.name} and {other.contract.name}")
@@ -38,7 +39,7 @@ def check_same_interface(one: type[Adapter], other: type[Adapter]) -> None:
 
 
 def draw_both(other: type[Adapter], one: type[Adapter], seed: int, _: Moments) -> tuple[Item, ...]:
-    """Draw items that both can be given."""
+    """Draw items that both adapters can run."""
     ops = ops_of(other)
     kinds = ["op", "advance"] + (["reopen"] if one.durable and other.durable else [])
     drawn = draw_items(one, seed, {})
@@ -49,7 +50,7 @@ def run_both(
     other: type[Adapter], one: type[Adapter], items: Sequence[Item], seed: int = 0,
     seconds: float = COMPUTING_SECONDS_MAX,
 ) -> TargetVerdict:  # fmt: skip
-    """The run of one; if that is sound, that of the other; if both are, the first answers that differ."""
+    """Run both stores. Return the verdict of the first that fails, or else of their first difference."""
     first = run(one, items, seed, seconds)
     second = run(other, items, seed, seconds) if first.broken is None else first
     if first.broken is not None or second.broken is not None or first.known or second.known:
@@ -76,7 +77,7 @@ def is_alike(adapter: type[Adapter], op: ContractOp, one: Got, other: Got) -> bo
 
 
 def plain(op: ContractOp, value: Any) -> Any:
-    """An answer without what contracts leave open."""
+    """Return an answer in a normal form, without differences such as the order of rows."""
     if op.name == "get_many" and isinstance(value, dict):
         keys: Any = op.args["keys"]
         value = [value.get(key) for key in keys]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RacesNotExplored(UserWarning):
-    """A test passed, and its runs say nothing about races within some jobs of executors."""
+    """A test passed, but races within some executor jobs were not explored."""
 
 
 def class_of_test(adapter: "type[Adapter]", seconds: int, folder: str | None) -> type:
@@ -26,7 +26,7 @@ def class_of_test(adapter: "type[Adapter]", seconds: int, folder: str | None) ->
 
 
 def place_of(adapter: "type[Adapter]", folder: str | None) -> Path:
-    """A folder that is named stands beside the file of the class; the common one, where a command runs."""
+    """Return the folder of findings: beside the file of the class, or FOLDER in the current directory."""
     from umi_sim.targets.adapter import FOLDER
 
     if folder is None:
@@ -36,9 +36,9 @@ def place_of(adapter: "type[Adapter]", folder: str | None) -> Path:
 
 
 def failure_of(adapter: "type[Adapter]", seconds: int, folder: Path) -> str:
-    """Return what fails: a kept failure, a file that cannot be read, or what a hunt finds; else nothing.
+    """Return the report of a failure: of a saved run, an unreadable file, or the hunt; "" if none.
 
-    What is kept is run before the hunt, and stays, whatever it comes to.
+    Saved runs are replayed before the hunt. Their files are never removed.
     """
     from umi_sim.kernel.report import laid_out
     from umi_sim.kernel.wording import plural

@@ -1,7 +1,7 @@
-"""Time and chance of a run: a clock that stands still for all code that asks Python, and draws from a seed.
+"""Time and random numbers of a run: a simulated clock, and generators that follow from the seed.
 
-Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
-Law 2. Code that sleeps moves the clock instead, and does not wait.
+Law 1. This file needs only the standard library: an exported script contains a copy of it.
+Law 2. A sleep moves the clock and returns at once.
 """
 
 import datetime
@@ -21,19 +21,19 @@ from typing import Any
 from umi_sim.kernel.dates import class_of_date
 
 START_MS = 1_767_225_600_000  # 2026-01-01, UTC
-POLLS = 2_000  # turns without any sleep, after which some time has passed
+POLLS = 2_000  # turns without a sleep after which time passes
 POLLED_SECONDS_MAX = 60
 
 
 class Clock:
-    """Milliseconds since 1970, as the store reads them."""
+    """The clock of a run, in milliseconds since 1970."""
 
     def __init__(self, now_ms: int = START_MS) -> None:
         self.now_ms = now_ms
-        self.more_ns = 0  # what sleeping added that is less than a millisecond
-        self.threads = {get_ident()}  # those of the run; all others have the real time
-        self.sleeping: Callable[[float], None] = self.sleep  # what `time.sleep` does
-        self.poll_count = 0  # since the last operation began
+        self.more_ns = 0  # the sum of sleeps below a millisecond
+        self.threads = {get_ident()}  # threads of the run; all others see the real time
+        self.sleeping: Callable[[float], None] = self.sleep  # called by `time.sleep`
+        self.poll_count = 0  # turns since the last operation began
 
     def seconds(self) -> float:
         return self.now_ms / 1000
@@ -44,9 +44,9 @@ class Clock:
         self.more_ns %= 1_000_000
 
     def poll(self) -> None:
-        """Count a turn of code that goes on without sleeping; it may ask again and again what time it is.
+        """Count a turn of code that does not sleep, and let time pass now and then: it may poll the clock.
 
-        1 ms has passed after 2,000 turns, 2 ms more after 4,000, and twice as much each time.
+        1 ms passes after 2,000 turns, 2 ms more after 4,000, and so on, doubled each time.
         """
         self.poll_count += 1
         if not self.poll_count % POLLS:
@@ -54,7 +54,7 @@ class Clock:
 
 
 def functions(clock: Clock) -> dict[Any, Any]:
-    """Return the substitutes of the functions of `time`."""
+    """Return the replacements of functions of `time`, by the real function."""
 
     def since_ms() -> int:
         return clock.now_ms - START_MS + 1_000_000
@@ -76,7 +76,7 @@ def functions(clock: Clock) -> dict[Any, Any]:
 
 
 def in_run(clock: Clock, ours: Any, real: Any) -> Any:
-    """Return what calls ours in the threads of the run, and the real one in all others."""
+    """Return a function that calls `ours` in threads of the run, and `real` in all others."""
     threads = clock.threads
 
     def tell(*args: Any) -> Any:
@@ -86,7 +86,7 @@ def in_run(clock: Clock, ours: Any, real: Any) -> Any:
 
 
 def dates(clock: Clock) -> dict[Any, Any]:
-    """Classes of dates that know this now."""
+    """Return the replacements of `datetime` and `date` that read this clock, by the real class."""
     real, day = datetime.datetime, datetime.date
     utc = datetime.UTC
     now = in_run(clock, lambda: real.fromtimestamp(clock.seconds(), utc), lambda: real.now(utc))
@@ -106,52 +106,52 @@ def dates(clock: Clock) -> dict[Any, Any]:
 
 
 def install(clock: Clock) -> AbstractContextManager[None]:
-    """Until the block ends, this clock is what modules outside the standard library and umi_sim read."""
+    """Let modules outside the standard library and umi_sim read this clock until the block ends."""
     return patch_names(find_uses(functions(clock) | dates(clock)))
 
 
 @contextmanager
 def patch_names(changes: Iterable[tuple[Any, str, Any]]) -> Iterator[None]:
-    """Until the block ends, attributes have other values: of each the owner, its name and the value."""
+    """Set attributes until the block ends. `changes`: triples of owner, name and value."""
     with ExitStack() as stack:
         for owner, name, value in changes:
-            before = vars(owner).get(name) or getattr(owner, name)  # a classmethod as it is in its class
+            before = vars(owner).get(name) or getattr(owner, name)  # `vars`, to keep a classmethod as it is
             stack.callback(setattr, owner, name, before)
             setattr(owner, name, value)
         yield
 
 
 def find_uses(ours: Mapping[Any, Any]) -> list[tuple[Any, str, Any]]:
-    """Return the changes by which all names of these functions stand for ours."""
+    """Return the changes that replace all uses of these functions. `ours`: replacements by function."""
     return [(owner, name, ours[real]) for owner, name, real in find_places(tuple(ours), len(sys.modules))]
 
 
-@lru_cache(maxsize=4)  # for time, chance, files and locks
+@lru_cache(maxsize=4)  # time, random numbers, files, locks
 def find_places(reals: tuple[Any, ...], loaded_count: int) -> list[tuple[Any, str, Any]]:
-    """Find all names of these functions, also those imported one by one. The same until more is loaded."""
+    """Return all names bound to these functions in loaded modules, as (module, name, function)."""
     kinds = type, type(len)  # classes, and functions written in C
     return [
         (module, key, value)
         for name, module in tuple(sys.modules.items())
         if module in (time, datetime) or name.partition(".")[0] not in NOT_THEIRS
         for key, value in tuple(getattr(module, "__dict__", {}).items())
-        if issubclass(type(value), kinds) and value in reals  # a proxy would load what it stands for
+        if issubclass(type(value), kinds) and value in reals  # `type`: a lazy proxy would load its target
     ]
 
 
 NOT_THEIRS = {*sys.stdlib_module_names, "umi_sim", "umi_core", "pytest", "_pytest", "pluggy"}
 
 
-# Chance: all that Python draws by itself follows from the seed, and goes on as before afterwards.
+# Random numbers: during a run they follow from its seed; afterwards the generators continue as before.
 
 WORD_BITS = 32
 NODE_BITS = 48
-NODE_MARK = 1 << 40  # of an address that belongs to no network card
+NODE_MARK = 1 << 40  # the bit of a random node address, in place of a network card
 
 
 @contextmanager
 def install_chance(seed: int) -> Iterator[None]:
-    """Until the block ends, `random`, `secrets`, `uuid`, `os` and numpy draw what follows from `seed`."""
+    """Seed `random`, `secrets`, `uuid`, `os.urandom` and numpy until the block ends."""
     entropy = random.Random(f"umi-target entropy {seed}")
     global_state = random.getstate()
     with (
@@ -167,10 +167,10 @@ def install_chance(seed: int) -> Iterator[None]:
 
 
 def replacements(entropy: random.Random) -> Iterator[tuple[Any, str, Any]]:
-    """Yield each function that asks the system for chance, with where it is found and what stands for it."""
+    """Yield the replacements of functions that get random bytes from the operating system."""
     ours: dict[Any, Callable[..., bytes]] = {os.urandom: entropy.randbytes}
     yield os, "urandom", entropy.randbytes
-    yield random, "_urandom", entropy.randbytes  # that of `secrets` and SystemRandom
+    yield random, "_urandom", entropy.randbytes  # used by `secrets` and SystemRandom
     if hasattr(os, "getrandom"):
         ours[os.getrandom] = lambda size, flags=0: entropy.randbytes(size)
         yield os, "getrandom", ours[os.getrandom]
@@ -179,7 +179,7 @@ def replacements(entropy: random.Random) -> Iterator[tuple[Any, str, Any]]:
     real_seed = random.Random.seed
 
     def seed_of(generator: Any, a: Any = None, version: int = 2) -> None:
-        """A generator without a seed takes one from the system, below Python."""
+        """Seed a generator from `entropy` if it is given no seed; the real one asks the system."""
         real_seed(generator, entropy.getrandbits(WORD_BITS) if a is None else a, version)
 
     yield random.Random, "seed", seed_of
@@ -188,9 +188,9 @@ def replacements(entropy: random.Random) -> Iterator[tuple[Any, str, Any]]:
 
 
 def fresh_starts(entropy: random.Random) -> Iterator[tuple[Any, str, Any]]:
-    """Yield what modules remember from one use to the next, with what a new process would begin with."""
+    """Yield the caches of modules, with the values that a new process begins with."""
     yield tempfile, "_name_sequence", None
     yield uuid, "_node", entropy.getrandbits(NODE_BITS) | NODE_MARK
-    yield uuid, "_generate_time_safe", None  # written in C, it reads the real clock
+    yield uuid, "_generate_time_safe", None  # the C function reads the real clock
     for name in [each for each in vars(uuid) if each.startswith("_last_")]:
         yield uuid, name, None

@@ -1,8 +1,8 @@
-"""Declarations: whether a class says what its author means, before anything is run.
+"""Declarations: checks an adapter class for mistakes before anything is run.
 
-Law 1. A name that nothing reads is refused where it is near to a known one: what is ignored in silence is
-       a promise that is never tested. A public method is an operation or a hook.
-Law 2. Each attribute has its type and its values; what does not fit is told in one line.
+Law 1. An unknown attribute is refused if its name is close to a known one: if it were ignored, the promise
+       would never be tested. Every public method must be an operation or a hook.
+Law 2. Each attribute has a type and allowed values. A mistake is reported in one line.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from umi_sim.targets.model import Contract
 from umi_sim.targets.promises import RULES
 
 PERCENT: Final = 100
-NEAR: Final = 82 / 100  # `durabel` is durable; `table` is not stale
+NEAR: Final = 82 / 100  # `durabel` is close to `durable`, but not `table` to `stale`
 HOOKS: Final = ("make", "close")
 SYNONYMS: Final[Mapping[str, Sequence[str]]] = {
     "set": ("put", "put_state"), "store": ("put", "add"), "save": ("put", "add"), "write": ("put", "add"),
@@ -35,7 +35,7 @@ SYNONYMS: Final[Mapping[str, Sequence[str]]] = {
 
 
 def check_declared(adapter: type[Adapter]) -> None:
-    """Raises BadAdapter if it says something that cannot be meant."""
+    """Check the names and values of a class. Raises BadAdapter."""
     if not isinstance(given := getattr(adapter, "contract", None), Contract):
         message = "expected what Kv, Sessions or Memory say: inherit from one of them"
         raise BadAdapter(f"{adapter.__name__}.contract: is {show_value(given)}, {message}")
@@ -53,7 +53,7 @@ def check_declared(adapter: type[Adapter]) -> None:
 
 
 def check_judged(adapter: type[Adapter]) -> None:
-    """Raises BadAdapter if whatever it does could be right."""
+    """Check also that its answers can be judged: it must write, read and open. Raises BadAdapter."""
     check_declared(adapter)
     contract, found = adapter.contract, ops_of(adapter)
     if not any(name in (*contract.reads, "pop") for name in found):
@@ -70,7 +70,7 @@ def check_judged(adapter: type[Adapter]) -> None:
 
 
 def own_of(adapter: type[Adapter]) -> dict[str, Any]:
-    """The public names of the user's classes; those of a store that is inherited from are its own affair."""
+    """Return the public names of the user's adapter classes, without those of other base classes."""
     ours = {Adapter, *CONTRACTS.values()}
     classes = [each for each in adapter.__mro__ if issubclass(each, Adapter) and each not in ours]
     found = {name: value for each in classes for name, value in vars(each).items()}
@@ -97,7 +97,7 @@ def check_name(adapter: type[Adapter], name: str, value: object) -> None:
 
 
 def suggest_name(meant: Sequence[str]) -> str:
-    """Return the suggestion up to the first letter of the next sentence."""
+    """Return the suggestion and the first letter of the sentence after it, which is capital or not."""
     return f"did you mean {meant[0]}? B" if meant else "b"
 
 
@@ -109,7 +109,7 @@ ABSENT: Final = object()
 
 
 def methods(adapter: type[Adapter]) -> dict[str, Expected]:
-    """Return what each operation and hook must be, and what only a run sets."""
+    """Return the expectations for operations and hooks, and for attributes that only a run sets."""
     left_out = "a method; leave the name out where the store has no such operation"
     at_each_start = "no value here: it is set when a life of the store begins"
     return {
@@ -120,14 +120,14 @@ def methods(adapter: type[Adapter]) -> dict[str, Expected]:
 
 
 def is_method(value: Any) -> bool:
-    """Return whether it can be called on an object: no property, class or function without `self`."""
+    """Return whether a value can be called as a method: no property, class or function without `self`."""
     if isinstance(value, FunctionType):
         return value.__code__.co_argcount > 0 or bool(value.__code__.co_flags & CO_VARARGS)
     return hasattr(value, "__get__") and (callable(value) or isinstance(value, staticmethod | classmethod))
 
 
 def check_self(adapter: type[Adapter], name: str, args: Sequence[str]) -> None:
-    """Raises BadAdapter if the first argument of a method is one of the operation: `def delete(key)`."""
+    """Raises BadAdapter if a method lacks `self`: `def get(key)` begins with an argument."""
     given = getattr_static(adapter, name, ABSENT)
     if isinstance(given, FunctionType) and given.__code__.co_argcount:
         first = given.__code__.co_varnames[0]
@@ -136,7 +136,7 @@ def check_self(adapter: type[Adapter], name: str, args: Sequence[str]) -> None:
 
 
 def expectations(adapter: type[Adapter]) -> dict[str, Expected]:
-    """Return what each attribute may be, by name."""
+    """Return the expectation for each attribute, by name."""
     contract = adapter.contract
     shown = ", ".join(map(repr, SITES))
     return {
@@ -166,7 +166,7 @@ SETTINGS: Final[Mapping[str, Expected]] = {
 
 
 def among(choices: Sequence[object]) -> Expected:
-    """One of these, and of its type: 1 is not True."""
+    """Return the expectation of one of these values, of the same type: 1 is not True."""
     known = " or ".join(repr(each) for each in choices if each is not None)
     known += ", or None: it is found out" if None in choices else ""
     return (lambda value: any(value == each and type(value) is type(each) for each in choices)), known
@@ -194,7 +194,7 @@ def check_known(adapter: type[Adapter], known: Known) -> None:
         if not isinstance(value := getattr(known, field), str):
             raise BadAdapter(f"{adapter.__name__}.known: {field}={show_value(value)}: expected a text")
     check_word(adapter, "rule", known.rule, RULES)
-    for name in filter(None, known.op.split("+")):  # requests at once
+    for name in filter(None, known.op.split("+")):  # the names of concurrent requests
         check_word(adapter, "op", name, ops)
 
 

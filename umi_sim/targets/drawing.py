@@ -15,17 +15,17 @@ from umi_sim.targets.world import parameters
 
 ITEM_COUNT_MAX: Final = 60
 ADVANCES_MS: Final = (1, 999, 1_000, 1_000, 1_001, 2_000, 4_000, 5_000, 60_000)
-Moments = Mapping[str, Sequence[tuple[str, int]]]  # by operation: a site, and which time it is reached
+Moments = Mapping[str, Sequence[tuple[str, int]]]  # by operation: (site, n), the n-th call of the site
 SCOPES: Final = {"ns", "user", "agent", "run"}
-SEPARATORS: Final = (":", "::", "/", ".", "-", "_", "__", "|", "#", ",")  # a + b:a is a:b + a
+SEPARATORS: Final = (":", "::", "/", ".", "-", "_", "__", "|", "#", ",")  # a and b:a is a:b and a
 PAUSE_COUNTS: Final = (0, 1, 1, 2, 4, 8)
-PAUSE_POINTS_MAX: Final = (1, 4, 12, 40)  # from one pause to the next
-EARLY: Final = 4  # steps after which half of all cancelled requests are cancelled
-LATE, LATE_MAX = 4, 3  # in one of so many, the result of one of the first jobs comes late
-RENEWED: Final = (7, 8)  # of two alike at once, how many write different values
-CROWDED: Final = 12  # one run in so many has more entries than a page
-FAULTY_AT_FIRST: Final = 8  # one run in so many begins with a failure or a death
-CROWDED_IF_BOUNDED: Final = 3  # or about as many as the store keeps
+PAUSE_POINTS_MAX: Final = (1, 4, 12, 40)  # the most points between two pauses
+EARLY: Final = 4  # half of all cancels come within so many steps
+LATE, LATE_MAX = 4, 3  # in 1 of 4 items the result of one of the first 3 jobs comes late
+RENEWED: Final = (7, 8)  # share of concurrent equal operations that write different values
+CROWDED: Final = 12  # 1 run in 12 has more entries than a page
+FAULTY_AT_FIRST: Final = 8  # 1 run in 8 begins with a failure or a death
+CROWDED_IF_BOUNDED: Final = 3  # 1 run in 3 has about as many entries as the bound of the store
 UNASKED: Final = TTL_ZERO[0]
 PROBLEMS: Final = ("at_once", "cancel", "fail", "crash_in")
 WEIGHTS: Final[Mapping[str, int]] = {
@@ -35,9 +35,9 @@ WEIGHTS: Final[Mapping[str, int]] = {
 
 
 class DrawingPlan(Data):
-    """Everything that may happen in the runs of an adapter.
+    """The choices that the items of a run are drawn from. `kinds`: the weight of each kind of item.
 
-    `moments`: when the process may die in each operation; it fails only at the sites that `fails` names.
+    `moments`: by operation, where the process may die; calls fail only at the sites in `fails`.
     """
 
     adapter: type[Adapter]
@@ -58,7 +58,7 @@ def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Ite
     count, items = chance.log_between(4, ITEM_COUNT_MAX), list[Item]()
     while len(items) < count:
         items += draw_next(plan, chance, len(items))
-    # A stream of its own, which moves no other draw.
+    # A separate stream, so that it does not change other draws.
     own = Stream(seed, "target", "crowd")
     bound: int | None = getattr(adapter, adapter.contract.bound, None)
     size, share = CROWD, CROWDED
@@ -71,27 +71,25 @@ def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Ite
     items[at:at] = together
     first = Stream(seed, "target", "first")
     faults = [kind for kind in ("fail", "crash_in") if plan.kinds[kind]]
-    if faults and first.chance(
-        1, FAULTY_AT_FIRST
-    ):  # what makes the tables of a store is not done again later
+    if faults and first.chance(1, FAULTY_AT_FIRST):  # creating tables happens only once
         items.insert(0, draw_fault(plan, first, first.pick(faults), "first"))
     return tuple(items)
 
 
 def draw_next(plan: DrawingPlan, chance: Stream, count: int) -> Iterator[Item]:
-    """Draw what comes after so many items: one, with what belongs before and after it."""
+    """Draw the next item, with the items that belong before and after it. `count`: items so far."""
     for item in with_version(plan, chance, draw_item(plan, chance, str(count)), f"{count}r"):
         yield item
         count += 1
     if item.kind in PROBLEMS and chance.chance(2, 3):
         yield from draw_looks(plan, chance, item.ops[-1], str(count), 1)
     if item.kind == "cancel" and item.ops[0].name not in plan.contract.reads:
-        # whatever shows it: a cache and the rows behind it may differ now
+        # Read the same entry in two ways: a cache and the rows below it may differ now.
         yield from draw_looks(plan, Stream(item.number, "looks", str(count)), item.ops[0], f"{count}l", 2)
 
 
 def with_version(plan: DrawingPlan, chance: Stream, item: Item, at: str) -> tuple[Item, ...]:
-    """Often a version is asked for just before it is given back: to refuse one that is old is easy."""
+    """Return the item, often after a read of the version that it appends to: stale ones are only refused."""
     first = next((op for op in item.ops if op.name == "append"), None)
     if first is None or "version" not in plan.ops or chance.chance(1, 3):
         return (item,)
@@ -102,7 +100,7 @@ def with_version(plan: DrawingPlan, chance: Stream, item: Item, at: str) -> tupl
 
 
 def draw_ops(adapter: type[Adapter], chance: Stream) -> dict[str, Sequence[str]]:
-    """Some are left out in each run, so that others come together; never all that write, or that read."""
+    """Draw the operations of a run: a write, a read, and most others, so that these meet more often."""
     known = ops_of(adapter)
     reads = [name for name in known if name in adapter.contract.reads]
     first = [*([name for name in known if name in ("put", "add")] or list(known)[:1]), *reads[:1]]
@@ -111,7 +109,7 @@ def draw_ops(adapter: type[Adapter], chance: Stream) -> dict[str, Sequence[str]]
 
 
 def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
-    """`own`: a stream for names of two parts, so that it moves no other draw."""
+    """Draw names and values. `own`: a separate stream for names of two parts."""
     is_odd = adapter.odd and chance.chance(1, 2)
     names = ["a", "b", *chance.shuffle(ODD_NAMES)[:3]] if is_odd else ["a", "ab", "b"]
     scopes = ["a", *chance.shuffle(ODD_NAMES)[:1]] if is_odd and chance.chance(1, 2) else ["u", "ub"]
@@ -127,7 +125,7 @@ def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
     if is_odd and own.chance(1, 4) and any(SCOPES & {*args} for args in ops_of(adapter).values()):
         separator = own.pick(SEPARATORS)
         scopes, names = ["a", f"a{separator}b"], [f"b{separator}a", "a"]
-    # Where a file or a text is searched for what is gone, no value may stand in another one.
+    # If files or texts are searched for removed values, no value may be contained in another one.
     pool = Pool(names, scopes, values, is_odd, adapter.erases or "render" in ops_of(adapter))
     more = list[int]()
     if any("ttl_ms" in parameters(getattr(adapter, name)) for name in ops_of(adapter)):
@@ -138,7 +136,7 @@ def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
 
 
 def failing_moments(adapter: type[Adapter], moments: Moments) -> Moments:
-    """Return the moments at which something may fail that `fails` names."""
+    """Return the moments whose site is in `fails`."""
     found = {name: [each for each in moments[name] if each[0] in adapter.fails] for name in moments}
     return {name: each for name, each in found.items() if each}
 
@@ -146,9 +144,9 @@ def failing_moments(adapter: type[Adapter], moments: Moments) -> Moments:
 def draw_kinds(
     adapter: type[Adapter], chance: Stream, moments: Moments, ops: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
-    """Kinds of items, each with its weight; faults are left out of a third of the runs.
+    """Draw the weights of the kinds of items; a third of the runs have no faults.
 
-    A process may die at any moment that was met: `fails = ()` says nothing about deaths.
+    `fails` does not limit deaths: a process may die at any moment.
     """
     is_calm = chance.chance(1, 3)
     is_timed = any("ttl" in args for args in ops_of(adapter).values()) or "default_ttl_ms" in flags_of(
@@ -191,20 +189,20 @@ def draw_item(plan: DrawingPlan, chance: Stream, at: str) -> Item:
 
 
 def draw_fault(plan: DrawingPlan, chance: Stream, kind: str, at: str) -> Item:
-    """Draw an operation within which something fails, or the process dies."""
+    """Draw an operation in which a call fails, or the process dies."""
     is_death = kind == "crash_in"
     moments = plan.moments if is_death else failing_moments(plan.adapter, plan.moments)
     op = draw_write(plan, chance, at, moments)
-    # where no operation of the run has a moment, nothing comes of it
+    # If no operation of the run has a moment, the item has no effect.
     unmet = SITES[0] if is_death else plan.adapter.fails[0]
     site, number = chance.pick(moments.get(op.name) or [(unmet, 1)])
     return Item(kind, (op,), number, site, draw_part(chance, kind, site))
 
 
 def draw_pauses(own: Stream) -> tuple[int, ...]:
-    """Draw where jobs of executors pause, a few times, or often and in turns; and which results come late.
+    """Draw the pauses of executor jobs, few or many, and which result comes late.
 
-    `own`: a stream that moves no other draw.
+    `own`: a separate stream.
     """
     count, points_max = own.pick(PAUSE_COUNTS), own.pick(PAUSE_POINTS_MAX)
     pauses = tuple(own.log_between(1, points_max) for _ in range(count))
@@ -213,7 +211,7 @@ def draw_pauses(own: Stream) -> tuple[int, ...]:
 
 
 def draw_part(chance: Stream, kind: str, site: str) -> int:
-    """How much of a write is done, in per cent: nothing or some, and all if the process dies after it."""
+    """Draw how many per cent of a write are done; all, only if the process dies after it."""
     if site not in PARTED:
         return 0
     choices = [0, chance.between(1, 99) if site == "write" else 0]
@@ -221,9 +219,9 @@ def draw_part(chance: Stream, kind: str, site: str) -> int:
 
 
 def draw_beside(plan: DrawingPlan, own: Stream, op: ContractOp, at: str) -> tuple[ContractOp, ...]:
-    """Draw what goes on while an operation is cancelled: often nothing, or the same in the same place.
+    """Return an operation to cancel, with a concurrent one: often none, or the same on the same entry.
 
-    `own`: a stream that moves no other draw.
+    `own`: a separate stream.
     """
     if own.chance(1, 3) or (plan.contract.is_batch(op) and not is_batch_atomic(plan)) or op.name == "scan":
         return (op,)
@@ -233,7 +231,7 @@ def draw_beside(plan: DrawingPlan, own: Stream, op: ContractOp, at: str) -> tupl
 
 
 def draw_together(plan: DrawingPlan, chance: Stream, at: str) -> tuple[ContractOp, ...]:
-    """Often the same one twice: most of what goes wrong goes wrong there."""
+    """Draw concurrent operations, often the same one twice, which finds most bugs."""
     ops = [draw_lone(plan, chance, f"{at}{letter}") for letter in "abc"[: chance.between(2, 3)]]
     if chance.chance(1, 2):
         ops[1] = repeat_op(plan, chance, ops[0], at)
@@ -241,10 +239,10 @@ def draw_together(plan: DrawingPlan, chance: Stream, at: str) -> tuple[ContractO
 
 
 def spread_keys(pool: Pool, own: Stream, ops: tuple[ContractOp, ...]) -> tuple[ContractOp, ...]:
-    """Give the second of two equal operations within a session another key half of the time.
+    """Give the second of two equal operations on a session another key, half of the time.
 
-    A write that merges with what it has read loses the other key: put_state(s, "a"), put_state(s, "b").
-    `own`: a stream that moves no other draw.
+    It finds read-modify-write bugs: of put_state(s, "a") and put_state(s, "b"), one is lost. `own`: a
+    separate stream.
     """
     first, second, *more = ops
     is_repeated = first.name == second.name and {"session", "key"} <= first.args.keys()
@@ -254,14 +252,14 @@ def spread_keys(pool: Pool, own: Stream, ops: tuple[ContractOp, ...]) -> tuple[C
 
 
 def repeat_op(plan: DrawingPlan, chance: Stream, op: ContractOp, at: str) -> ContractOp:
-    """Draw the same operation in the same place: what gets a name of ours gets another one."""
+    """Draw the same operation on the same entry. An add or a version gets another name."""
     made = {each: f"{op.args[each]}".rstrip("a") + "b" for each in ("id", "version") if each in op.args}
     other = ContractOp(op.name, {**op.args, **(made if op.name in ("add", "version") else {})})
     return renew_values(other, f"v{at}b", plan.pool) if chance.chance(*RENEWED) else other
 
 
 def renew_values(op: ContractOp, own: str, pool: Pool) -> ContractOp:
-    """The same operation in the same place, writing other values: an answer shows which of two it was."""
+    """Return the operation with other values, so that answers show which of two writes they come from."""
     args = dict(op.args)
     match args:
         case {"value": _}:
@@ -281,7 +279,7 @@ def renew_values(op: ContractOp, own: str, pool: Pool) -> ContractOp:
 
 
 def draw_paged(plan: DrawingPlan, chance: Stream, at: str) -> tuple[ContractOp, ...]:
-    """A scan of few rows at a time, and writes in the same place."""
+    """Draw a scan with small pages, and operations on the same namespace between its pages."""
     scan = draw_named(plan, chance, at, "scan")
     others = [draw_lone(plan, chance, f"{at}{letter}") for letter in "abc"[: chance.between(1, 3)]]
     where = {name: value for name, value in scan.args.items() if name == "ns"}
@@ -291,7 +289,7 @@ def draw_paged(plan: DrawingPlan, chance: Stream, at: str) -> tuple[ContractOp, 
 
 
 def draw_lone(plan: DrawingPlan, chance: Stream, at: str) -> ContractOp:
-    """No batch of several, if others may come in between: then there is nothing to be said of it."""
+    """Draw an operation for use between others; a batch that is not atomic gets at most one entry."""
     op = draw_op(plan, chance, at, lone=True)
     if is_batch_atomic(plan) or not plan.contract.is_batch(op):
         return op
@@ -314,20 +312,20 @@ def at_most_one(value: object) -> object:
 
 
 def draw_op(plan: DrawingPlan, chance: Stream, at: str, lone: bool = False) -> ContractOp:
-    """`lone`: one that takes one answer; the pages of a scan are several, and others may come in between."""
+    """Draw an operation. `lone`: no scan, because other operations may run between its pages."""
     names = [name for name in plan.ops if not (lone and name == "scan")]
     return draw_named(plan, chance, at, chance.pick_weighted(names, [WEIGHTS.get(name, 2) for name in names]))
 
 
 def draw_write(plan: DrawingPlan, chance: Stream, at: str, moments: Moments) -> ContractOp:
-    """An operation with such a moment, each as often; mostly one that writes, for there it is seen."""
+    """Draw an operation with such a moment, mostly a write: there a fault can be seen."""
     names = [name for name in plan.ops if name in moments] or list(plan.ops)
     writes = [name for name in names if name not in plan.contract.reads]
     return draw_named(plan, chance, at, chance.pick(writes if writes and chance.chance(3, 4) else names))
 
 
 def draw_looks(plan: DrawingPlan, chance: Stream, op: ContractOp, at: str, count: int) -> Iterator[Item]:
-    """Draw readings of what an operation has touched, so many of them, all different."""
+    """Draw `count` different reads of the entry that an operation has touched."""
     names = [name for name in plan.ops if name in plan.contract.reads]
     for _ in range(min(count, len(names))):
         name = names.pop(chance.below(len(names)))

@@ -1,8 +1,9 @@
-"""Exporting: a run as a script that needs the store and Python, and nothing of ours.
+"""Exporting: a run as a script that needs only the store and Python, and no umi_sim.
 
-The script has the source of the adapter's module in it. Calls, restarts and time that passes are plain
-Python, if trials show that they give what was recorded each time. Any other run needs the world of the
-simulator, made by copies of files of ours, which need the standard library alone: that orders jobs, for one.
+The script contains the source of the adapter's module. Calls, restarts and passing time become plain Python,
+if trials show that they give the recorded answers each time. Any other run, such as one with executor jobs,
+needs the simulated world: the script then contains copies of modules of umi_sim that need only the standard
+library.
 """
 
 import ast
@@ -116,7 +117,7 @@ if __name__ == "__main__":
 
 
 class CannotExport(ValueError):
-    """Why there can be no script, in one line."""
+    """No script can be written; the message says why, in one line."""
 
 
 def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
@@ -134,7 +135,7 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
         structs.replace(item, ops=tuple(as_taken(adapter, op) for op in item.ops)) for item in verdict.items
     ]
     message = broken.allowed or "no error"
-    # Only the simulated world makes an end of what hangs, and only it orders jobs.
+    # Only the simulated world can end a store that hangs, and order jobs.
     if broken.rule != "hang" and not (verdict.jobs.count or verdict.threads):
         plain = write_plainly(adapter.__name__, source, taken, replayed, title, f"expected  {message}")
         if plain is not None:
@@ -156,7 +157,7 @@ PARTS: Final = (time_limit, dates, clocks, faults, files, threads, loop, names, 
 
 
 def source_of(adapter: type[Adapter]) -> str:
-    """The module in which the adapter stands."""
+    """Return the source of the adapter's module. Raises CannotExport."""
     try:
         source = inspect.getsource(sys.modules[adapter.__module__])
     except (KeyError, OSError, TypeError):
@@ -164,8 +165,8 @@ def source_of(adapter: type[Adapter]) -> str:
     return "\n".join(line for line in source.splitlines() if not line.startswith("from __future__")).strip()
 
 
-# As plain calls. Most failures need no more than two or three, and such a script can be read. Whatever is
-# written is believed only after trials, each in a process of its own.
+# Plain calls. Most failures need only two or three, and such a script is easy to read. A script is accepted
+# only after several trials, each in a new process.
 
 OURS: Final = "umi_sim.targets"
 BASES: Final = ("Kv", "Sessions", "MemoryStore")
@@ -230,7 +231,7 @@ def write_plainly(
 ) -> str | None:
     """Return the script of a run; None if plain Python cannot show it.
 
-    `lines`: of a replay, in which six blanks come before an outcome.
+    `lines`: those of a replay, in which outcomes are indented by six blanks.
     """
     stripped = without_ours(source)
     recorded = [line.strip() for line in lines if line.startswith(" " * 6)]
@@ -249,7 +250,7 @@ def write_plainly(
 
 
 def prepare(source: str, *, has_time: bool) -> Iterator[str]:
-    """Yield the lines that stand for what the adapter takes from umi_sim: only what its source names."""
+    """Yield the lines that replace the imports from umi_sim which the source of the adapter uses."""
     has_folder, has_now = ".folder" in source, ".now" in source or has_time
     yield from ("import time",) * has_time
     yield from (FOLDER,) * has_folder
@@ -267,7 +268,7 @@ def prepare(source: str, *, has_time: bool) -> Iterator[str]:
 
 
 def without_ours(source: str) -> str | None:
-    """Return the module of an adapter without what it takes from umi_sim; None if it needs more of that."""
+    """Return the source without its imports from umi_sim; None if it needs more than the stand-ins."""
     lines = source.splitlines()
     for node in ast.parse(source).body:
         is_import = isinstance(node, ast.ImportFrom) and node.module == OURS
@@ -283,7 +284,7 @@ def without_ours(source: str) -> str | None:
 
 
 def try_script(script: str) -> str:
-    """Return why the script, run by itself several times, does not show what was recorded; "" if it does."""
+    """Run a script several times. Return why it does not show the recorded failure; "" if it does."""
     return next(filter(None, (try_once(script) for _ in range(TRIAL_COUNT))), "")
 
 

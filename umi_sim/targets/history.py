@@ -1,7 +1,7 @@
 """The history of a run of a store, for checkers of linearizability (umi_sim/record/history.py).
 
-Requests at once begin together, and end when all of them have ended. A scan lasts from its first page to its
-last, around the operations between them.
+Concurrent requests begin together, and end when all of them have ended. A scan lasts from its first page to
+its last, and so includes the operations between its pages.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def history_of(verdict: TargetVerdict) -> list[HistoryEvent]:
     """Return the history of a run, up to the item at which it ended."""
     log = HistoryLog()
     for at, step in enumerate(verdict.steps):
-        if step.times_ms:  # else the run ended within this item
+        if step.times_ms:  # empty if the run ended within this item
             add_item(log, at, step.item, step.gots, step.times_ms)
     return log.events
 
@@ -60,7 +60,7 @@ def end_of(got: Got) -> EventType:
 
 
 def in_json(value: object) -> Json:
-    """Return a value as JSON has it: nothing as null, and what JSON has no form for as its text."""
+    """Return a value as JSON: MISSING as null, and other values without a JSON form as text."""
     match value:
         case None | bool() | int() | float() | str():
             return value

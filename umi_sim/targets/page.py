@@ -1,7 +1,7 @@
-"""The page of a run of a store: what it was asked, what it said, what happened around it, and what broke.
+"""The page of a saved run of a store: its requests and replies, the faults, and the broken promise.
 
-Law 1. It is made of the file alone: the store is not run, and no command is made of what the file says
-       but the name of a class.
+Law 1. The page is made from the file alone: the store is not run, and only the name of a class is taken from
+       the file into a command.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ UNSEEN: Final = "What a store keeps is its own: known is what it was asked, and 
 
 
 def data_of(file: str, saved: SavedRun) -> dict[str, object]:
-    """All that the page shows."""
+    """Return the data of the page as JSON values."""
     name = name_subject(saved.target, "MODULE:CLASS")
     facts = (
         (("promised", tell_promise(saved.rule, saved.op)), ("instead", saved.message)) if saved.rule else ()
@@ -41,7 +41,7 @@ def data_of(file: str, saved: SavedRun) -> dict[str, object]:
 
 
 def play_saved(saved: SavedRun, roots: Sequence[str], first: int) -> PageRun:
-    """The run from its step `first` on; what the store holds is not known, whatever the roots."""
+    """Return the run from step `first` on. `roots` are ignored: the state of the store is not recorded."""
     now_ms, steps = 0, list[PageStep]()
     for number, step in enumerate(saved.steps, 1):
         now_ms += step.item.number if step.item.kind == "advance" else 0
@@ -50,7 +50,7 @@ def play_saved(saved: SavedRun, roots: Sequence[str], first: int) -> PageRun:
 
 
 def arrows(step: life.TargetStep) -> Iterator[Arrow]:
-    """Yield the questions, what happened meanwhile, and the results."""
+    """Yield the requests, the fault, and the replies of a step."""
     item = step.item
     unasked = {at for at, text in enumerate(step.replies) if text.startswith(f"{NOT_ASKED}: ")}
     for at, op in enumerate(item.ops):

@@ -1,11 +1,11 @@
 """A store in a process of its own, in any language: JSON lines over its standard input and output.
 
-We write one line, it answers with one line (docs/targets.md has the whole protocol):
+The simulator writes a line, and the process answers with a line (docs/targets.md has the protocol):
 
     {"id": 1, "op": "put", "key": "a", "value": 7, "now_ms": 1767225600000}
     {"id": 1, "answer": null}
 
-Law 1. Whatever the process does, it is a finding and no crash of ours: it ends, says nothing, or babbles.
+Law 1. A process that ends, does not answer or writes nonsense is a finding, and never crashes the simulator.
 """
 
 import tempfile
@@ -20,11 +20,11 @@ from umi_sim.targets.values import MISSING
 
 
 class ProcessRefused(Exception):
-    """It refuses what it was asked."""
+    """The process has refused a request."""
 
 
 class ProcessFailed(Exception):
-    """It says that it failed."""
+    """The process has answered with an error."""
 
 
 def ask(process: Process, request: Mapping[str, Any]) -> Any:
@@ -38,7 +38,7 @@ def ask(process: Process, request: Mapping[str, Any]) -> Any:
 
 
 def adapter_of(command: str, base: type[Adapter]) -> type[Adapter]:
-    """An adapter of this contract whose operations are asked of a process. Raises BadAdapter."""
+    """Return an adapter class whose operations are requests to a process. Raises BadAdapter."""
     reply = hello(command, base.contract.name)
     ops, flags = reply.get("ops"), reply.get("flags", {})
     if not isinstance(ops, dict) or not isinstance(flags, dict) or not ops:
@@ -53,7 +53,7 @@ def adapter_of(command: str, base: type[Adapter]) -> type[Adapter]:
 
 
 class Piped(Adapter):
-    """An adapter whose operations are asked of a process."""
+    """Base of adapters whose operations are requests to a process."""
 
     command: str
     process: Process
@@ -71,7 +71,7 @@ class Piped(Adapter):
 
 
 def asking(command: str, name: str, args: Any, known: Sequence[str]) -> Any:
-    """A method with these arguments. Raises BadAdapter."""
+    """Return a method with these arguments that sends a request. Raises BadAdapter."""
     if not isinstance(args, list) or any(each not in known for each in args):
         raise BadAdapter(f"{command}: {name} has {show_value(args)}, expected a list of {', '.join(known)}")
 
@@ -87,7 +87,7 @@ def asking(command: str, name: str, args: Any, known: Sequence[str]) -> Any:
 
 
 def hello(command: str, contract: str) -> dict[str, Any]:
-    """Return the first message of a process; if it does not start, the error says why."""
+    """Return the first message of a process. Raises BadAdapter, saying why, if it does not start."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             process = Process(command, folder, errors=None)

@@ -1,4 +1,4 @@
-"""Promises of a store: the rules that see them broken, and standard names of what went wrong."""
+"""Promises of a store: the rules that detect a broken one, and the standard names of anomalies."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
@@ -8,7 +8,7 @@ from umi_sim.targets.adapter import PAGED, Adapter, is_async, ops_of
 from umi_sim.targets.items import Item
 from umi_sim.targets.world import RESTARTS
 
-SCOPES: Final = ("ns", "user", "session", "agent", "run")  # arguments that say whose a row is
+SCOPES: Final = ("ns", "user", "session", "agent", "run")  # arguments that name the scope of a row
 RULES: Final[Mapping[str, str]] = {
     "answer": "what is read is what was written",
     "raises": "requests with plain names and values raise nothing",
@@ -32,7 +32,7 @@ RULES: Final[Mapping[str, str]] = {
 }
 
 
-OF_OPS: Final[Mapping[tuple[str, str], str]] = {  # in place of them, where they would puzzle
+OF_OPS: Final[Mapping[tuple[str, str], str]] = {  # clearer texts for some operations
     ("raises", "make"): "a store opens, also after a restart or a crash, and nothing is raised",
     ("raises", "close"): "a store closes, and nothing is raised",
     ("answer", "append"): "an append with an old version is refused, and any other is done",
@@ -40,12 +40,12 @@ OF_OPS: Final[Mapping[tuple[str, str], str]] = {  # in place of them, where they
 
 
 def tell_promise(rule: str, op: str) -> str:
-    """Return the promise that an operation breaks, in words."""
+    """Return the text of the promise that an operation has broken."""
     return OF_OPS.get((rule, op), RULES[rule])
 
 
 class Anomaly(Data):
-    """`evidence`: what the operations of the failure were, as the checker says it."""
+    """A standard anomaly of one rule. `evidence`: the key by which the checker identifies it."""
 
     name: str
     rule: str
@@ -68,7 +68,7 @@ ANOMALIES: Final = (
 
 
 def name_anomaly(rule: str, evidence: str) -> str:
-    """Return the standard name of what broke this rule; nothing where there is none."""
+    """Return the standard name of the anomaly that broke this rule; "" if there is none."""
     return next((each.name for each in ANOMALIES if (each.rule, each.evidence) == (rule, evidence)), "")
 
 
@@ -77,11 +77,11 @@ def meaning_of(name: str) -> str:
 
 
 class Promise(Data):
-    """A promise in a few words, and the rules that see it broken.
+    """A promise in a few words, and the rules that detect that it is broken.
 
-    `anomaly`: only this kind of failure of its rules counts; what is left counts for a later promise.
-    `needs`: what a class must be able to express, else `lacks`. `flag`: by which it makes the promise.
-    `tries`: whether an item of a run of this class could have broken it.
+    `anomaly`: only failures with this anomaly count; others of its rules count for a later promise. `needs`:
+    whether a class can express the promise; `lacks`: what it lacks if not. `flag`: the attribute that makes
+    the promise. `tries`: whether an item could break it.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Promise(Data):
     tries: Callable[[type[Adapter], Item], bool] = lambda _, item: bool(item.ops)
 
     def why_not(self, adapter: type[Adapter]) -> str:
-        """Return why a class is not held to it; empty where it is."""
+        """Return why the promise does not apply to a class; "" if it applies."""
         if not self.needs(adapter):
             return f"not expressible: {self.lacks}"
         value = getattr(adapter, self.flag, True)
@@ -167,17 +167,17 @@ PROMISES: Final = (
         tries=lambda _, item: any(op.name == PAGED for op in item.ops),
     ),
 )  # fmt: skip
-OF_CONDITIONS: Final = (  # the promise about what a run needs; a restart may be needed to show another
+OF_CONDITIONS: Final = (  # the promise about the kinds of items that a failure needs, in this order
     ("failures", ("fail",)), ("cancelled", ("cancel",)), ("concurrent", ("at_once",)),
     ("crashes", RESTARTS), ("pages", ("paged",)),
 )  # fmt: skip
 
 
 def promise_broken(rule: str, anomaly: str, items: Iterable[Item]) -> str:
-    """Return the name of the promise that a failure breaks, if one is. `items`: those of its smallest run.
+    """Return the name of the promise that a failure breaks; "" if none. `items`: those of its shrunk run.
 
-    "A store opens, and nothing is raised" is about one request after the other, and if a death within a write
-    is needed to break it, about crashes.
+    Example: a store that raises when it opens breaks "answers"; if the failure needs a crash, it breaks
+    "crashes" instead.
     """
     name = next((it.name for it in PROMISES if rule in it.rules and it.anomaly in ("", anomaly)), "")
     kinds = {item.kind for item in items} if name in ("answers", "crashes") else ()
@@ -185,10 +185,10 @@ def promise_broken(rule: str, anomaly: str, items: Iterable[Item]) -> str:
 
 
 def list_tried(adapter: type[Adapter], item: Item) -> Iterator[str]:
-    """Return the promises that an item could have broken, if what it asks for took place."""
+    """Return the promises that an item could have broken, if it was fully applied."""
     return (it.name for it in PROMISES if it.tries(adapter, item))
 
 
 def list_promises(adapter: type[Adapter]) -> Mapping[str, str]:
-    """Return for each promise why the class is not held to it; empty where it is."""
+    """Return for each promise why it does not apply to the class; "" if it applies."""
     return {it.name: it.why_not(adapter) for it in PROMISES}

@@ -58,7 +58,7 @@ CONDITIONS: Final = {
 
 
 def tell_other_rule(first: TargetVerdict, small: TargetVerdict) -> Iterator[str]:
-    """Yield by which rule a failure was found, if the small run breaks another one, and what that has not."""
+    """Yield the rule of the first run if the small one breaks another, and the conditions that it lacks."""
     if first.broken is None or small.broken is None or first.broken.rule == small.broken.rule:
         return
     kinds, left = (
@@ -70,7 +70,7 @@ def tell_other_rule(first: TargetVerdict, small: TargetVerdict) -> Iterator[str]
 
 
 def report_not_recurring(name: str, found: Hunt, value: Callable[[], Any]) -> Report:
-    """A promise was broken, and the same items, run again, broke none: there is nothing to keep."""
+    """Report a failure that did not recur when its items were run again, so that no file was written."""
     verdict = found.not_recurring[0]
     rows = [
         row("saved", "nothing, since a replay would pass"),
@@ -82,7 +82,7 @@ def report_not_recurring(name: str, found: Hunt, value: Callable[[], Any]) -> Re
 
 
 def list_not_kept(found: Hunt) -> Iterator[ReportRow]:
-    """Broken promises that were not kept."""
+    """Yield the failures that did not recur."""
     if found.not_recurring:
         yield row("besides", f"{count_failures(found)} {not_recurring(found.not_recurring[0])}")
 
@@ -101,7 +101,7 @@ def headline(name: str, verdict: TargetVerdict) -> str:
 
 
 def list_cause(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[ReportRow]:
-    """Yield the broken promise, what came instead, and how it came about."""
+    """Yield the broken promise, the answer, the expected answers, and the items of the run."""
     found = verdict.broken
     assert found is not None
     yield row("promised", tell_promise(found.rule, found.op))
@@ -118,7 +118,7 @@ def list_cause(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[Repor
 
 
 def report_needed(needed: Sequence[tuple[Item, str, str]]) -> Iterator[ReportRow]:
-    """Yield how the run ends where one of its items is changed."""
+    """Yield for each item how the run ends if only this item is changed."""
     texts = [item.describe(join_shown([op.name for op in item.ops])) for item, _, _ in needed]
     width = max(map(len, texts), default=0)
     pairs = zip(texts, needed, strict=True)
@@ -126,7 +126,7 @@ def report_needed(needed: Sequence[tuple[Item, str, str]]) -> Iterator[ReportRow
 
 
 def report_reached(found: Hunt) -> Iterator[ReportRow]:
-    """Yield what was asked for, what could happen in the runs, and what could not."""
+    """Yield the operations and the faults of the runs, and those that they did not have."""
     adapter, asked = found.adapter, ops_of(found.adapter)
     yield row("asked", ", ".join(f"`{name}`" for name in asked))
     if lacking := [f"`{name}`" for name in adapter.contract.ops if name not in asked]:
@@ -159,7 +159,7 @@ def list_sites(moments: Moments) -> list[str]:
 
 
 def list_unmet_deaths(found: Hunt) -> list[str]:
-    """Return what the hunt says nothing about: deaths within operations that no run has placed."""
+    """Return the limits of a hunt of a durable store: deaths within operations that it could not inject."""
     if not found.adapter.durable:
         return []
     if not found.moments:
@@ -188,7 +188,7 @@ def list_threads(found: Hunt) -> Iterator[ReportRow]:
 
 
 def report_inferred(found: Hunt) -> Iterator[ReportRow]:
-    """Yield the flags that the class does not set, as the answers show them."""
+    """Yield the flags that the class does not set, with the values inferred from answers."""
     values: dict[str, list[object]] = {}
     for name, value in sorted(found.inferred, key=repr):
         values.setdefault(name, []).append(value)
@@ -238,13 +238,13 @@ def counts_of(found: Hunt) -> dict[str, Any]:
 
 
 def jobs_as_json(counts: JobCounts, unmet: Sequence[str] = ()) -> dict[str, Any]:
-    """`unmet`: what else was not explored."""
+    """Return the counts of jobs. `unmet`: other limits of the hunt."""
     not_explored = [*filter(None, [warn_unexplored(counts)]), *unmet]
     return {"jobs": counts.count, "pauses": counts.pause_count, "not_explored": not_explored}
 
 
 def report_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
-    """Tell every kind of failure, each with its file; the one that was met most comes first."""
+    """Report all kinds of failures with their files, the most frequent first."""
     counted = f"{plural(found.run_count, 'run')}, {plural(found.op_count, 'operation')}"
     pairs = sorted(zip(found.findings, files, strict=True), key=lambda pair: -pair[0].count)
 
@@ -271,7 +271,7 @@ def report_all(name: str, found: Hunt, files: Sequence[str]) -> Report:
 
 
 def report_earlier(name: str, folder: str, earlier: Earlier) -> Report:
-    """Report kept failures that were run again. Exit 1: one fails. 2: none does, and a file is unreadable."""
+    """Report replayed files. Exit code 1: a run fails; 2: none fails, but a file is unreadable; else 0."""
     failing, count = earlier.failing, plural(len(earlier.runs), "file")
     counts = sum((now.jobs for _, _, now in earlier.runs), NO_JOBS)
     rows: list[Line] = [*list_earlier(earlier, name)]
@@ -296,9 +296,9 @@ PASSES_NOW: Final = "passes now, and is run each time:"
 
 
 def list_earlier(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iterator[ReportRow]:
-    """Yield what became of kept files that fail, pass now, or cannot be read.
+    """Yield the saved files that fail, that pass now, and that cannot be read.
 
-    `known`: files of failures that are reported already.
+    `known`: files of failures that are already reported.
     """
     for file, _, now in earlier.failing:
         if file in known or now.broken is None:
@@ -310,7 +310,7 @@ def list_earlier(earlier: Earlier, name: str, known: Sequence[str] = ()) -> Iter
 
 
 def report_saved(file: str, saved: SavedRun) -> Report:
-    """Show a run as its file records it; the store is not run."""
+    """Report a saved run from its file, without running the store."""
     name = name_subject(saved.target, "MODULE:CLASS")
     texts = [step.item.describe(join_shown([str(op) for op in step.item.ops])) for step in saved.steps]
     lines = [f"{text}  ->  {step.told}" for text, step in zip(texts, saved.steps, strict=True)]
@@ -338,7 +338,7 @@ def report_saved(file: str, saved: SavedRun) -> Report:
 def report_replay(
     name: str, file: str, adapter: type[Adapter], saved: SavedRun, verdict: TargetVerdict
 ) -> Report:
-    """Exit 0: as recorded. 1: no failure, or another one. 4: the same failure by another way."""
+    """Report a replay. Exit code 0: as recorded; 1: no failure or another one; 4: the same, other answers."""
 
     def value() -> dict[str, Any]:
         result = "fail" if verdict.broken else "pass"
@@ -372,14 +372,14 @@ def report_replay(
     return Report(headline(name, verdict), rows, value, code)
 
 
-# What happened to a store, for people: what its methods got, and what came of them. The trace of a run and
-# its seed file speak as the contract does.
+# Calls of a run for people: with arguments as the methods of the adapter got them. The trace of a run and its
+# seed file have those of the contract.
 
 
 def list_calls(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[str]:
-    """One for each item."""
+    """Yield a line for each item, with its calls and results."""
     for step in verdict.steps:
-        is_finished = bool(step.gots) and step.replies == tuple(map(str, step.gots))  # else cut off
+        is_finished = bool(step.gots) and step.replies == tuple(map(str, step.gots))  # not cut off
         shown = join_shown([got.told for got in step.gots]) if is_finished else step.told
         paused = f" (paused at {', '.join(step.paused_at)})" if step.paused_at else ""
         emptied = "; then its caller empties what it gave and got" * is_emptied(adapter, step)
@@ -387,20 +387,20 @@ def list_calls(adapter: type[Adapter], verdict: TargetVerdict) -> Iterator[str]:
 
 
 def is_emptied(adapter: type[Adapter], step: TargetStep) -> bool:
-    """Return whether a list or an object was given or got, which the caller changes afterwards."""
+    """Return whether the calls had a list or dict that the simulated caller emptied afterwards."""
     values = [got.value for got in step.gots]
     values += [value for op in step.item.ops for value in op.args.values()]
     return adapter.copies and any(isinstance(value, list | dict) and value for value in values)
 
 
 def warn_unexplored(jobs: JobCounts) -> str:
-    """Return what runs with these jobs of executors say nothing about; empty if there is nothing."""
+    """Return a warning about jobs whose races were not explored; "" if there is none."""
     message = "ran whole while others waited, and races within them were not explored"
     return f"{plural(jobs.whole_count, 'job')} {message}" if jobs.whole_count else ""
 
 
 def not_recurring(verdict: TargetVerdict) -> str:
-    """Return why a broken promise was not kept as a file: run again, the same items break none."""
+    """Return the note that a failure did not recur, with possible reasons."""
     threads = " and ".join(f"`{name}`" for name in verdict.threads)
     reason = f"{threads} began threads" if threads else REASONS
     return f"did not recur: depends on something outside the run ({reason})"
@@ -414,7 +414,7 @@ def text_of(adapter: type[Adapter], item: Item) -> str:
 
 
 def as_taken(adapter: type[Adapter], op: ContractOp) -> ContractOp:
-    """A time as the method gets it: in seconds, or as `ttl_ms`."""
+    """Return an operation with `ttl` as its method gets it: in seconds, or as `ttl_ms`."""
     method = getattr(adapter, op.name, None)
     if method is None or "ttl" not in op.args:
         return op

@@ -1,7 +1,7 @@
 """The scoreboard: many adapters, each run for a while in a process of its own, as one table of promises.
 
-A cell says that a promise was *held* in all runs, also in all of a *few*, *broken*, *not promised*, or *not
-expressible* by the adapter. Nothing is called correct: it was not broken in so many runs.
+A cell says that a promise was *held* in all runs, *few* if few runs could have broken it, *broken*, *not
+promised*, or *not expressible* by the adapter. Held means only that no run broke the promise.
 """
 
 import ast
@@ -28,20 +28,20 @@ from umi_sim.targets.reports import NO_DEATH
 Json = dict[str, Any]
 CONTRACTS: Final = ("Kv", "Sessions", "MemoryStore")
 PACKAGE: Final = re.compile(r"([A-Za-z][\w.-]*) \d+\.\d")
-GRACE_SECONDS: Final = 300  # for shrinking, beyond the time of a hunt
-FEW_RUNS_MAX: Final = 19  # that could have broken a promise: in so few a rare failure is not met
+GRACE_SECONDS: Final = 300  # added to the time of a hunt, for shrinking
+FEW_RUNS_MAX: Final = 19  # that could have broken a promise: too few to show a rare failure
 HELD, FEW, BROKEN = "held", "few", "broken"
 NOT_MET: Final = "not expressible: nothing in these runs could have broken it"
-WORST: Final = (BROKEN, HELD, "not promised", "not expressible")  # of what a cell may say, first
+WORST: Final = (BROKEN, HELD, "not promised", "not expressible")  # cells, the worst first
 SHOWN: Final = {
     BROKEN: "**broken**", HELD: "held", FEW: "few", "not promised": "off", "not expressible": "–",
 }  # fmt: skip
 
 
 class ScoredFailure(Data):
-    """A promise that an adapter breaks: what was seen, its file, what its script says, how many more kinds.
+    """A promise that an adapter breaks: the failure, its file, the result of its script, and the other kinds.
 
-    Of a divergence that the adapter declares as known, `what` is where it is told of.
+    For a divergence that the adapter declares as known, `what` is its address.
     """
 
     promise: str
@@ -53,9 +53,9 @@ class ScoredFailure(Data):
 
 
 class ScoredSubject(Data):
-    """A store, or one of its adapters. `cells`: by promise; none where it could not be run: `left_out`.
+    """A row: a store, or one of its adapters. `cells`: by promise. `left_out`: why it could not be run.
 
-    `tried`: how many runs could have broken each. `not_explored`: what they say nothing about, by class.
+    `tried`: by promise, how many runs could have broken it. `not_explored`: the limits of the runs, by class.
     """
 
     name: str
@@ -68,11 +68,11 @@ class ScoredSubject(Data):
     left_out: str = ""
 
 
-# Which adapters there are. They are read and not imported: their packages may not be here.
+# Finding adapters. Their source is parsed, not imported, since their packages may not be installed.
 
 
 def list_subjects(folder: Path) -> dict[str, list[str]]:
-    """Return each store that a folder has adapters of, with their names MODULE:CLASS. Raises SyntaxError."""
+    """Return the stores of a folder, each with the names MODULE:CLASS of its adapters. Raises SyntaxError."""
     subjects: dict[str, list[str]] = {}
     for path in sorted(folder.glob("*.py")):
         for name, subject in list_adapters(path.read_text("utf-8"), path.name).items():
@@ -81,9 +81,9 @@ def list_subjects(folder: Path) -> dict[str, list[str]]:
 
 
 def list_adapters(source: str, file: str) -> dict[str, str]:
-    """Return the classes that inherit from a contract and say how a store is made, each with its subject.
+    """Return the adapters of a module that define or inherit `make`, each with the store that it belongs to.
 
-    A class that inherits from another adapter is of the same store: it promises more, or asks for more.
+    An adapter that inherits from another one belongs to the same store, with other promises or operations.
     Raises SyntaxError.
     """
     makes, subjects = dict.fromkeys(CONTRACTS, False), dict[str, str]()
@@ -111,7 +111,7 @@ def version_of(package: str) -> str:
 def score_subjects(
     folder: Path, subjects: Mapping[str, Sequence[str]], seconds: int, jobs: int, out: Path
 ) -> Iterator[ScoredSubject]:
-    """Run each class of each subject for so many seconds, so many at a time; yield rows in order.
+    """Run each adapter for `seconds`, `jobs` at a time, and yield the rows in order.
 
     Files of failures, and a script for each, are written below `out`.
     """
@@ -124,9 +124,9 @@ def score_subjects(
 
 
 def unite_classes(subject: str, rows: Sequence[ScoredSubject]) -> ScoredSubject:
-    """Return the rows of the classes of one store as one: of each promise the worst cell of any of them.
+    """Return one row for the adapters of a store: for each promise their worst cell.
 
-    What few runs of all of them together have tried is no more than that, and what none has is not held.
+    A promise that few runs of all of them could have broken is FEW, not HELD; if none could, it is NOT_MET.
     """
     found = [it for it in rows if not it.left_out]
     promises = found[0].cells if found else ()
@@ -143,7 +143,7 @@ def unite_classes(subject: str, rows: Sequence[ScoredSubject]) -> ScoredSubject:
 
 
 def list_unmet(rows: Sequence[ScoredSubject]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield what the runs of each class say nothing about; no lack of deaths where another class had some."""
+    """Yield the limits of the runs of each class, without missing deaths if another class had some."""
     died = [
         it.cells["crashes"] in (HELD, BROKEN)
         and not any(each.startswith(NO_DEATH) for each in it.not_explored.get(it.name, ()))
@@ -164,7 +164,7 @@ def score_class(folder: Path, seconds: int, out: Path, name: str) -> ScoredSubje
         if not found:
             return ScoredSubject(name, packages, left_out=error)
         failures = found.get("failures", [])
-        if found["result"] == "fail" and not failures:  # it did not recur, so there is no file of it
+        if found["result"] == "fail" and not failures:  # the failure did not recur, so it has no file
             return ScoredSubject(name, packages, found["runs"], left_out="; ".join(found["did_not_recur"]))
         broken = tuple(score_failures(run, failures, out))
     known = [ScoredFailure(it["promise"], it["address"], name) for it in found["known"]]
@@ -178,7 +178,7 @@ def score_class(folder: Path, seconds: int, out: Path, name: str) -> ScoredSubje
 
 
 def score_failures(run: "AdapterRun", failures: Iterable[Json], out: Path) -> Iterator[ScoredFailure]:
-    """Yield the first failure of each promise; its file and its script are copied to `out`."""
+    """Yield the first failure of each promise, after copying its file and its script to `out`."""
     kinds: dict[str, list[Json]] = {}
     for found in failures:
         kinds.setdefault(found["promise"], []).append(found)
@@ -193,14 +193,14 @@ def score_failures(run: "AdapterRun", failures: Iterable[Json], out: Path) -> It
 
 
 class AdapterRun(Data):
-    """An adapter of a folder, run in processes of their own in the folder `home`."""
+    """An adapter of a folder, run in separate processes whose current directory is `home`."""
 
     name: str
     folder: Path
     home: Path
 
     def ask(self, seconds_max: int, *options: str) -> tuple[Json, str]:
-        """Return what `umi-sim target` says as JSON; without that nothing, and its last line of errors."""
+        """Run `umi-sim target`. Return its JSON and "", or {} and the last line of its errors."""
         command = [sys.executable, "-m", "umi_sim", "target", self.name, *options, "--json"]
         path = os.pathsep.join(filter(None, [str(self.folder), *map(os.path.abspath, sys.path)]))
         try:
@@ -217,7 +217,7 @@ class AdapterRun(Data):
             return {}, last.removeprefix("umi-sim: ").removeprefix(f"{self.name}: ")
 
     def check_script(self, file: str) -> str:
-        """Write a failure as a script and run it, in a process that knows the packages alone."""
+        """Export a failure as a script, run it without umi_sim, and return the result in words."""
         script = (self.home / file).with_suffix(".py")
         self.ask(GRACE_SECONDS, "--replay", file, "--export", str(script))
         if not script.exists():
@@ -232,7 +232,7 @@ class AdapterRun(Data):
             return "does not end"
         if done.stdout.endswith(STILL):
             return "says the same"
-        if b"Traceback" in done.stderr:  # say where a package is missing
+        if b"Traceback" in done.stderr:  # such as a missing package
             return f"cannot be run: {done.stderr.decode(errors='replace').splitlines()[-1]}"
         return f"says something else ({done.returncode})"
 
@@ -241,7 +241,7 @@ class AdapterRun(Data):
 
 
 def write_table(subjects: Sequence[ScoredSubject], seconds: int, date: str, folder: str) -> Iterator[str]:
-    """Yield the lines of the page; `folder`: where the files of failures are."""
+    """Yield the lines of the page. `folder`: that of the files of failures, as shown in it."""
     scored = [it for it in subjects if not it.left_out]
     yield "# Which stores keep which promises"
     yield ""

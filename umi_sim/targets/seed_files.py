@@ -1,7 +1,7 @@
 """Seed files of targets: one run of a store as JSON, which replays wherever that store is installed.
 
-Law. Input is hostile: bounded, typed, every name known. The store is named on the command line, never in
-     a file.
+Law. Files are untrusted: sizes are bounded, types and names are checked. A file never chooses which store is
+     run; the command line does.
 """
 
 import re
@@ -32,15 +32,15 @@ from umi_sim.targets.shrinking import Live, fingerprint_of
 
 FORMAT: Final = "umi-target"
 ITEM_COUNT_MAX: Final = 1_000
-UNIQUE: Final = re.compile(r'"(?:v|m|r|note )[0-9]+[a-z]*(?:\.[0-9]+)?"')  # as the contracts draw them
+UNIQUE: Final = re.compile(r'"(?:v|m|r|note )[0-9]+[a-z]*(?:\.[0-9]+)?"')  # see `draw_value`
 JOB_COUNT_MAX: Final = 10**9
-JOB_FIELDS: Final = ("jobs", "pauses", "jobs_whole")  # as JobCounts has them
+JOB_FIELDS: Final = ("jobs", "pauses", "jobs_whole")  # the names of the fields of JobCounts in a file
 
 
 class SavedRun(Data):
-    """A run from a file, with what the store said then. `trace` is empty where it was edited by hand.
+    """A run from a file, with the recorded answers. `trace`: empty if the file was edited by hand.
 
-    `rule`, `message`, `fingerprint`: empty where it passed. `jobs`: those of executors that it ran.
+    `rule`, `message` and `fingerprint` are empty if the run passed. `jobs`: counts of executor jobs.
     """
 
     contract: str
@@ -52,7 +52,7 @@ class SavedRun(Data):
     fingerprint: str
     op: str = ""
     jobs: JobCounts = NO_JOBS
-    seed: int = 0  # of what Python draws by chance
+    seed: int = 0  # of Python's random generators
 
 
 def document_of(adapter: type[Adapter], name: str, verdict: TargetVerdict) -> dict[str, Json]:
@@ -74,9 +74,9 @@ def document_of(adapter: type[Adapter], name: str, verdict: TargetVerdict) -> di
 
 
 def write(adapter: type[Adapter], name: str, verdict: TargetVerdict, folder: Path = Path(FOLDER)) -> Path:
-    """Write a broken promise to a file of its own, and return the path.
+    """Write a failing run to a file, and return its path.
 
-    The same failure of the same adapter is written to the same file: the same promise, operation and items.
+    A failure with the same adapter, fingerprint and items gets the same file.
     """
     assert verdict.broken is not None
     mark, items = fingerprint_of(verdict.broken), renumber_words(verdict.items)
@@ -90,9 +90,9 @@ def write(adapter: type[Adapter], name: str, verdict: TargetVerdict, folder: Pat
 
 
 def renumber_words(items: Sequence[Item]) -> str:
-    """Return the items as text in which unique words have numbers of their own.
+    """Return the items as text, with unique words replaced by numbers in order of their appearance.
 
-    Two hunts draw `v3.1` and `v17` for the same failure; everything else tells failures apart.
+    Two hunts may draw `v3.1` and `v17` for the same failure. All other differences are kept.
     """
     numbers: dict[str, str] = {}
     text = compact([item_to_json(item) for item in items])
@@ -100,19 +100,19 @@ def renumber_words(items: Sequence[Item]) -> str:
 
 
 def read(path: Path) -> SavedRun:
-    """Raises BadFile naming the file and the place in it."""
+    """Read a run. Raises BadFile, naming the file and the place in it."""
     return read_file(path, parse_run)
 
 
 def parse_run(data: bytes, name: str) -> SavedRun:
-    """Read such a file from its bytes. Raises BadFile; `name` is what the error calls them."""
+    """Read a run from the bytes of a file. Raises BadFile, whose message names the file `name`."""
     return parse_document(data, name, FORMAT, "run of a store", saved_of)
 
 
 class Earlier(Data):
-    """The runs of an adapter that a folder holds, each lived again. `unreadable`: files, and why.
+    """The saved runs of an adapter in a folder, each with its new verdict. `unreadable`: errors of files.
 
-    `other_count`: how many files are of other adapters, and were not run.
+    `other_count`: files of other adapters, which were not run.
     """
 
     runs: tuple[tuple[str, SavedRun, TargetVerdict], ...] = ()
@@ -125,12 +125,12 @@ class Earlier(Data):
 
     @property
     def fixed(self) -> list[str]:
-        """Files of failures that no longer happen."""
+        """The files of failures that no longer happen."""
         return [file for file, saved, now in self.runs if saved.fingerprint and now.broken is None]
 
 
 def run_again(adapter: type[Adapter], name: str, folder: Path, live: Live = run) -> Earlier:
-    """Run what is kept of this adapter, by name. No file is changed or removed."""
+    """Replay the saved runs of this adapter in the order of file names. Files are never changed."""
     runs, unreadable, other_count = list[tuple[str, SavedRun, TargetVerdict]](), list[str](), 0
     for path in sorted(folder.glob("*.json")):
         try:
@@ -147,20 +147,20 @@ def run_again(adapter: type[Adapter], name: str, folder: Path, live: Live = run)
 
 
 def is_of(adapter: type[Adapter], name: str, saved: SavedRun) -> bool:
-    """Return whether a saved run is of this adapter, wherever it is imported from, and of its operations."""
+    """Return whether a saved run is of this adapter, in any package, and has only operations of it."""
     ops = ops_of(adapter)
     is_known = all(op.name in ops for step in saved.steps for op in step.item.ops)
     return saved.contract == adapter.contract.name and is_known and is_alike(whose(saved.target), whose(name))
 
 
 def is_alike(one: str, other: str) -> bool:
-    """A module that is the program has no name of its own."""
+    """Return whether two names may mean the same class: a module run as `__main__` has lost its name."""
     classes = one.rpartition(":")[2] == other.rpartition(":")[2]
     return one == other or (classes and "__main__:" in one + other)
 
 
 def whose(name: str) -> str:
-    """The last part of the module and the class; the command of a process."""
+    """Return the owner in a file name: the last part of the module and the class, or a command."""
     own = name.partition(" --against ")[0]
     if own.startswith("--contract"):
         return own.partition(" --command ")[2]

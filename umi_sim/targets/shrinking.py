@@ -1,4 +1,4 @@
-"""Shrinking: fewer items, then plainer ones, as long as a run breaks the same promise."""
+"""Shrinking: reduces the items of a failing run to fewer and plainer ones that break the same promise."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -22,15 +22,15 @@ from umi_sim.targets.world import ENDLESS
 
 RUNS_MAX: Final = 400
 SECONDS_MAX: Final = 60
-BRIEF_SECONDS: Final = 3 / 10  # of computing, of a store that was seen to compute for ever
+BRIEF_SECONDS: Final = 3 / 10  # the limit per item, for a store that computes for ever
 ROUNDS_MAX: Final = 4
 CALMER_RUNS_MAX: Final = 100
-ORDERS_MAX: Final = 48  # of operations that were concurrent, one after the other
-NEEDED_COUNT_MAX: Final = 12  # items: more are no small run, and each costs one
+ORDERS_MAX: Final = 48  # sequential orders of concurrent operations to try
+NEEDED_COUNT_MAX: Final = 12  # items of a run; each item costs a run or more
 PAUSES_MAX: Final = 40  # points at which a single pause is tried
 TEXT_CHARS: Final = 40
 Runs = Callable[[Sequence[Item]], TargetVerdict]
-Live = Callable[..., TargetVerdict]  # as `run` in life.py
+Live = Callable[..., TargetVerdict]  # the signature of `run` in life.py
 
 
 def fingerprint_of(broken: BrokenContract) -> str:
@@ -38,7 +38,7 @@ def fingerprint_of(broken: BrokenContract) -> str:
 
 
 def is_alike(one: BrokenContract, other: BrokenContract) -> bool:
-    """Return whether it may be the same bug, seen by another operation."""
+    """Return whether two failures may be the same bug; their operations may differ."""
     return kind_of(one) == kind_of(other)
 
 
@@ -47,9 +47,9 @@ def kind_of(broken: BrokenContract) -> tuple[str, ...]:
 
 
 def with_less_patience(adapter: type[Adapter], found: TargetVerdict, live: Live) -> Live:
-    """Return what runs items, and soon interrupts a store that computes for ever.
+    """Return `live` with a short time limit, for a run in which the store computes for ever.
 
-    The same as before where something else in the run takes long, too.
+    The limit stays long if an earlier item of the run needs it.
     """
     if not is_endless(found):
         return live
@@ -63,7 +63,7 @@ def is_endless(verdict: TargetVerdict) -> bool:
 
 
 def shrink(adapter: type[Adapter], found: TargetVerdict, live: Live = run) -> TargetVerdict:
-    """The smallest run that was met within RUNS_MAX runs."""
+    """Return the smallest run that was found to break the same promise, within RUNS_MAX runs."""
     live = with_less_patience(adapter, found, live)
     search = RunShrinker(adapter, lambda items: live(adapter, items, found.seed), found)
     search.keep(found.items[: found.ended_at + 1])
@@ -74,7 +74,7 @@ def shrink(adapter: type[Adapter], found: TargetVerdict, live: Live = run) -> Ta
             for simplify in (
                 search.simplify_kind, search.simplify_pauses, search.simplify_numbers, search.simplify_ops
             ):  # fmt: skip
-                if at < len(search.best.items):  # else it breaks earlier by now
+                if at < len(search.best.items):  # else the run now ends before this item
                     simplify(at, search.best.items[at])
         if search.best.items == before:
             break
@@ -82,10 +82,10 @@ def shrink(adapter: type[Adapter], found: TargetVerdict, live: Live = run) -> Ta
 
 
 def simpler(adapter: type[Adapter], small: TargetVerdict, live: Live) -> TargetVerdict:
-    """Return the smallest run of fewer conditions that breaks any promise; else this one.
+    """Return a shrunk run with fewer conditions that breaks any promise, or else this run.
 
-    A bug that shows without concurrency, faults, restarts or a time to live is reported by the rule that
-    it breaks without them.
+    Conditions are concurrency, faults, restarts and times to live. A bug that also shows without them is
+    reported by the rule that it breaks then.
     """
     until_s = monotonic() + SECONDS_MAX
     for items in islice(calmer(adapter, small.items), CALMER_RUNS_MAX):
@@ -96,7 +96,7 @@ def simpler(adapter: type[Adapter], small: TargetVerdict, live: Live) -> TargetV
 
 
 def calmer(adapter: type[Adapter], items: Sequence[Item]) -> Iterator[tuple[Item, ...]]:
-    """Yield runs with fewer conditions than these items have, those with the fewest first."""
+    """Yield variants of these items with fewer conditions, those with the fewest first."""
     choices = [[*item.of.alone(item)] for item in items]
     sequential = [tuple(chain.from_iterable(each)) for each in islice(product(*choices), ORDERS_MAX)]
     tried = [without_ttl(adapter, each) for each in sequential] + sequential
@@ -112,7 +112,7 @@ def calmer(adapter: type[Adapter], items: Sequence[Item]) -> Iterator[tuple[Item
 def find_needed(
     adapter: type[Adapter], small: TargetVerdict, live: Live = run
 ) -> Iterator[tuple[Item, str, str]]:
-    """Yield each item of a run, what was changed about it alone, and how the run ended then."""
+    """Yield each item of a run, a change to this item alone, and how the changed run ends."""
     items, live = small.items[: small.ended_at + 1], with_less_patience(adapter, small, live)
     for at, item in enumerate(items if len(items) <= NEEDED_COUNT_MAX else ()):
         others = item.of.alone(item) if item.of.lesser else [()]
@@ -124,9 +124,9 @@ def find_needed(
 
 
 def without_ttl(adapter: type[Adapter], items: Sequence[Item]) -> tuple[Item, ...]:
-    """Return the same items with entries that never end, where no time passes.
+    """Return the items without `ttl` arguments and without time that passes.
 
-    An item that needs a time to live is left out.
+    Operations whose `ttl` has no default are left out, with their items.
     """
     found = []
     for item in items:
@@ -139,7 +139,7 @@ def without_ttl(adapter: type[Adapter], items: Sequence[Item]) -> tuple[Item, ..
 
 
 class RunShrinker:
-    """`best`: the smallest run so far that breaks the same promise."""
+    """A search for a smaller run. `best`: the smallest so far that breaks the same promise."""
 
     def __init__(self, adapter: type[Adapter], run: Runs, found: TargetVerdict) -> None:
         assert found.broken is not None
@@ -148,7 +148,7 @@ class RunShrinker:
         self.wanted = found.broken
 
     def keep(self, items: Sequence[Item]) -> bool:
-        """Return whether these items fail alike; then they are the best."""
+        """Run these items. Return whether they fail in the same way; then they become `best`."""
         if self.run_count >= RUNS_MAX or monotonic() >= self.until_s or not items:
             return False
         self.run_count += 1
@@ -160,7 +160,7 @@ class RunShrinker:
         return True
 
     def put(self, at: int, **changes: Any) -> bool:
-        """Return whether the run fails alike with this item changed."""
+        """Return whether the run still fails in the same way with this item changed."""
         items = self.best.items
         return at < len(items) and self.put_item(at, structs.replace(items[at], **changes))
 
@@ -174,11 +174,11 @@ class RunShrinker:
         item.of.shrink(item, partial(self.put, at))
 
     def simplify_pauses(self, at: int, item: Item) -> None:
-        """Simplify where jobs pause: never, once and early, or less often."""
+        """Try no pause at all, then a single early one, then fewer and earlier pauses."""
         if not item.pauses or self.put(at, pauses=()):
             return
         point_count = sum(each for each in item.pauses if each > 0)
-        ends = range(-1, min(item.pauses) - 1, -1)  # none, if no result comes late
+        ends = range(-1, min(item.pauses) - 1, -1)  # empty if no result comes late
         if any(self.put(at, pauses=(it,)) for it in (*range(1, min(point_count, PAUSES_MAX) + 1), *ends)):
             return
         fewer(item.pauses, lambda few: bool(few) and self.put(at, pauses=tuple(few)))
@@ -190,7 +190,7 @@ class RunShrinker:
         return number > 0 and self.put(at, pauses=(*pauses[:place], number, *pauses[place + 1 :]))
 
     def simplify_ops(self, at: int, item: Item) -> None:
-        if item.kind == "in_turn":  # many, and plain as they are drawn
+        if item.kind == "in_turn":  # many operations, plain already
             return
         for place, op in enumerate(item.ops):
             needed = {*NEEDED, *required_arguments(self.adapter, op.name)}
@@ -199,7 +199,7 @@ class RunShrinker:
                     shorten(name, value, partial(self.put_arg, at, place, name))
 
     def put_arg(self, at: int, place: int, name: str, value: object = MISSING) -> bool:
-        """The same with another value of an argument, or without it."""
+        """Try another value of an argument, or none. Return whether the run still fails in the same way."""
         if at >= len(self.best.items):
             return False
         ops = list(self.best.items[at].ops)
@@ -211,7 +211,7 @@ class RunShrinker:
 
 
 def shorten(name: str, value: object, works: Callable[[object], bool]) -> None:
-    """Fewer members, or a shorter text."""
+    """Try fewer members of a list or of pairs, or a shorter text."""
     match value:
         case list():
             fewer(value, lambda few: bool(few) and works(list(few)))

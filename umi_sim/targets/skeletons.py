@@ -100,7 +100,7 @@ BODIES: Final = {
 }
 
 
-OPTIONAL: Final = {  # what not every request gives
+OPTIONAL: Final = {  # arguments that not every request has, with their defaults
     **dict.fromkeys(("ttl", "limit", "cursor", "agent", "run", "metadata", "where"), "None"),
     "prefix": '""', "by": "1",
 }  # fmt: skip
@@ -108,7 +108,7 @@ NEEDED: Final = {"touch": ("ttl",), "scan": ("limit",)}
 
 
 def list_parameters(contract: Contract, name: str) -> list[str]:
-    """The arguments of an operation, as a method may take them; those with defaults come last."""
+    """Return the parameters of a method for an operation; those with defaults come last."""
     own = [each for each in contract.ops[name] if each != contract.made.get(name)]
     own += [CURSOR] if name == PAGED else []
     defaults = {**OPTIONAL, "limit": "10"} if name == "search" else OPTIONAL

@@ -1,6 +1,6 @@
-"""Values that a store is given: plain ones, odd ones, and all of them as JSON and back.
+"""Values that runs give to stores: plain ones, odd ones, and their conversion to JSON and back.
 
-Law 1. Whatever is given to a store can be written into a seed file, and comes back as it was.
+Law 1. Each value that is given to a store can be written to a seed file and read back unchanged.
 Law 2. Two values are the same only if their types are: 1, True and 1.0 are three values.
 """
 
@@ -21,7 +21,7 @@ ODD_NAMES: Final = (
     "a\x00b", "..", "a'b", 'a"b', "é", "e\u0301", "ß", "ss", "0", "00", "None", "a" * 300, "a\\b", "#a",
    "a|b",     "\U0001f600", "[a]", "a?", "$a", "a=b", "a::b",
 )  # fmt: skip
-"""Each is near to another one: by case, blank, separator, wildcard or form of writing."""
+"""Names that are easily confused: by case, blanks, separators, wildcards or Unicode normalization."""
 ODD_TEXTS: Final = (
     "", " ", "a\x00b", "\u200b", "e\u0301", "\u202eabc", "line\nline\r\nline", "x" * 5_000,
     "\U0001f468\u200d\U0001f469",    "null", "{}", "'; --", "%s {0}", "\ufeffbom", " padded ",
@@ -33,14 +33,14 @@ ODD_JSON: Final[tuple[object, ...]] = (
 
 
 class Missing:
-    """The answer of a store that has nothing there, where None is a value like others."""
+    """The type of MISSING."""
 
     def __repr__(self) -> str:
         return "nothing"
 
 
 MISSING: Final = Missing()
-"""Return it from an operation that finds nothing, if your store keeps None as a value."""
+"""The answer of an operation that finds nothing, for stores in which None is a value (`keeps_none`)."""
 
 
 def is_plain_name(value: object) -> bool:
@@ -48,7 +48,7 @@ def is_plain_name(value: object) -> bool:
 
 
 def is_plain(value: object) -> bool:
-    """A value that every store takes."""
+    """Return whether a value is one that every store must accept."""
     match value:
         case str():
             return PLAIN_TEXT.fullmatch(value) is not None
@@ -64,7 +64,7 @@ def is_plain(value: object) -> bool:
 
 
 def same(one: object, other: object) -> bool:
-    """Equal, and of the same type at every place."""
+    """Return whether two values are equal and have the same types at all levels."""
     if type(one) is not type(other):
         return False
     if isinstance(one, list) and isinstance(other, list):
@@ -77,7 +77,7 @@ def same(one: object, other: object) -> bool:
 
 
 def key_of(value: object) -> object:
-    """Equal for two values that are the same, whatever the order of keys; it can be looked up in a set."""
+    """Return a hashable key, equal for two values that are the same; the order of dict keys is ignored."""
     kind = type(value)
     if isinstance(value, str):
         return value
@@ -94,7 +94,7 @@ def key_of(value: object) -> object:
 
 
 def to_json(value: object) -> Json:
-    """Itself; as JSON in a text where a strict reader would not take it."""
+    """Return the value, or {"json": text} if a strict JSON reader would not accept it."""
     return value if is_strict(value) else {"json": json.dumps(value)}
 
 

@@ -1,8 +1,8 @@
-"""Another implementation of Umi, judged by the whole oracle: scenario after scenario, seed after seed.
+"""Hunts in another implementation of Umi, which all judges check, with all scenarios and many seeds.
 
-Law 1. It is judged from outside, by what it asks, stores and answers; what only our own memory shows is not
-looked at: its state, changes of its workflows.
-Law 2. What it does not serve is not asked for. A hunt in which nothing was asked is no pass.
+Law 1. It is judged from outside, by its effects, its stored rows and its replies. Its state and the revisions
+of its workflows are not checked. Law 2. Requests that it does not serve are not made. A hunt in which no
+request was made does not pass.
 """
 
 from collections import Counter
@@ -24,11 +24,11 @@ from umi_sim.runs import runner
 from umi_sim.scenario import files as scenarios
 from umi_sim.targets.adapter import BadAdapter
 
-TARGET: Final = "umi_core"  # whose contract it is
+TARGET: Final = "umi_core"  # the contract of its scenarios
 
 
 class WholeMemoryHunt(Owner):
-    """All that was run, and the first failure, if there was one."""
+    """The counts of all runs, and the first failure, if any."""
 
     run_count: int = 0
     scenarios: dict[str, None] = {}
@@ -49,13 +49,13 @@ class WholeMemoryHunt(Owner):
 def hunt(
     command: str, names: Sequence[str], seeds: Iterable[int], seconds: int | None, *, is_compared: bool
 ) -> WholeMemoryHunt:
-    """Until the first failure, or until time is over. Raises BadAdapter if nothing could be judged."""
+    """Run scenarios until a failure, or until time is over. Raises BadAdapter if nothing can be judged."""
     found = WholeMemoryHunt()
     until_s = None if seconds is None else monotonic() + seconds
     for config in configs(names, seeds):
         try:
             found.add(runner.run(given_to(command, config, is_compared=is_compared)))
-        except NothingServed:  # it serves nothing of what this scenario asks for
+        except NothingServed:  # it serves no request of this scenario
             found.scenarios.pop(config.scenario, None)
         at("hunting", found.run_count, seconds=seconds or 0)
         if found.failed or (until_s is not None and monotonic() >= until_s):
@@ -71,15 +71,15 @@ def configs(names: Sequence[str], seeds: Iterable[int]) -> Iterator[RunConfig]:
 
 
 def given_to(command: str, config: RunConfig, *, is_compared: bool) -> RunConfig:
-    """The run of another implementation: without what is done to a memory of ours alone."""
+    """Return the configuration for another implementation: without features that only Umi itself has."""
     equal = [FILTER] if FILTER in config.equivalences else []
     equal += [SECOND] if is_compared else []
-    memory = {**config.memory, "group_decay_ms": 0}  # which groups are used is seen from inside alone
+    memory = {**config.memory, "group_decay_ms": 0}  # the use of groups cannot be observed from outside
     return structs.replace(config, command=command, revise_every=0, equivalences=tuple(equal), memory=memory)
 
 
 def names_of(given: Sequence[str]) -> list[str]:
-    """The scenarios to run: these, or all that a sweep would. Raises BadScenario, and BadAdapter."""
+    """Return the scenarios to run: those given, or all of a sweep. Raises BadScenario or BadAdapter."""
     files = {name: scenarios.find(name) for name in given or scenarios.list_shipped()}
     fit = [name for name, file in files.items() if file.target == TARGET and file.mutant is None]
     if given and len(fit) < len(files):
