@@ -1,4 +1,4 @@
-"""A client of httpx with one connection, and three requests at once: httpx_client:main."""
+"""A client of httpx with one connection, and three concurrent requests: httpx_client:main."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ REPLY = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 class Network(httpcore.AsyncMockBackend):
-    """A network on which a connection takes a millisecond."""
+    """A network on which connecting takes a millisecond."""
 
     async def connect_tcp(self, *args, **kwargs):
         await asyncio.sleep(0.001)

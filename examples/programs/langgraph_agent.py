@@ -1,6 +1,6 @@
 """A ReAct agent of LangGraph, whose thread is in a checkpointer on SQLite: langgraph_agent:main.
 
-langgraph_agent:continued lets what was interrupted go on before it asks anew.
+langgraph_agent:continued continues an interrupted run before it asks again.
 """
 
 from langchain_core.language_models import GenericFakeChatModel

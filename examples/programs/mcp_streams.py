@@ -1,6 +1,6 @@
 """A server and a client of MCP over streams in memory: mcp_streams:main.
 
-Whatever happens to one of two calls at once, the session serves a third.
+Whatever happens to one of two concurrent calls, the session must serve a third one.
 """
 
 import asyncio

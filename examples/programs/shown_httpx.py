@@ -1,4 +1,4 @@
-"""One cancelled request leaves a client of httpx that connects no more. asyncio's own loop, no umi_sim."""
+"""A cancelled request leaves a client of httpx that cannot connect. On asyncio's own loop, no umi_sim."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def try_cancel(url: str, turns: int) -> bool:
-    """Cancel one of three requests after so many turns of the loop; return whether the client is lost."""
+    """Cancel one of three requests after so many turns of the loop. Return whether the client is broken."""
     limits, timeout = httpx.Limits(max_connections=1), httpx.Timeout(5, pool=1)
     async with httpx.AsyncClient(limits=limits, timeout=timeout, trust_env=False) as client:
         requests = [asyncio.create_task(client.get(url)) for _ in range(3)]
@@ -28,7 +28,7 @@ async def try_cancel(url: str, turns: int) -> bool:
 
 
 async def main() -> None:
-    asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # of the server
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # errors of the server
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     lost = [turns for turns in range(40) if await try_cancel(url, turns)]

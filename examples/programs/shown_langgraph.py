@@ -1,4 +1,4 @@
-"""A thread of LangGraph that looks finished and cannot go on. asyncio's own loop, no umi_sim."""
+"""A thread of LangGraph that looks finished and cannot continue. On asyncio's own loop, no umi_sim."""
 
 import asyncio
 from typing import Any
@@ -30,7 +30,7 @@ async def weather(city: str) -> str:
 
 
 async def try_cancel(ms: int) -> str:
-    """Cancel a run after so long, go on as `next` says, and ask again; return what is wrong then."""
+    """Cancel a run after a while, continue as `next` says, and ask again. Return what is wrong then."""
     model = GenericFakeChatModel(messages=iter([CALL, *(9 * [AIMessage("It is sunny.")])]))
     bound = model.bind(tools=[{"type": "function", "function": {"name": "weather"}}])
     agent: Any = create_react_agent(bound, [weather], checkpointer=Saver())

@@ -1,4 +1,4 @@
-"""Show what a cancelled run of pydantic-ai leaves, on asyncio's own loop and without umi_sim."""
+"""Show what a cancelled run of pydantic-ai leaves behind, on asyncio's own loop, without umi_sim."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ async def weather(city: str) -> str:
 
 
 async def try_cancel(turns: int) -> tuple[bool, list[str], str]:
-    """Cancel after so many turns of the loop: whether it ran still, which tasks are left, what goes wrong."""
+    """Cancel after so many turns. Return whether the run was active, the tasks left, and the error."""
     with capture_run_messages() as messages:
         run = asyncio.create_task(agent.run("The weather?"))
         for _ in range(turns):

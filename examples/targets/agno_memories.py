@@ -50,7 +50,7 @@ class Sqlite(MemoryStore):
 
 
 class Searching(Sqlite):
-    """Shows what docs/findings.md says, and so does the next one."""
+    """Shows a failure that docs/findings.md describes, as does the next class."""
 
     known = ()
 

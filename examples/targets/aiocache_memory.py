@@ -44,7 +44,7 @@ class Memory(Kv):
 
 
 class Cleared(Memory):
-    """Shows what docs/findings.md says."""
+    """Shows a failure that docs/findings.md describes."""
 
     async def clear(self):
         await self.cache.clear()

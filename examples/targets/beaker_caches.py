@@ -45,6 +45,6 @@ class File(Memory):
 
 
 class FileFailing(File):
-    """Shows what docs/findings.md says."""
+    """Shows a failure that docs/findings.md describes."""
 
     fails = ("open", "write")

@@ -45,7 +45,7 @@ class Files(Simple):
 
 
 class FilesAdding(Files):
-    """Shows what docs/findings.md says."""
+    """Shows a failure that docs/findings.md describes."""
 
     fails = ()
 

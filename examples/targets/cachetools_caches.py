@@ -1,6 +1,6 @@
 """cachetools: umi-sim target cachetools_caches:Ttl   (and :Lru)
 
-Run with cachetools 8.0.1. An entry is gone at the very moment of its deadline.
+Run with cachetools 8.0.1. An entry has expired exactly at its deadline.
 """
 
 import cachetools
@@ -43,7 +43,7 @@ class Lru(Kv):
 
 
 class Ttl(Lru):
-    """TLRUCache: each entry has a time of its own."""
+    """TLRUCache: each entry has its own time to live."""
 
     def make(self):
         self.cache = cachetools.TLRUCache(1_000, ttu=self._until, timer=self.now)

@@ -10,7 +10,7 @@ from umi_sim.targets import MISSING, Kv
 
 class Memory(Kv):
     sees_expired = True
-    default_ttl_ms = 60_000  # see docs/findings.md for an entry that has none
+    default_ttl_ms = 60_000  # docs/findings.md: entries without one
 
     async def make(self):
         self.cache = Cache()
@@ -46,7 +46,7 @@ class Memory(Kv):
 
 
 class Endless(Memory):
-    """Shows what docs/findings.md says, and so does the next one."""
+    """Shows a failure that docs/findings.md describes, as does the next class."""
 
     default_ttl_ms = None
 

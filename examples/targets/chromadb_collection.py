@@ -1,7 +1,7 @@
 """chromadb: umi-sim target chromadb_collection:Collection
 
-Run with chromadb 1.5.9. The vector of a text is its hash, so no model is needed and no two texts have the
-same; users are metadata.
+Run with chromadb 1.5.9. The vector of a text is its hash, so no model is needed and all vectors
+differ. Users are metadata.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """diskcache: umi-sim target diskcache_cache:Disk
 
-Run with diskcache 5.6.3. `len` and iteration see what has expired until somebody calls `expire`.
+Run with diskcache 5.6.3. `len` and iteration see expired entries until `expire` is called.
 """
 
 import sqlite3
@@ -12,10 +12,10 @@ from umi_sim.targets import MISSING, Kv
 
 class Disk(Kv):
     durable = True
-    fails = ("statement",)  # see docs/findings.md for a COMMIT that fails
+    fails = ("statement",)  # docs/findings.md: a failing COMMIT
     sees_expired = True
     keeps_none = True
-    late = 0.0005  # seconds: a time between two of the clock's, so that nothing is met at its deadline
+    late = 0.0005  # seconds: between two ticks of the clock, so that no read is exactly at a deadline
     refuses = (ValueError, TypeError, OverflowError, sqlite3.DataError)
 
     def make(self):
@@ -65,7 +65,7 @@ class Disk(Kv):
 
 
 class FailingCommit(Disk):
-    """Shows what is told in docs/findings.md, and so does the next one."""
+    """Shows a failure that docs/findings.md describes, as does the next class."""
 
     fails = ("commit",)
 

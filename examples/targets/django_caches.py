@@ -62,6 +62,6 @@ class Files(Local):
 
 
 class FilesStrict(Files):
-    """Shows what docs/findings.md says."""
+    """Shows a failure that docs/findings.md describes."""
 
     known = ()

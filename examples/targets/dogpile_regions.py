@@ -49,7 +49,7 @@ class Pickle(Memory):
 
 class Dbm(Memory):
     durable = True
-    fails = ()  # dbm promises nothing where a write fails, or the process dies in one
+    fails = ()  # dbm promises nothing if a write fails or is cut off
     known = tuple(
         Known("docs/findings.md: a death between two writes", rule=rule)
         for rule in ("raises", "crash-split", "reopen-lost")

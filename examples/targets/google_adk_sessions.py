@@ -18,10 +18,10 @@ from umi_sim.targets import Known, Sessions
 
 class InMemory(Sessions):
     values = "text"
-    odd = False  # ids lose their blanks, and one of blanks alone is replaced: create_session says by which
-    batch_atomic = False  # events are appended one by one
+    odd = False  # ids are stripped, and replaced if nothing is left: see create_session
+    batch_atomic = False  # `add` appends events one by one
     limit_zero = "nothing"
-    busy = (StaleSessionError, SessionNotFoundError)  # `add` below looks first, and then appends
+    busy = (StaleSessionError, SessionNotFoundError)  # `add` below reads, and then appends
 
     async def make(self):
         self.service = InMemorySessionService()
@@ -30,7 +30,7 @@ class InMemory(Sessions):
         where = dict(app_name="app", user_id=user, session_id=session)
         try:
             return await self.service.get_session(**where) or await self.service.create_session(**where)
-        except AlreadyExistsError:  # somebody was faster
+        except AlreadyExistsError:  # a concurrent request was faster
             return await self.service.get_session(**where)
 
     async def add(self, user, session, items):
@@ -70,7 +70,7 @@ class Sqlite(InMemory):
 class Database(InMemory):
     durable = True
     order = "time"  # see docs/findings.md
-    busy = (*InMemory.busy, StaleDataError)  # a session that is deleted meanwhile
+    busy = (*InMemory.busy, StaleDataError)  # raised if the session is deleted meanwhile
     fails = ("statement", "commit")
     known = (
         Known("docs/findings.md: a cancelled request", rule="raises", says="database is locked"),
@@ -85,7 +85,7 @@ class Database(InMemory):
 
 
 class DatabaseCancelled(Database):
-    """Shows what is told in docs/findings.md, and so do the next two."""
+    """Shows a failure that docs/findings.md describes, as do the next two classes."""
 
     known = Database.known[1:]
 

@@ -13,11 +13,11 @@ from umi_sim.targets import MISSING, MemoryStore
 
 
 class InMemory(MemoryStore):
-    finds_own = False  # a word that most documents have counts for nothing
+    finds_own = False  # words that most documents contain are ignored
 
     def make(self):
         self.store = InMemoryDocumentStore(shared=False)
-        self.lock = asyncio.Lock()  # an update reads before it writes: no removal may come in between
+        self.lock = asyncio.Lock()  # an update reads and writes: no removal may come in between
 
     def _where(self, field, value):
         return {"field": field, "operator": "==", "value": value}

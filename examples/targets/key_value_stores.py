@@ -10,10 +10,10 @@ from umi_sim.targets import Kv
 
 
 class Wrapped(Kv):
-    """Values are dicts; each of ours is put into one."""
+    """Its values are dicts, so each value is wrapped in one."""
 
-    sees_expired = True  # `keys` shows, and `delete` counts, what has expired and was not read since
-    joint = ""  # what stands between a collection and a key, where they are joined
+    sees_expired = True  # `keys` and `delete` see expired entries until a read
+    joint = ""  # the separator of collection and key, if they are joined
 
     def _plain(self, *names):
         if self.joint and any(self.joint in name or name[:1] == ":" or name[-1:] == ":" for name in names):
@@ -63,7 +63,7 @@ class InMemory(Wrapped):
 class OnDisk(Wrapped):
     durable = True
     joint = "::"  # see docs/findings.md
-    fails = ("statement",)  # see docs/findings.md for a COMMIT that fails, below in diskcache
+    fails = ("statement",)  # docs/findings.md: a failing COMMIT, below in diskcache
 
     async def make(self):
         self.store = DiskStore(directory=self.folder)
@@ -73,7 +73,7 @@ class OnDisk(Wrapped):
 
 
 class OnDiskFailingCommit(OnDisk):
-    """Shows what is told in docs/findings.md, and so does the next one."""
+    """Shows a failure that docs/findings.md describes, as does the next class."""
 
     fails = ("commit",)
 

@@ -33,7 +33,7 @@ class InMemory(Sessions):
 
 class File(InMemory):
     durable = True
-    refuses = (ValueError, TypeError, OSError)  # a name may be too long for that of a file
+    refuses = (ValueError, TypeError, OSError)  # a name may be too long for a file name
     batch_atomic = False  # messages are added one by one
     fails = ()  # see docs/findings.md
     known = (
@@ -47,7 +47,7 @@ class File(InMemory):
 
 class Sql(InMemory):
     durable = True
-    fails = ("statement",)  # see docs/findings.md for a COMMIT that fails, below in SQLAlchemy
+    fails = ("statement",)  # docs/findings.md: a failing COMMIT, below in SQLAlchemy
 
     def make(self):
         self.engine = create_engine(f"sqlite:///{self.folder}/chat.db")
@@ -87,7 +87,7 @@ class AsyncSql(InMemory):
 
 
 class FileShared(File):
-    """Shows what docs/findings.md says, and so do the next two."""
+    """Shows a failure that docs/findings.md describes, as do the next two classes."""
 
     known = ()
 

@@ -41,7 +41,7 @@ class InMemory(Sessions):
 
 class Sqlite(InMemory):
     durable = True
-    fails = ()  # what a failure does is told of below; restarts and crashes there are
+    fails = ()  # failures: see the classes below
 
     def make(self):
         self.db = sqlite3.connect(self.folder / "checkpoints.db", check_same_thread=False)
@@ -52,7 +52,7 @@ class Sqlite(InMemory):
 
 
 class FailingStatement(Sqlite):
-    """Shows what is told in docs/findings.md, and so does the next one."""
+    """Shows a failure that docs/findings.md describes, as does the next class."""
 
     fails = ("statement",)
 

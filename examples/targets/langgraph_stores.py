@@ -14,7 +14,7 @@ from umi_sim.targets import Kv
 
 class InMemory(Kv):
     delete_reports = "nothing"
-    steady_pages = False  # a page begins behind so many rows, whichever they are by then
+    steady_pages = False  # a page is an offset, so it shifts when rows come and go
 
     def make(self):
         self.store = InMemoryStore()
@@ -49,7 +49,7 @@ class InMemory(Kv):
 
 class Sqlite(InMemory):
     durable = True
-    fails = ("statement",)  # see docs/findings.md for a COMMIT that fails
+    fails = ("statement",)  # docs/findings.md: a failing COMMIT
 
     def make(self):
         self.db = sqlite3.connect(self.folder / "store.db", isolation_level=None, check_same_thread=False)
@@ -62,7 +62,7 @@ class Sqlite(InMemory):
 
 class SqliteTtl(Sqlite):
     tick_ms = 1_000
-    sees_expired = "all"  # documented: what has expired is there until it is swept
+    sees_expired = "all"  # documented: expired entries stay until they are swept
 
     def make(self):
         self.db = sqlite3.connect(self.folder / "store.db", isolation_level=None, check_same_thread=False)
@@ -105,6 +105,6 @@ class AsyncSqlite(Kv):
 
 
 class FailingCommit(Sqlite):
-    """Shows what is told in docs/findings.md."""
+    """Shows a failure that docs/findings.md describes."""
 
     fails = ("commit",)

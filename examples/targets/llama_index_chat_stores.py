@@ -43,7 +43,7 @@ class Sql(Sessions):
         Known("docs/findings.md: a cancelled request", rule="raises", says="database is locked"),
         Known("docs/findings.md: two first requests", rule="raises", says="no such table"),
     )
-    fails = ("statement",)  # see docs/findings.md for a COMMIT that fails, below SQLAlchemy
+    fails = ("statement",)  # docs/findings.md: a failing COMMIT, below SQLAlchemy
     order = "time"  # and for two batches of one time
     values = "text"
     durable = True
@@ -79,7 +79,7 @@ class SqlReady(Sql):
 
 
 class SqlFirst(Sql):
-    """Shows what is told in docs/findings.md, and so do the others below."""
+    """Shows a failure that docs/findings.md describes, as do the classes below."""
 
     known = Sql.known[:2]
 

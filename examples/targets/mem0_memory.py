@@ -1,14 +1,14 @@
 """mem0: umi-sim target mem0_memory:Local
 
-Run with mem0ai 2.2.1 and qdrant-client 1.20.0. Texts are kept as they are (`infer=False`), so no model is
-asked; a hash of its words is the vector of a text.
+Run with mem0ai 2.2.1 and qdrant-client 1.20.0. Texts are stored unchanged (`infer=False`), so no model
+is needed; the vector of a text is a hash of its words.
 """
 
 import logging
 import os
 import zlib
 
-os.environ["MEM0_TELEMETRY"] = "False"  # read once, as mem0 is imported
+os.environ["MEM0_TELEMETRY"] = "False"  # mem0 reads it when it is imported
 
 import mem0
 
@@ -19,7 +19,7 @@ DIMENSIONS = 16
 
 
 class ByWords:
-    """In the place of an embedder over the network."""
+    """Replaces an embedder that needs a network."""
 
     def embed(self, text, memory_action=None):
         found = [0.0] * (DIMENSIONS - 1)
@@ -36,17 +36,17 @@ class Local(MemoryStore):
 
     durable = True
     values = "text"
-    scope_ids = "stripped"  # as it says of itself; names with blanks inside are refused
+    scope_ids = "stripped"  # documented; names with blanks inside are refused
     delete_reports = "existed"
-    finds_own = False  # what is least alike is below the threshold, and so may be the very text
+    finds_own = False  # even the text itself may be below the threshold
     fails = ()  # see docs/findings.md for a statement of SQLite that fails
     known = (Known("docs/findings.md: two stores without a common transaction", rule="crash-split"),)
-    wildcard = "*"  # refused as the name of anybody; see docs/findings.md
+    wildcard = "*"  # refused as a user; see docs/findings.md
     kind = mem0.Memory
 
     def make(self):
         folder = str(self.folder)
-        none = {"provider": "openai", "config": {"api_key": "none"}}  # asked for nothing
+        none = {"provider": "openai", "config": {"api_key": "none"}}  # never called
         rows = {"path": f"{folder}/qdrant", "on_disk": True, "embedding_model_dims": DIMENSIONS}
         self.memory = self.kind.from_config({
             "vector_store": {"provider": "qdrant", "config": rows},
@@ -78,7 +78,7 @@ class Local(MemoryStore):
     def delete(self, id):
         try:
             self.memory.delete(id)
-        except ValueError as error:  # it tells so what is not there
+        except ValueError as error:  # the entry does not exist
             raise KeyError from error
         return True
 
@@ -98,7 +98,7 @@ class Local(MemoryStore):
 
 
 class FailingStatement(Local):
-    """Shows what is told in docs/findings.md, and so does the next one."""
+    """Shows a failure that docs/findings.md describes, as does the next class."""
 
     fails = ("statement",)
     known = ()

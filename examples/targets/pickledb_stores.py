@@ -12,7 +12,7 @@ from umi_sim.targets import MISSING, Known, Kv
 
 class InFile(Kv):
     durable = True
-    fails = ()  # what was set stays in memory if `save` fails
+    fails = ()  # if `save` fails, the value stays in memory
 
     async def make(self):
         self.db = PickleDB(str(self.folder / "rows.json"))
@@ -67,7 +67,7 @@ class InSqlite(Kv):
 
 
 class Nones(InFile):
-    """Shows what docs/findings.md says, and so does the next one."""
+    """Shows a failure that docs/findings.md describes, as does the next class."""
 
     keeps_none = True
 

@@ -1,7 +1,7 @@
 """Stores on Redis: umi-sim target redis_stores:KeyValue   (and :Session)
 
 Run with py-key-value-aio 0.5.0, openai-agents 0.24.0, redis 8.1.0, fakeredis 2.40.0. The server is a fake one
-in this process, which outlives the restarts of the store. A request may not reach it; a response may be lost.
+in this process, which survives restarts of the store. Requests and responses can be lost.
 """
 
 from agents.extensions.memory import RedisSession
@@ -12,19 +12,19 @@ from umi_sim.targets import Kv, Sessions
 
 
 def client_of(adapter, **options):
-    """A new client of the same server as before."""
+    """Return a new client of the run's server."""
     server = adapter.outside.setdefault("server", FakeServer())
     return FakeAsyncRedis(server=server, **options)
 
 
 class KeyValue(Kv):
-    """RedisStore of py-key-value-aio. Values are dicts; each of ours is put into one."""
+    """RedisStore of py-key-value-aio. Its values are dicts, so each value is wrapped in one."""
 
     durable = True
-    unlisted = "*?[\\"  # a collection with these in its name cannot be listed: see docs/findings.md
-    joint = "::"  # what stands between a collection and a key must be in none of them: see there
-    sees_expired = True  # at the very deadline: it is over for the store, and not yet for Redis
-    tick_ms = 1_000  # it gives whole seconds to Redis
+    unlisted = "*?[\\"  # collections with these characters cannot be listed: docs/findings.md
+    joint = "::"  # the separator, which no collection or key may contain: see there
+    sees_expired = True  # at the deadline an entry has expired for the store, but not for Redis
+    tick_ms = 1_000  # it passes whole seconds to Redis
 
     async def make(self):
         self.client = client_of(self, decode_responses=True)
@@ -76,7 +76,7 @@ class KeyValue(Kv):
 
 
 class KeyValueWildcards(KeyValue):
-    """Shows what is told in docs/findings.md, and so does the next one."""
+    """Shows a failure that docs/findings.md describes, as does the next class."""
 
     unlisted = ""
 

@@ -51,7 +51,7 @@ class Files(Sqlite):
 
 
 class SqliteOdd(Sqlite):
-    """Shows what docs/findings.md says, and so do the next two."""
+    """Shows a failure that docs/findings.md describes, as do the next two classes."""
 
     odd = True
 

@@ -12,7 +12,7 @@ from umi_sim.targets import MISSING, Known, Kv
 class Dumb(Kv):
     durable = True
     keeps_none = True
-    fails = ()  # it promises nothing there, nor after a death within a write; see docs/findings.md
+    fails = ()  # no promise if a write fails or is cut off; see docs/findings.md
     known = tuple(
         Known("docs/findings.md: a death between two writes", rule=rule)
         for rule in ("raises", "crash-split", "reopen-lost")
@@ -52,7 +52,7 @@ class Dumb(Kv):
 
 
 class DumbFailing(Dumb):
-    """Shows what docs/findings.md says."""
+    """Shows a failure that docs/findings.md describes."""
 
     fails = ("open", "write")
     known = ()

@@ -12,7 +12,7 @@ from umi_sim.targets import MISSING, Known, Kv
 class Lru(Kv):
     durable = True
     keeps_none = True
-    fails = ()  # shelve promises nothing where a write fails
+    fails = ()  # shelve promises nothing if a write fails
     known = tuple(
         Known("docs/findings.md: a death between two writes", rule=rule)
         for rule in ("raises", "crash-split", "reopen-lost")
@@ -35,7 +35,7 @@ class Lru(Kv):
 
 
 class Removing(Lru):
-    """Shows what docs/findings.md says."""
+    """Shows a failure that docs/findings.md describes."""
 
     def delete(self, key):
         del self.cache[key]

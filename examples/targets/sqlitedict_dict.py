@@ -11,7 +11,7 @@ from umi_sim.targets import MISSING, Kv
 class InFile(Kv):
     durable = True
     keeps_none = True
-    fails = ()  # statements run in a thread of sqlitedict, which no run can order
+    fails = ()  # statements run in a thread that a run cannot control
 
     def make(self):
         self.rows = SqliteDict(str(self.folder / "rows.db"), outer_stack=False)

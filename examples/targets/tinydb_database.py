@@ -43,7 +43,7 @@ class InFile(Kv):
 
 
 class Failing(InFile):
-    """Shows what docs/findings.md says."""
+    """Shows a failure that docs/findings.md describes."""
 
     fails = ("write", "truncate")
     known = ()

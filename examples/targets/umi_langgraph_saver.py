@@ -14,7 +14,7 @@ from umi_sim.targets import Sessions
 
 class Saver(Sessions):
     durable = erases = True
-    refuses = (LiveError,)  # ids beyond 230 bytes
+    refuses = (LiveError,)  # ids of more than 230 bytes
     fails = ()
 
     async def make(self):
@@ -31,7 +31,7 @@ class Saver(Sessions):
 
     async def add(self, session, items):
         where, saver = self._where(session), UmiSaver(self.memory)
-        async with self.adding:  # each checkpoint follows from the one before it
+        async with self.adding:  # each checkpoint refers to the one before it
             latest = await saver.aget_tuple(where)
             for step, item in enumerate(items, 1 + (int(latest.checkpoint["id"]) if latest else 0)):
                 own = {"id": f"{step:08d}", "channel_values": {"message": item}, "channel_versions": {}}

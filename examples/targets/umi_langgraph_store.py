@@ -23,7 +23,7 @@ class Store(Kv):
         await self.memory.__aexit__(None, None, None)
 
     delete_reports = "nothing"
-    steady_pages = False  # a page begins behind so many items, whichever they are by then
+    steady_pages = False  # a page is an offset, so it shifts when items come and go
 
     async def put(self, ns, key, value, ttl=None):
         minutes = None if ttl is None else ttl / 60

@@ -1,6 +1,6 @@
-"""umi_live, our own: umi-sim target umi_live_memory:Live
+"""umi_live: umi-sim target umi_live_memory:Live
 
-Run with umi-sim from this repository and apsw, without a model: the texts are kept as they are.
+Run with umi-sim from this repository and apsw, without a model: texts are stored unchanged.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from umi_live import Closed, RequestRefused, delete_user, open_memory
 from umi_live.store import Store
 from umi_sim.targets import MISSING, MemoryStore
 
-NOBODY = "nobody"  # whoever asks for an id that was never made
+NOBODY = "nobody"  # the user of an id that was never made
 
 
 class Live(MemoryStore):
-    """A memory for each user, opened when it is first asked. An id is told together with its user."""
+    """One memory for each user, opened at its first request. An id contains its user."""
 
     durable = True
     erases = True

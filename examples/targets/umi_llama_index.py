@@ -14,7 +14,7 @@ class Chat(Sessions):
     durable = True
     erases = True
     values = "text"
-    refuses = (LiveError,)  # ids beyond 230 bytes
+    refuses = (LiveError,)  # ids of more than 230 bytes
     fails = ()
 
     async def make(self):

@@ -11,7 +11,7 @@ from umi_sim.targets import Sessions
 class Session(Sessions):
     durable = True
     erases = True
-    refuses = (LiveError,)  # ids beyond 230 bytes
+    refuses = (LiveError,)  # ids of more than 230 bytes
     fails = ()
 
     async def make(self):

@@ -1,10 +1,10 @@
-"""umi_core behind pipes, as another implementation of it would be tested:
+"""umi_core behind pipes, to be tested like another implementation:
 
     umi-sim target --contract umi --command "python umi_over_pipes.py"
 
 Each line of standard input is a request, each line of standard output its answer; docs/targets.md has the
-protocol. A life is made by `begin`, and whatever happens to it afterwards is a `step`; `save` and `restore`
-carry it into another process.
+protocol. `begin` makes a memory, and `step` passes it an event; `save` and `restore` move it to another
+process.
 """
 
 import json
@@ -40,13 +40,13 @@ def answer(lives: dict[int, Memory], asked: dict[str, Any], registry: Registry) 
         case {"op": "save", "life": life}:
             return {"saved": to_json(lives[life].snapshot())}
         case {"op": "restore", "life": life, "saved": saved}:
-            lives[life] = Memory.restore(read_tree(saved), registry, life=0)  # goes on as the one that it was
+            lives[life] = Memory.restore(read_tree(saved), registry, life=0)  # the saved memory, continued
             return standing(lives[life])
     return {}
 
 
 def standing(memory: Memory) -> dict[str, Any]:
-    """What the world asks of a memory between two steps."""
+    """Return what the simulator reads of a memory between two steps."""
     state = memory.state
     operations = [
         {

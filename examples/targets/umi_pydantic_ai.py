@@ -13,13 +13,13 @@ from umi_sim.targets import Sessions
 
 PARTS = {"user": (said.ModelRequest, said.UserPromptPart), "assistant": (said.ModelResponse, said.TextPart)}
 ROLES = {"request": "user", "response": "assistant"}
-said.ModelMessagesTypeAdapter.dump_python([])  # makes its schema now: in a run `datetime` is another class
+said.ModelMessagesTypeAdapter.dump_python([])  # builds its schema before a run replaces `datetime`
 
 
 class History(Sessions):
     durable = erases = True
     values = "text"
-    refuses, fails = (LiveError,), ()  # ids beyond 230 bytes
+    refuses, fails = (LiveError,), ()  # ids of more than 230 bytes
 
     async def make(self):
         self.saving = asyncio.Lock()
@@ -30,7 +30,7 @@ class History(Sessions):
 
     async def add(self, session, items):
         messages = [PARTS[it["role"]][0]([PARTS[it["role"]][1](it["content"])]) for it in items]
-        async with self.saving:  # of the whole conversation, which is another one if `load` joins messages
+        async with self.saving:  # one at a time: each save writes the whole conversation
             known = await UmiHistory(session, self.memory).load()
             await UmiHistory(session, self.memory).save([*known, *messages])
 

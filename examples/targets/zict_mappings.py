@@ -10,7 +10,7 @@ from zict import LRU, Buffer, Cache, File, Func
 
 from umi_sim.targets import MISSING, Kv
 
-LONGEST = 250  # of the name of a file
+LONGEST = 250  # of a file name
 
 
 class Files(Kv):
@@ -58,12 +58,12 @@ class Buffered(Files):
         self.rows = Buffer({}, self.rows, 2)
 
     def put(self, key, value):
-        if len(quote(key, safe="")) > LONGEST:  # the file would refuse it later, in a put of another key
+        if len(quote(key, safe="")) > LONGEST:  # else a later put of another key would fail
             raise ValueError(key)
         super().put(key, value)
 
 
 class FilesFailing(Files):
-    """Shows what docs/findings.md says."""
+    """Shows a failure that docs/findings.md describes."""
 
     fails = ("open", "write")
