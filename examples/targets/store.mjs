@@ -2,7 +2,7 @@
 //
 //     umi-sim target --contract kv --command "node store.mjs"
 //
-// The last argument is the folder where it may keep files. Each line in is a request, each line out its answer.
+// The last argument is the folder for its files. Each input line is a request, each output line its answer.
 import { createInterface } from "node:readline";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# A session store in Perl, over standard input and output; it keeps all in memory.
+# A session store in Perl, over standard input and output; it keeps everything in memory.
 #
 #     umi-sim target --contract sessions --command "perl store.pl"
 use strict;

@@ -1,8 +1,8 @@
 // The working tier of Umi, in another language: umi-sim target --contract umi --command "node working.mjs"
 //
-// A part of a memory is enough to begin with: it serves what works on keys alone, and nobody asks for more.
-// It stores nothing and asks the world for nothing, so each step is answered by itself. What `save` answers
-// comes back with `restore`, in another process.
+// A part of a memory is enough to begin with: this one serves only requests that work on keys, and gets no
+// others. It stores nothing and asks the world for nothing, so each step answers its request. The reply of
+// `save` is given to `restore` in another process.
 
 import { createInterface } from "node:readline";
 
@@ -106,7 +106,7 @@ class Life {
   }
 
   find(key) {
-    const isCount = this.showsSession && key === "__interaction_count"; // of no session: none yet
+    const isCount = this.showsSession && key === "__interaction_count"; // shown as 0 until there is one
     return this.entries.get(key)?.value ?? (isCount ? Buffer.from("0") : null);
   }
 
@@ -183,7 +183,7 @@ const OPS = {
   },
 };
 
-// A number that JavaScript cannot hold is nothing that any request here may have.
+// A number that JavaScript cannot represent is no valid value of any request here.
 const LONG = /"(?:[^"\\]|\\.)*"|-?\d{16,}/g;
 const parsed = (line) => JSON.parse(line.replace(LONG, (it) => (it[0] === '"' ? it : `{"other":"${it}"}`)));
 
