@@ -34,6 +34,11 @@ def test_terms_are_read_from_left_to_right_the_longest_first(row: Row) -> None:
     assert terms(read_cell(row["query"])) == read_cell(row["terms"])
 
 
+def test_an_opening_without_its_rest_is_a_term() -> None:
+    assert terms("And Ben?") == "and …"
+    assert terms("And when does Ben come?") == ""
+
+
 @pytest.mark.uncounted
 @pytest.mark.parametrize("term", LANGUAGES)
 def test_every_term_is_found_alone_and_leaves_no_other_word(term: str) -> None:
