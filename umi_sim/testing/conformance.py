@@ -4,10 +4,11 @@
     run_model_conformance(truth)
     run_embedder_conformance(embed)
 
-Each returns if everything tried kept the contract, and raises AssertionError otherwise: the message names the
-law and shows both answers, its notes the shortest script that breaks it. `how` tries more, or less.
+Each returns if every example kept the contract, and raises AssertionError otherwise. The message names the
+law and shows both answers; its notes show the shortest script that breaks the law. `how`: the settings of
+Hypothesis, such as more or fewer examples.
 
-Law 1. The same tries in every run. Law 2. Needs hypothesis, which is in the extra `test`.
+Law 1. Every run tries the same examples. Law 2. Needs hypothesis, which is in the extra `test`.
 """
 
 from collections.abc import Callable
@@ -49,24 +50,24 @@ Subject = TypeVar("Subject")
 def run_storage_conformance(
     make: Callable[[], Storage], how: settings = HOW, *, tolerance_ppm: int = 0
 ) -> None:
-    """Run random scripts against the storage and its twin; `make` gives an empty storage each time.
+    """Run random scripts against a storage and its twin; `make` must return a new, empty storage.
 
-    `tolerance_ppm`: by how much the scores of a search may be off, for an index that is not exact.
+    `tolerance_ppm`: the largest error allowed in the scores of a search, for an index that is not exact.
     """
     members = {"make": staticmethod(make), "tolerance_ppm": tolerance_ppm}
-    # A class of its own: Hypothesis makes the machine itself, without arguments.
+    # A new class holds the arguments, because Hypothesis instantiates a machine without arguments.
     contract = type("Contract", (StorageContract,), members)
     run_state_machine_as_test(contract, settings=how)
 
 
 def run_model_conformance(truth: Truth, how: settings = HOW) -> None:
-    """Test that `truth(task, prompt)` is total, pure, and never degrades what the memory makes of it."""
+    """Test that `truth(task, prompt)` accepts any prompt and is pure, and that its replies can be parsed."""
     for check in (check_total, check_extract, check_route):
         try_all(check, truth, how)
 
 
 def run_embedder_conformance(embed: Embed, how: settings = HOW) -> None:
-    """Test that `embed(text, dims)` is total and pure, and each of its vectors is sound."""
+    """Test that `embed(text, dims)` accepts any text, is pure, and returns sound vectors."""
     try_all(check_vector, embed, how)
 
 
@@ -109,7 +110,7 @@ def check_extract(truth: Truth, text: str) -> None:
 def check_route(truth: Truth, text: str) -> None:
     accepted = make_acceptable(text)
     facts = tuple(entity_of(f"e{n}", fact) for n, fact in enumerate(FACTS))
-    # The drawn text as a fact of its own: a name that looks like the end of a prompt must not end the prompt.
+    # One fact has the drawn text as its name: a name that looks like the end of a prompt must not end it.
     asked = (*facts, structs.replace(facts[0], id="told", name=accepted, content=accepted))
     reply = truth("route", ask_route(asked, accepted))
     parsed = parse_routes(reply, asked, Config())

@@ -1,10 +1,10 @@
 """Export: a recorded failure as a plain test of umi_core, without simulator, scenario or seed.
 
-Law 1. The test tells one memory what it was told, and imports umi_core alone. Of a failure it demands each
-       reply, and all effects of the last step; of a run that passes, all effects.
-Law 2. With the planted bug of the record it fails, without it passes. Of a bug that was not planted the right
-       effects are unknown: then the last reply must only be another one than was judged to be wrong.
-Law 3. What shows in no effect, reply or rendering of one memory is refused: its seed file is the test.
+Law 1. The test gives one memory the inputs that it had in the run, and imports umi_core alone. For a failure
+       it compares each reply, and all effects of the last step; for a run that passes, all effects.
+Law 2. The test fails with the planted bug of the record and passes without it. For a bug that was not planted
+       the right effects are unknown, so the test only demands that the last step differs from the wrong one.
+Law 3. A failure that shows in no effect, reply or rendering of one memory is not exported (CannotShow).
 """
 
 import re
@@ -74,7 +74,7 @@ class CannotShow(ValueError):
 
 
 class Input(Data):
-    """An input of a memory; `place` counts over all memories of the run."""
+    """An input of a memory; `place` is its number among the inputs of all memories of the run."""
 
     place: int
     now_ms: int
@@ -82,23 +82,23 @@ class Input(Data):
 
 
 class ExportedMemory(Owner):
-    """One memory from its birth on, with all its inputs."""
+    """One incarnation of a memory, with all its inputs."""
 
     agent: str
     number: int
     scope: Scope
     config: Config
     inputs: list[Input] = []
-    effects: list[tuple[Effect, ...]] = []  # of all inputs but one that failed
+    effects: list[tuple[Effect, ...]] = []  # of each input, except one that raised an exception
 
     def is_like(self, seen: Sequence["InputEffects"]) -> bool:
-        """Check whether a memory with other tables did the same: a world may change tables during a run."""
-        # `self.effects` may be one shorter: the input at which the run failed has none there.
+        """Return True if a repetition had the same effects: not if the run changed workflows midway."""
+        # `self.effects` may be one shorter, because the input at which the run failed has no effects.
         return all(it.effects == effects for it, effects in zip(seen, self.effects, strict=False))
 
 
 class InputEffects(Data):
-    """The effects of one input. `raised`: the exception, instead of effects."""
+    """The effects of one input and the deadline after it, or `raised`, the exception."""
 
     effects: tuple[Effect, ...] = ()
     deadline_ms: int | None = None
@@ -106,9 +106,10 @@ class InputEffects(Data):
 
 
 class ExportedTest(Data):
-    """One test function: the inputs in order, each with the effects that it must have.
+    """One test function: the inputs in order, each with its expected effects.
 
-    `unlike`: the last ones are those that must not come. `deadline_ms`: what is compared last, if anything.
+    `unlike`: the effects of the last input are wrong ones, and the test demands others. `is_raised`: the last
+    input raises. `deadline_ms`: the expected deadline after the last input, if `has_deadline`.
     """
 
     life: ExportedMemory
@@ -120,9 +121,9 @@ class ExportedTest(Data):
 
 
 class InputListener(Inspector):
-    """An inspector that notes the inputs of every memory, and whether a reply is being judged.
+    """An inspector that records the inputs of every memory, and whether a reply is being judged.
 
-    A deaf one lets broken promises pass, so that a run goes on to where they show.
+    A deaf listener ignores broken promises, so that the run continues until the bug shows in an effect.
     """
 
     def __init__(self, config: RunConfig, *, is_deaf: bool = False) -> None:
@@ -132,25 +133,25 @@ class InputListener(Inspector):
         self._current: dict[str, ExportedMemory] = {}
         self._place = 0
         self._judging = partial(suppress, Broken) if is_deaf else nullcontext
-        # On the instance, over the methods of the class: each call of a judge goes through `judge_quietly`.
+        # Instance attributes shadow the methods, so that each call of a judge goes through `judge_quietly`.
         for name in JUDGING:
             setattr(self, name, self._wrap_judge(getattr(self, name)))
 
     def _wrap_judge(self, judge: Callable[P, object]) -> Callable[P, Any]:
-        """Return the judge; of a deaf listener, one whose broken promises are dropped."""
+        """Return the judge, wrapped so that a deaf listener drops its Broken exceptions."""
 
         def judge_quietly(*args: P.args, **named: P.kwargs) -> object:
             answer: object = None
             with self._judging():
                 answer = judge(*args, **named)
-            return answer  # noqa: RET504  # a deaf one has nothing to say
+            return answer  # noqa: RET504  # None if a deaf listener suppressed Broken
 
         return judge_quietly
 
     def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None:
         memory = memory_of(machine)
         assert memory is not None
-        # A memory without a step yet: the first incarnation of its agent, or the next one after a restart.
+        # Before its first step a memory is `new`: the agent's first incarnation, or one after a restart.
         if memory.state.phase == "new":
             life_count = sum(life.agent == agent for life in self.lives)
             life = ExportedMemory(agent, life_count + 1, memory.state.scope, memory.state.config)
@@ -161,8 +162,8 @@ class InputListener(Inspector):
         super().stepping(agent, machine, value, reading_ms)
 
     def observe_takeover(self, agent: str, old: str) -> None:
-        # The old life goes on under another name ("a~1") and keeps
-        # its list of inputs; the next step of "a" is a new memory.
+        # The old incarnation continues under another name ("a~1") and
+        # keeps its list of inputs; the next step of "a" is a new memory.
         self._current[old] = self._current[agent]
         super().observe_takeover(agent, old)
 
@@ -188,8 +189,8 @@ def tests_of(seed: SeedFile) -> tuple[list[ExportedTest], Failure | None]:
     listener, failure = listen_to_run(seed)
     bug = seed.config.planted
     if bug is not None:
-        # The first broken promise ends a run, often before the bug
-        # shows in what a memory says; a deaf judge lets it go on.
+        # The first broken promise ends a run, often before the bug shows
+        # in an effect; with a deaf listener the run continues.
         lives = listen_to_run(seed, is_deaf=True)[0].lives
         test = by_the_bug(listener.lives, bug) or by_the_bug(lives, bug)
         if test is None:
@@ -203,7 +204,7 @@ def tests_of(seed: SeedFile) -> tuple[list[ExportedTest], Failure | None]:
 
 
 def why_not(lives: Iterable[ExportedMemory], bug: str, failure: Failure | None) -> str:
-    """Return why no test of one memory shows a planted bug."""
+    """Return the reason why no test of one memory shows a planted bug, as a user reads it."""
     if not all(does_same(life, bug) for life in lives):
         return "workflows change in the middle of this run, which a test of one memory cannot tell"
     seen_by = rule_named(failure.rule).seen_by if failure and failure.kind != "crash" else ""
@@ -217,20 +218,20 @@ def why_not(lives: Iterable[ExportedMemory], bug: str, failure: Failure | None) 
 
 
 def does_same(life: ExportedMemory, bug: str) -> bool:
-    """Check whether a memory with the bug and the same inputs does what this one did."""
+    """Return True if a memory with the bug and the same inputs has the same effects as in the run."""
     with plant_mutant(bug, BUILT_IN):
         return life.is_like(list(live_again(life, make_memory(life, bug))))
 
 
 def listen_to_run(seed: SeedFile, *, is_deaf: bool = False) -> tuple[InputListener, Failure | None]:
-    """Repeat the run with a listener; return the listener, and how the run failed."""
+    """Repeat the run with a listener; return the listener, and the failure of the run, if any."""
     listener = InputListener(seed.config, is_deaf=is_deaf)
     with begin_run(seed.config, seed.items, inspector=listener) as live:
         return listener, finish_run(live)
 
 
 def until(lives: Iterable[ExportedMemory], seed: SeedFile) -> list[ExportedMemory]:
-    """Return the incarnations up to the recorded failure."""
+    """Return the incarnations with their inputs up to the recorded failure."""
     if seed.failure is None:
         return list(lives)
     end = seed.failure.step
@@ -249,9 +250,9 @@ def export_life(life: ExportedMemory) -> ExportedTest:
 
 
 def by_the_end(listener: InputListener, failure: Failure) -> ExportedTest:
-    """Return a test of the last input of the run, which failed with an exception or by a wrong reply."""
+    """Return a test of the last input of the run, which raised an exception or caused a wrong reply."""
     life = max(listener.lives, key=lambda each: each.inputs[-1].place)
-    # Judged outside of a reply (in the state, in storage): no effect of this memory is known to be wrong.
+    # If a rule over state or storage failed, no effect of this memory is known to be wrong.
     if failure.kind != "crash" and not listener.is_judging:
         raise CannotShow(f"{failure.rule} is not seen in a reply")
     test = (
@@ -259,7 +260,7 @@ def by_the_end(listener: InputListener, failure: Failure) -> ExportedTest:
         if len(life.inputs) > 1
         else ExportedTest(life, [])
     )
-    # What the code at hand does now, so the test says `!=` to exactly this: right would be something else.
+    # These are the wrong effects of the code at hand. The test asserts `!=`: the right ones are unknown.
     seen = list(live_again(life, make_memory(life, None)))[-1]
     last = life.inputs[-1]
     steps = [*test.steps, (last.now_ms, last.value, seen.effects)]
@@ -267,7 +268,7 @@ def by_the_end(listener: InputListener, failure: Failure) -> ExportedTest:
 
 
 def live_again(life: ExportedMemory, memory: Memory) -> Iterator[InputEffects]:
-    """Repeat the steps in a new memory; an exception is the last element."""
+    """Yield the effects of the same inputs in a new memory; if one raises, it is the last element."""
     for each in life.inputs:
         try:
             yield InputEffects(memory.step(each.now_ms, each.value), memory.deadline_ms())
@@ -276,32 +277,32 @@ def live_again(life: ExportedMemory, memory: Memory) -> Iterator[InputEffects]:
             return
 
 
-# The planted bug: where it first shows.
+# A planted bug, and the first input at which it shows.
 
 
 def by_the_bug(lives: Sequence[ExportedMemory], bug: str) -> ExportedTest | None:
-    """Return a test of the first incarnation that shows the bug, with the effects of the code without it."""
+    """Return a test of the incarnation that shows the bug first; it expects the effects without the bug."""
     found = [test for life in lives if (test := first_sign(life, bug))]
     return min(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def first_sign(life: ExportedMemory, bug: str) -> tuple[int, ExportedTest] | None:
-    """Find where a memory without the bug behaves differently; return the place and a test."""
+    """Return the place of the first input at which a memory without the bug differs, and a test of it."""
     right, wrong = make_memory(life, None), make_memory(life, bug)
     with plant_mutant(bug, BUILT_IN):
         theirs = list(live_again(life, wrong))
     if not life.is_like(theirs):
-        return None  # its tables change in mid-run
+        return None  # the run changes workflows midway
     steps: list[tuple[int, Value, tuple[Effect, ...]]] = []
-    # Both take the inputs of the run with the bug; up to the
-    # first difference they are those of the run without it, too.
+    # Both memories get the inputs of the run with the bug; up to
+    # the first difference a run without the bug has the same inputs.
     for each, ours, other in zip(life.inputs, live_again(life, right), theirs, strict=False):
         if ours.raised:
-            return None  # what the bug has led to is nothing that the code without it ever meets
+            return None  # only the bug leads to this input, which the code without it never meets
         steps.append((each.now_ms, each.value, ours.effects))
         if ours.effects != other.effects or other.raised:
             return each.place, ExportedTest(life, steps)
-        # No effect differs yet, but the memory would be woken at another time: that can be tested as well.
+        # The effects are equal, but the memory asks to be woken at another time, which a test can compare.
         if ours.deadline_ms != other.deadline_ms:
             return each.place, ExportedTest(life, steps, has_deadline=True, deadline_ms=ours.deadline_ms)
     probe = find_probe(life, right, wrong, bug)
@@ -317,11 +318,11 @@ def make_memory(life: ExportedMemory, bug: str | None) -> Memory:
 def find_probe(
     life: ExportedMemory, right: Memory, wrong: Memory, bug: str
 ) -> tuple[int, Value, tuple[Effect, ...]] | None:
-    """Find a last request in which the two memories differ: a read or a save; with the right effects.
+    """Find a request that the two memories answer differently, and the right effects; None without any.
 
-    Reads change neither of them; only a save shows what it packs, so it is the last request.
+    Reads come first because they change neither memory; SaveSession, which does, is the last one tried.
     """
-    # What was set may be wrong in the working tier and read by none of the inputs.
+    # A value may be wrong in the working tier although no input has read it, so each key is read here.
     keys = dict.fromkeys((*(it.value.key for it in life.inputs if isinstance(it.value, Set)), *RESERVED))
     now_ms = life.inputs[-1].now_ms
     for probe in (*PROBES, *(Get("probe", key) for key in keys), SaveSession("probe")):
@@ -333,11 +334,11 @@ def find_probe(
     return None
 
 
-# The source.
+# The source text of a test file.
 
 
 class ExportedFile(Data):
-    """A test file: its text, its number of inputs, and what it shows."""
+    """A test file: its text, its number of inputs, and a sentence that says when it fails."""
 
     text: str
     input_count: int
@@ -380,7 +381,7 @@ def function(test: ExportedTest, writer: LiteralWriter, failure: Failure | None)
     last = len(test.steps) - 1
     for index, (now_ms, value, effects) in enumerate(test.steps):
         call = Parts("memory.step(", [("", number(now_ms)), ("", writer.node(value))], ")")
-        # Ids and prompts of steps on the way may change in a fixed memory; replies may not (law 1).
+        # A fix may change ids and prompts in effects of earlier steps, so only replies are compared (law 1).
         if failure is not None and index < last and not is_reply(effects):
             yield from statement("", call, "", INDENT)
             continue
@@ -411,7 +412,7 @@ def describe_failure(failure: Failure) -> Iterator[str]:
 
 
 def shown_by(test: ExportedTest, seed: SeedFile) -> str:
-    """Tell in words when the test fails."""
+    """Return a sentence that says when the test fails."""
     if seed.config.planted is not None:
         return f"fails while {seed.config.planted} is planted, passes without it"
     if test.is_raised:

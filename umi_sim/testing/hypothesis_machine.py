@@ -4,11 +4,11 @@
 
     TestMemory = machine("smoke").TestCase
 
-Law 1. What a rule does becomes items as it is done: an example is a record that replays without Hypothesis.
+Law 1. Every rule records its actions as items, so an example replays without Hypothesis.
 Law 2. Oracle and invariants are those of a run; the end of an example heals, drains, audits and restarts.
-Law 3. Failures with different fingerprints are different exceptions. The first example of each is shrunk by
-       umi_sim.shrink, item by item, and Hypothesis does not shrink it; if it does all the same, the
-       smallest example is kept.
+Law 3. Failures with different fingerprints raise different exception classes. umi_sim.shrink shrinks the
+       first example of each, item by item. Hypothesis does not shrink, unless the settings of a test add its
+       shrink phase; then the smallest example is kept.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -61,11 +61,11 @@ from umi_sim.workload.users import ids_of_cast
 from umi_sim.world.world import OutOfSteps
 
 JUMP_MS: Final = (1, 10, 1_000, 3_600_000, 7 * 86_400_000)
-HEALED_MS: Final = 120_000  # no window is open for so long
+HEALED_MS: Final = 120_000  # longer than any window of a fault
 EVENTS_MAX: Final = 6
-# `choice % n` chooses among n: enough for most arguments, and quick for Hypothesis to search
+# `choice % n` chooses one of n values. 255 covers most arguments, and Hypothesis searches it quickly.
 CHOICE_MAX: Final = 255
-PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)  # an example is shrunk here, 50 times as fast
+PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)  # no shrink: ours is 50 times as fast
 SHRINK_SECONDS_MAX: Final = 20
 OURS: Final[dict[str, Any]] = {"deadline": None, "phases": PHASES, "verbosity": Verbosity.quiet}
 PATIENT: Final = settings(**OURS, suppress_health_check=[HealthCheck.too_slow])
@@ -76,7 +76,7 @@ PROFILES: Final = {
 
 
 class Manual:
-    """Items as the rules make them; an armed fault is injected soon, at an event that it applies to."""
+    """The source of items: requests of the rules, and an armed fault at a coming event it applies to."""
 
     def __init__(self) -> None:
         self.record: list[Item] = []
@@ -94,7 +94,7 @@ class Manual:
         self._waiting.append(item)
 
     def arm(self, kind: str | None, after: int = 0, choice: int = 0) -> None:
-        """Inject this kind at event number `after`, from 0, of those it applies to; `choice` says how."""
+        """Inject `kind` after skipping `after` events that it applies to; `choice` selects its arguments."""
         self.armed, self.after, self.choice = kind, after, choice
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
@@ -106,12 +106,12 @@ class Manual:
         kind = self.armed
         if kind is None or not KINDS[kind].is_at(verb):
             return None
-        # Counts only events that this kind applies to, so a small number reaches far into a run.
+        # Counts only events that this kind applies to, so a small `after` reaches far into a run.
         if self.after:
             self.after -= 1
             return None
         args = make_args(kind, lambda label, n: self.choice % n)
-        # Nothing to change here: the fault stays armed for the next event.
+        # The fault can change nothing at this event, so it stays armed for the next one.
         if args is None:
             return None
         self.armed = None
@@ -124,17 +124,17 @@ class Manual:
 
 
 class MemoryMachine(RuleBasedStateMachine):
-    """The run of one agent, driven by rules. `machine` makes the subclasses."""
+    """A run of one agent, driven by rules. `machine` makes subclasses for a scenario."""
 
     config: RunConfig
     folder: Path = seed_file.EPHEMERAL
-    kept: dict[str, tuple[int, list[str]]]  # by fingerprint: number of items, and lines of the report
+    kept: dict[str, tuple[int, list[str]]]  # by fingerprint: (item count, lines of the report)
 
     def __init__(self) -> None:
         super().__init__()
         self.source = Manual()
         self.inspector = ReplyListener(self.config, {})
-        # By hand, as an example has no `with` around it: `teardown` takes the bug out again.
+        # No `with` can span an example, so this enters the context, and `teardown` leaves it.
         self.planting = plant_mutant(self.config.planted, BUILT_IN)
         registry = self.planting.__enter__()
         target = UmiTarget(self.config, registry)
@@ -156,7 +156,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.guard(lambda: self.world.run_until_quiet(self.world.step_count + self.config.steps_max))
 
     def guard(self, act: Callable[[], None]) -> None:
-        """Act; save a failure as a seed file before Hypothesis sees it."""
+        """Call `act`; if it fails, save a seed file and raise the exception of that failure."""
         failure = failure_in(self, act)
         if failure is not None:
             self.has_failed = True
@@ -164,27 +164,27 @@ class MemoryMachine(RuleBasedStateMachine):
             raise promise_of(fingerprint.of(failure))(report_text) from None
 
     def report_failure(self, verdict: Verdict) -> str:
-        """Return the layout of a failure; its seed file holds the smallest run that fails so."""
-        # A replay of the items, if it fails, has the story and is worth a file.
+        """Return the report of a failure; its seed file has the smallest known run with this fingerprint."""
+        # If a replay of the items fails, its verdict is preferred: it belongs to a run without Hypothesis.
         again = run(self.config, verdict.items)
         shown = again if again.failure else verdict
         assert shown.failure is not None
         mark = fingerprint.of(shown.failure)
         if mark not in self.kept:
             self.kept[mark] = small(corpus.keep_run(shown, self.folder), shown)
-        # Hypothesis may shrink, too (another profile): its smaller example is kept.
+        # If Hypothesis shrinks too (law 3), its smaller example replaces the report.
         elif len(shown.items) < self.kept[mark][0]:
             self.kept[mark] = as_it_is(corpus.keep_run(shown, self.folder), shown)
         return "\n".join(self.kept[mark][1])
 
     @invariant()
     def every_rule_holds(self) -> None:
-        """Check all rules over everything, and not at every 64th step only."""
+        """Check all invariants after each rule; a run checks the expensive ones at every 64th step."""
         if not self.has_failed:
             self.guard(self.run_.check_all)
 
     def issue(self, name: str, advance_ms: int, args: dict[str, object]) -> object:
-        """Make a request and wait for its reply: the value of a Done, else None."""
+        """Send a request, run until its reply, and return the value of a Done, else None."""
         op = Op(self.source.next_id("o"), self.world.now_ms + advance_ms, self.agent, name, args)
         self.source.push(op)
         self.settle()
@@ -192,7 +192,7 @@ class MemoryMachine(RuleBasedStateMachine):
         return reply.outcome.value if reply and isinstance(reply.outcome, Done) else None
 
     def wait_ms(self, when: When) -> int:
-        """Draw a time, or that until just before, at or after an instant that matters; 0 without any."""
+        """Return the ms until a request: as given, or until (or next to) a coming deadline; 0 without one."""
         if isinstance(when, int):
             return when
         which, by_ms = when
@@ -213,7 +213,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
 
 def small(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
-    """Shrink a failure that was saved; return how many items remain, and its description."""
+    """Shrink a saved failure; return the number of items that remain, and the lines of the report."""
     assert verdict.failure is not None
     try:
         done = shrink_whole(seed_file.read(path), seconds_max=SHRINK_SECONDS_MAX)
@@ -244,7 +244,7 @@ PROMISES: Final[dict[str, type[AssertionError]]] = {}
 
 
 def promise_of(mark: str) -> type[AssertionError]:
-    """Return an exception class per fingerprint, since Hypothesis tells bugs apart by their types."""
+    """Return the exception class of a fingerprint, since Hypothesis distinguishes bugs by exception type."""
     return PROMISES.setdefault(mark, type(f"Broken_{mark}", (AssertionError,), {}))
 
 
@@ -255,19 +255,19 @@ def machine(
     folder: Path | None = None,
     profile: str | None = None,
 ) -> type[MemoryMachine]:
-    """Return a state machine over the requests and fault kinds of a scenario, shipped or at a path.
+    """Return a state machine over the requests and fault kinds of a scenario, given by name or path.
 
-    `mutant` plants a bug, as the scenario itself may, to see the machine find it; if it does not, its test
-    fails too, and says where to look. `folder` is where seed files go; `profile`, dev (fresh examples) or ci
-    (the same ones each time), is taken instead of the profile that Hypothesis is in. Raises BadScenario, or
-    ValueError for a bug or a profile that there is not.
+    `mutant`: the planted bug that the machine must find, if any; a test that passes with it fails with
+    NotSeen, which says where the bug shows. `folder`: the folder of seed files. `profile`: dev (fresh
+    examples) or ci (the same examples in every run), instead of the active profile of Hypothesis. Raises
+    BadScenario, or ValueError for an unknown bug or profile.
     """
     check(mutant, (None, *MUTANTS), "planted bug")
     check(profile, (None, *PROFILES), "profile")
     drawn = draw(find(scenario), 0)
     config = structs.replace(
-        # One agent, one request at a time, no latency: the order of
-        # rules is the order of events, which Hypothesis shrinks.
+        # With one agent, one request at a time and no latency, the order of
+        # rules is the order of events, so Hypothesis can shrink it.
         drawn, agents=drawn.agents[:1], mode="swarm", latency="instant", policy="fifo", in_flight_max=1,
         workload="generated", planted=mutant or drawn.planted,
     )  # fmt: skip
@@ -284,11 +284,11 @@ def machine(
 
 
 class NotSeen(AssertionError):
-    """No example shows the planted bug; the message says where one does."""
+    """No example shows the planted bug. The message names a scenario that does, or asks for more examples."""
 
 
 def must_see(made: type[MemoryMachine], bug: Mutant, *, is_guest: bool) -> None:
-    """Make a test fail that passes with a planted bug. `is_guest`: the scenario itself does not plant it."""
+    """Make a test that passes fail with NotSeen. `is_guest`: the scenario itself does not plant `bug`."""
     case: Any = made.TestCase
     tried = case.runTest
 
@@ -305,7 +305,7 @@ MORE: Final = "give it more examples, or more steps"
 
 
 def advice(config: RunConfig, bug: Mutant) -> str:
-    """Tell where a bug shows that does not show here."""
+    """Return where to find a bug that no example of this scenario shows."""
     if bug.kind not in ("", *config.faults):
         return f"it takes {bug.kind}, which only a scenario like {bug.scenario} has"
     return (
@@ -318,7 +318,7 @@ def check(given: str | None, known: Sequence[str | None], what: str) -> None:
         raise ValueError(f"{given}: no such {what}; known: {', '.join(filter(None, known))}")
 
 
-# Bundles: what later rules take up. They are never empty, since a rule with an empty one would not be tried.
+# Bundles: values for arguments of later rules. None is empty: Hypothesis skips rules with an empty bundle.
 
 BUNDLES: Final = {"keys": KEYS, "entities": ENTITIES, "sessions": SESSIONS}
 
@@ -327,7 +327,7 @@ RESERVED: Final = ("__session_id",)
 
 
 def beginnings(config: RunConfig) -> dict[str, Any]:
-    """Return rules that fill the bundles at first, with names of which nothing is known yet."""
+    """Return rules that fill the bundles at the start, with keys and ids that no request has stored yet."""
     absent = pools.HOSTILE_IDS["absent"]
     keys = (*FIRST_KEYS[: config.key_count], *(RESERVED if config.adversarial[0] else ()))
     firsts = {
@@ -343,7 +343,7 @@ def beginning(target: "Bundle[object]", values: Iterable[object]) -> Any:
 
 
 def add_to_bundle(name: str, args: dict[str, object], value: object) -> Iterable[object]:
-    """Return the names that a reply adds to the bundle of its request."""
+    """Return the keys or ids that a reply adds to the bundle of its request."""
     if name == "set":
         return (args["key"],)
     if isinstance(value, Remembered):
@@ -365,7 +365,7 @@ def rule_for(name: str, config: RunConfig) -> Any:
         value = self.issue(name, self.wait_ms(when), given)
         return multiple(*add_to_bundle(name, given, value)) if name in TARGETS else None
 
-    # Hypothesis prints rules by this name, and needs different ones.
+    # Hypothesis prints rules by this name, and needs a different one for each.
     issue.__name__ = name
     target = {"target": TARGETS[name]} if name in TARGETS else {}
     as_rule: Any = rule(**target, when=moments_of(config), **draw_arguments(name, config))
@@ -373,9 +373,9 @@ def rule_for(name: str, config: RunConfig) -> Any:
 
 
 def moments(config: RunConfig) -> dict[str, Any]:
-    """Yield rules for faults of agents and clocks, if the scenario has such faults."""
+    """Return the rules for faults and clock jumps, by name; only those that the scenario has."""
     after, choice = st.integers(0, EVENTS_MAX), st.integers(0, CHOICE_MAX)
-    # Crashes get a rule of their own: among thirty kinds of faults one would hardly ever be drawn.
+    # Crashes have a separate rule: among thirty kinds of faults Hypothesis would hardly ever draw one.
     crashes = [kind for kind in config.faults if issubclass(KINDS[kind], Down)]
     kinds = sorted(kind for kind in config.faults if kind not in crashes and KINDS[kind].group != "clock")
     jumps = [sign * ms for sign in jump_signs(tuple(config.faults)) for ms in JUMP_MS]
@@ -403,7 +403,7 @@ def jump_clock(self: MemoryMachine, by_ms: int) -> None:
 
 
 def heal(self: MemoryMachine) -> None:
-    """End all faults, and let so much time pass that every window has ended."""
+    """Disarm the fault, and wait until the window of every injected fault has ended."""
     self.source.arm(None)
-    # A request that changes nothing, so late that no window is open any more.
+    # `len` changes nothing. It is sent only to advance the time.
     self.issue("len", HEALED_MS, {})

@@ -1,7 +1,8 @@
-"""What the rules of the Hypothesis machine draw: the time of a request, and its arguments.
+"""Strategies for the rules of the Hypothesis machine: the time of a request, and its arguments.
 
-Law 1. Arguments are of the classes of those of generated runs, few and close together, so that they meet.
-Law 2. How often one is hostile, or comes at an instant that matters, is as the scenario says.
+Law 1. Arguments come from the same classes as in generated runs, with few values each, so that requests often
+use the same key, id or text. Law 2. The scenario says what share of them is hostile (`adversarial`), and what
+share of the requests is sent at or next to a deadline (`land`).
 """
 
 from typing import Any, Final
@@ -23,30 +24,31 @@ LANDINGS: Final = st.tuples(st.integers(0, 7), st.sampled_from(LANDING_MS))
 LEFT_OUT: Final = object()
 KEYS, ENTITIES, SESSIONS = Bundle("keys"), Bundle("entities"), Bundle("sessions")
 
-When = int | tuple[int, int]  # so many ms from now; or which instant that matters, and how far beside it
+When = int | tuple[int, int]  # ms from now; or (index of a coming deadline, ms after it; negative: before)
 
 
 def in_part(share: tuple[int, int], rare: Any, usual: Any) -> Any:
-    """Draw True in this share, by a number: repeated members of a strategy are not more likely."""
+    """Draw from `rare` in this share of the draws, else from `usual`; `share`: (part, whole)."""
     part, whole = share
-    # The rare ones at the upper end: Hypothesis shrinks numbers downwards, so it shrinks to the usual value.
+    # Draws a number, because repeating a member of a strategy does not make it more likely. Rare values are
+    # at the upper end: Hypothesis shrinks numbers downwards, so it shrinks to the usual value.
     places = st.integers(1, whole)
     return places.flatmap(lambda place: rare if place > whole - part else usual) if part else usual
 
 
 def moments_of(config: RunConfig) -> Any:
-    """Return the strategy for the time of a request of this scenario."""
+    """Return the strategy for the time of a request in this scenario."""
     return in_part(config.land, LANDINGS, st.sampled_from(ADVANCE_MS))
 
 
 class Mostly(Data):
-    """A value as users give it, and in part of the draws one from the pool of hostile ones."""
+    """A strategy of ordinary values, and a pool of hostile ones that replace them in some draws."""
 
     plain: Any
     hostile: pools.Pool
 
     def draw_from(self, config: RunConfig) -> Any:
-        # A group first, then one of it: a large group does not crowd out the small ones.
+        # Draws a group first, then a value of it, so that a large group does not crowd out the small ones.
         bad = st.one_of([st.sampled_from(list(group)) for group in self.hostile.values()])
         return in_part(config.adversarial, bad, self.plain)
 
@@ -144,7 +146,7 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
 
 
 def strategies_of(name: str) -> dict[str, tuple[Any, bool]]:
-    """Return the arguments that a rule of this request draws, and which are required. Raises Incomplete."""
+    """Return (strategy, is_required) of each argument that the rule of a request draws. Raises Incomplete."""
     found: dict[str, tuple[Any, bool]] = {}
     for argument in arguments_of(OF_MEMORY[name]):
         if argument.domain not in STRATEGIES:
@@ -156,7 +158,7 @@ def strategies_of(name: str) -> dict[str, tuple[Any, bool]]:
 
 
 def draw_arguments(name: str, config: RunConfig) -> dict[str, Any]:
-    """Return the strategies of the arguments of a request in this scenario."""
+    """Return the strategies of a request's arguments in this scenario; optional ones may be left out."""
     plain = {
         arg: (each.draw_from(config) if isinstance(each, Mostly) else each, is_required)
         for arg, (each, is_required) in ARGS[name].items()

@@ -1,11 +1,12 @@
-"""The plugin for pytest: scenarios and seed files are tests, in any project.
+"""The plugin for pytest: it collects scenarios and seed files as tests, in any project.
 
     pytest scenarios                        each scenario with seeds 0..9, each seed file once
     pytest --umi-sim-seeds 0..199 -n auto   more seeds, on all cores
 
-Law 1. A project without such files pays for the import of this file alone, and no other file is touched.
-Law 2. Which tests there are follows from files and options, so every process of xdist has the same ones.
-Law 3. A failure is told in the layout of umi_sim.explain.report, without a traceback; a bad file in one line.
+Law 1. In a project without such files the plugin imports no other module of the simulator.
+Law 2. The collected tests depend on files and options only, so every process of xdist collects the same ones.
+Law 3. A failure is reported in the layout of umi_sim.explain.report, without a traceback, and a malformed
+file in one line.
 """
 
 import inspect
@@ -31,7 +32,7 @@ SEED_COUNT_MAX: Final = 100_000
 SHRINK_SECONDS_MAX: Final = 20
 PASSES_NOW: Final = "passes now, and is run each time:"
 SNIFFED_BYTES: Final = 65_536
-OURS: Final = {  # what a file must show before it is believed to be ours
+OURS: Final = {  # by suffix: patterns that the beginning of a scenario or a seed file must contain
     ".toml": (re.compile(rb"^\s*\[scenario\]", re.M), re.compile(rb"^\s*(id|title)\s*=", re.M)),
     ".json": (re.compile(rb'\{\s*"'), re.compile(rb'"format"\s*:\s*"umi-seed"')),
 }
@@ -75,15 +76,15 @@ def pytest_configure(config: pytest.Config) -> None:
     folders: list[Path] = [config.rootpath / name for name in (PATHS_DEFAULT if given is None else given)]
     config.stash[FOLDERS] = tuple(folders)
     config.stash[REPLAYED] = tuple(Path(name).resolve() for name in config.getoption("umi_sim_replay"))
-    # Only if they were given: reading them imports the simulator,
-    # which a project without such tests must not pay for.
+    # Checks the seeds before anything is collected, but only if they were given: parsing
+    # them imports the simulator (law 1).
     if config.getoption("umi_sim_seeds") != SEEDS_DEFAULT or config.getoption("umi_sim_base"):
-        seeds_of(config)  # so that a mistake is reported before anything is collected
+        seeds_of(config)
     if config.stash[REPLAYED]:
         must_be_seed_files(config.getoption("umi_sim_replay"))
-        # In place of all other paths: this file and nothing else.
+        # A replay replaces all other paths.
         config.args = [str(path) for path in config.stash[REPLAYED]]
-    # Paths on the command line say what is wanted; the folders of the configuration would only be in the way.
+    # `umi_sim_paths` adds its folders, but not if the user named paths on the command line.
     elif given and config.args_source is not pytest.Config.ArgsSource.ARGS:
         must_be_there(folders, given)
         config.args += [str(path) for path in folders if not is_below(path, config.args)]
@@ -106,12 +107,12 @@ def must_be_seed_files(names: Iterable[str]) -> None:
 
 
 def is_below(path: Path, args: Iterable[str]) -> bool:
-    """Check whether pytest visits this path on its way through its arguments."""
+    """Return True if this path is, or is below, one of the arguments, so that pytest visits it anyway."""
     return any(path.is_relative_to(Path(arg).absolute()) for arg in args)
 
 
 def seeds_of(config: pytest.Config) -> list[int]:
-    """Return the pinned seeds, and as many fresh ones if there is a base."""
+    """Return the pinned seeds and, if there is a base, as many fresh ones. Raises UsageError."""
     given, base = config.getoption("umi_sim_seeds"), config.getoption("umi_sim_base")
     first, _, last = given.partition("..")
     low, high = (seed_of("--umi-sim-seeds", text) for text in (first, last or first))
@@ -122,7 +123,7 @@ def seeds_of(config: pytest.Config) -> list[int]:
     if base is None:
         return list(pinned)
     seed_of("--umi-sim-base", base)
-    from umi_sim.sweep.plan import fresh_seed  # those of a sweep with this base
+    from umi_sim.sweep.plan import fresh_seed  # the same seeds as in a sweep with this base
 
     return [*pinned, *(fresh_seed(base, index) for index in range(len(pinned)))]
 
@@ -136,11 +137,11 @@ def seed_of(option: str, text: str) -> int:
         raise pytest.UsageError(f"{option}: {error}") from None
 
 
-# What is collected.
+# Collecting tests.
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect a file of ours in one of the folders or named on the command line."""
+    """Collect a scenario or seed file that is in one of the folders or named on the command line."""
     kind = KINDS.get(file_path.suffix)
     if kind is None:
         return None
@@ -148,14 +149,14 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     is_asked_for = parent.session.isinitpath(file_path)
     if not is_asked_for and not any(file_path.is_relative_to(folder) for folder in config.stash[FOLDERS]):
         return None
-    # A file that was named for a replay is taken as it is, so that its reader can say what is wrong with it.
+    # A file that was named for a replay is collected unchecked, so that its reader reports what is wrong.
     if file_path in config.stash[REPLAYED] or is_ours(file_path):
         return kind.from_parent(parent, path=file_path)
     return None
 
 
 def is_ours(path: Path) -> bool:
-    """Check the beginning of a file; its reader says what else is wrong with it."""
+    """Return True if the beginning of the file has the signs of a scenario or a seed file."""
     try:
         with path.open("rb") as file:
             head = file.read(SNIFFED_BYTES)
@@ -165,7 +166,7 @@ def is_ours(path: Path) -> bool:
 
 
 class SimulationItem(pytest.Item):
-    """A test of ours: named by its scenario or file, and reported without a line number."""
+    """A test from a scenario or a seed file; pytest reports it by name, without a line number."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -176,7 +177,7 @@ class SimulationItem(pytest.Item):
 
 
 class ScenarioCollector(pytest.File):
-    """A scenario: one test for each seed. One that is for running by hand must be asked for by its name."""
+    """A scenario: one test for each seed. A `manual` one runs only if the command line names its file."""
 
     def collect(self) -> Iterator["RunItem"]:
         from umi_sim.scenario import files as scenario
@@ -216,14 +217,14 @@ class RunItem(SimulationItem):
 
 
 class SeedFileCollector(pytest.File):
-    """A seed file: one test. It is read when it is run, so that to list it costs nothing."""
+    """A seed file: one test. The test reads the file, so that collecting it costs nothing."""
 
     def collect(self) -> Iterator["ReplayItem"]:
         yield ReplayItem.from_parent(self, name=f"{self.path.parent.name}/{self.path.stem}")
 
 
 class ReplayItem(SimulationItem):
-    """A recorded run, again."""
+    """A replay of a seed file."""
 
     def runtest(self) -> None:
         from umi_sim.runs import corpus, replay
@@ -236,9 +237,10 @@ class ReplayItem(SimulationItem):
             seed = seed_file.read(Path(show_path(self.path)))
         except seed_file.BadSeedFile as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
-        # A failure of an earlier run must be gone; a seed file of the project must have its expected result.
+        # A failure kept from an earlier run, or named for a replay, must not fail again. Any other seed file
+        # must have the result that it expects.
         must_pass = is_kept or self.path in self.config.stash[REPLAYED]
-        # The code has changed since it was kept, so its hashes are out of date: only the failure counts.
+        # The code has changed since the file was written, so only the failure is compared, not the hashes.
         done = replay.replay(seed, relaxed=must_pass or self.config.getoption("umi_sim_relaxed"))
         if is_kept:
             corpus.count_passes(self.path, seed, done)
@@ -246,13 +248,13 @@ class ReplayItem(SimulationItem):
                 print(PASSES_NOW, show_path(self.path))
         if done.what == "passes" and (must_pass or seed.expect.result == "pass"):
             return
-        # An open bug with a ticket: expected, as pytest calls it.
+        # A known failure is an open bug, which is what pytest calls an expected failure (xfail).
         if done.what == "same failure" and seed.expect.result == "fail" and not must_pass:
             pytest.xfail(open_bug(seed))  # with --runxfail this returns, and the failure is reported
         fail(self.report_failure(seed, done))
 
     def report_failure(self, seed: "SeedFile", done: "Replayed") -> "Report":
-        """Return the layout of a failure; for a failure that is gone, what to do now."""
+        """Return the report of a replay: a failure, a divergence, or a pass that was not expected."""
         from umi_sim.explain import report
         from umi_sim.kernel.report import Report, row, whole
 
@@ -274,7 +276,7 @@ KINDS: Final[dict[str, type[pytest.File]]] = {".toml": ScenarioCollector, ".json
 
 
 def open_bug(seed: "SeedFile") -> str:
-    """Return why a failure is expected."""
+    """Return the reason of an expected failure: its ticket and notes."""
     history = seed.history
     return "; ".join(filter(None, ("open bug", history.ticket, history.notes)))
 
@@ -296,12 +298,12 @@ def show_path(path: Path) -> str:
 
 @pytest.fixture
 def umi_run() -> None:
-    """Provide the run of a test with the marker umi_program, a new one each time."""
+    """Declare the argument `umi_run` of a program; `pytest_pyfunc_call` passes it a new run each time."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run an async test with the marker umi_program as a program: its search is the test."""
+    """Run an async test with the marker umi_program as a program, under umi_sim.programs.check."""
     marker = pyfuncitem.get_closest_marker("umi_program")
     if marker is None:
         return None
@@ -333,7 +335,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-# Failures that are kept.
+# Failures kept as seed files, which run first the next time.
 
 
 def kept_folder(config: pytest.Config) -> Path:
@@ -341,7 +343,7 @@ def kept_folder(config: pytest.Config) -> Path:
 
 
 def keep_seed_file(config: pytest.Config, verdict: "Verdict") -> Path | None:
-    """Write the seed file of a failure and return its path; None if there can be none."""
+    """Write the seed file of a failure and return its path; None if it cannot be written."""
     from umi_sim.runs import corpus
     from umi_sim.seedfile import files as seed_file
 
@@ -356,7 +358,7 @@ def replay_of(path: Path) -> str:
 
 
 def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str) -> "Report | None":
-    """Shrink a saved failure, once, and return what to report; None if nothing can be shrunk."""
+    """Return the report of a saved failure, which is shrunk first if it was not; None if it cannot be."""
     from umi_sim.explain import report
     from umi_sim.seedfile import files as seed_file
     from umi_sim.shrink import NothingToShrink, Shrunk, shrink_whole
@@ -375,9 +377,9 @@ def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Show kept failures that pass now: pytest hides what a test prints if it passes."""
+    """Show kept failures that pass now, because pytest hides the output of tests that pass."""
     lines = [line for it in terminalreporter.getreports("passed") for line in it.capstdout.splitlines()]
-    # Each line once: with xdist, or after a rerun, a report may come twice.
+    # The dict removes duplicates: with xdist, or after a rerun, a report may come twice.
     for line in dict.fromkeys(lines):
         if line.startswith(PASSES_NOW):
             terminalreporter.write_line(line)
@@ -397,8 +399,8 @@ def kept_names(config: pytest.Config) -> list[str]:
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Put failures of earlier runs first, unless files were named."""
-    # In a project without tests of ours nothing is put in front, and nothing is imported.
+    """Run the failures of earlier runs first, unless every simulation was named on the command line."""
+    # A project without simulations skips this, and imports nothing.
     if not any(isinstance(item, SimulationItem) and not session.isinitpath(item.path) for item in items):
         return
     input_of_worker = getattr(config, "workerinput", None)

@@ -1,7 +1,7 @@
-"""Random rows: a body of each kind with any values that its fields may hold, for conformance tests.
+"""Random rows: bodies of each kind with any values that their fields may hold, for conformance tests.
 
-Law 1. What is drawn follows from the declaration of a kind in umi_core/rows.py.
-Law 2. Each field takes several values, so that a storage that loses or resets one is seen.
+Law 1. The strategy of a kind is derived from its declaration in umi_core/rows.py.
+Law 2. Each field takes several values, so that a storage which loses or resets a field is detected.
 """
 
 from collections.abc import Iterable
@@ -32,10 +32,10 @@ from umi_core.values import (
 )
 
 Values = st.SearchStrategy[Any]
-IDS: Final = ("e1", "e10", "e2")  # one begins with another
+IDS: Final = ("e1", "e10", "e2")  # "e1" is a prefix of "e10"
 # 2**53 + 1 is the first whole number that a float cannot hold
 WHOLE: Final = st.sampled_from((0, 1, 2, 2**31, 2**53 + 1, I64_MAX))
-# Composed and decomposed Zoë must stay different; a NUL, quotes and % are what SQL may trip over.
+# Composed and decomposed Zoë must stay different; NUL, quotes and % are often mishandled in SQL.
 WORDS: Final = st.sampled_from(
     ("", "tea", "Zoë", "Zoe\u0308", "日本", "👍", "a\u0000b", 'o\'r "q" %_\\', " x\n")
 )
@@ -50,7 +50,7 @@ PAIRS: Final = st.dictionaries(WORDS, WORDS, max_size=2).map(lambda pairs: tuple
 
 
 def fact_of_id(key: str) -> Entity:
-    """Return a fact; a function, since the whole value would make what Hypothesis prints too long."""
+    """Return a fact with this id; Hypothesis prints the call, which is shorter than the value."""
     return Entity(key, "person", "tea", "日本", 1, 0, PPM, "human", 0, 1, about=("e1",), is_direct=True)
 
 
@@ -87,7 +87,7 @@ VALUES: Final[dict[str, Values]] = {  # by domain
 
 
 def values_of(field: Any) -> Values:
-    """Return the values that a field may hold. Raises Incomplete."""
+    """Return the strategy of a field, by its domain. Raises Incomplete."""
     domain = domain_of(field.type).name
     if domain not in VALUES:
         message = f"the domain {domain} of {field.name} has no values"
@@ -96,25 +96,25 @@ def values_of(field: Any) -> Values:
 
 
 def must_cover(kinds: Iterable[type[Body]]) -> None:
-    """Check that every field of every kind has values. Raises Incomplete."""
+    """Check that every field of every kind has a strategy. Raises Incomplete."""
     for cls in kinds:
         for field in list_fields(cls):
             values_of(field)
 
 
-# At import: a new field without values fails here, with its name, and not as a field that is never tried.
+# Checked at import, so that a new field without a strategy is an error and not a field that is never tested.
 must_cover(BODIES.values())
 
 
 def bodies_of(kind: str) -> st.SearchStrategy[Body]:
     cls = BODIES[kind]
     fields = {field.name: values_of(field) for field in list_fields(cls)}
-    # Two blocks of a core are drawn apart from each other and may hold the same entry, which no core does.
+    # Two blocks of a core are drawn independently and may hold the same entry, so unsound bodies are dropped.
     return st.fixed_dictionaries(fields).map(lambda values: cls(**values)).filter(lambda body: body.is_sound)
 
 
 def writes_of(scopes: tuple[Scope, ...], kind: str) -> st.SearchStrategy[Write]:
-    """Draw a row of this kind, under the id in its body, or any id."""
+    """Return a strategy of writes of this kind, under the id in the body, or any id if it has none."""
 
     def write(drawn: tuple[Scope, Body, str]) -> Write:
         scope, body, row_id = drawn

@@ -1,4 +1,4 @@
-"""A run made by calls: the lines under `script` in a report run as they are printed.
+"""A run that is written as calls. The lines under `script` in a report can be pasted and run unchanged.
 
 from umi_sim import Script
 
@@ -28,9 +28,9 @@ from umi_sim.seedfile.fields import PLAIN
 class Script:
     """Collects items for a configuration; `finish` runs them and prints the verdict.
 
-    The configuration is what the seed draws, or a plain one. `agents` keeps only these of it; of a plain one
-    they are these, each a name, or (name, user, agent, skew_ms). `latency` and `options` override it.
-    Raises BadScenario for an unknown scenario.
+    The configuration is drawn from the scenario and the seed, or has default values if `plain`. `agents`: of
+    a drawn configuration, the names of the agents to keep; of a plain one, its agents, each a name or
+    (name, user, agent, skew_ms). `latency` and `options` override fields. Raises BadScenario.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Script:
         self.items: list[Item] = []
 
     def op(self, op_id: str, agent: str, name: str, *, at_ms: int = 0, **args: object) -> None:
-        """Add a request, at a time that counts from the start of the world."""
+        """Add a request, `at_ms` after the start of the world."""
         self.items.append(Op(op_id, at_ms, agent, name, args))
 
     def fault(self, fault_id: str, kind: str, *, at: str, args: dict[str, object] | None = None) -> None:
@@ -59,22 +59,22 @@ class Script:
         self.items.append(Fault(fault_id, kind, at, args or {}))
 
     def schedule(self, item_id: str, *, take: str, over: str) -> None:
-        """Deliver `take` when `over` would be delivered and `take` is ready too."""
+        """Deliver the event `take` before the event `over`, at the moment when both are ready."""
         self.items.append(Deviation(item_id, take, over))
 
     def clock(self, item_id: str, agent: str, move: str, *, at_ms: int = 0, **args: object) -> None:
-        """Add a move of an agent's clock."""
+        """Add a move of an agent's clock (see ClockMove), `at_ms` after the start of the world."""
         self.items.append(ClockMove(item_id, at_ms, agent, move, args))
 
     def finish(self) -> Verdict:
-        """Run it, print the report, and return the verdict."""
+        """Run the items, print the report, and return the verdict."""
         verdict = run(self.config, self.items)
         print("\n".join(laid_out(report.of_run(verdict, "the script above"))))
         return verdict
 
 
 def agent_of(given: str | tuple[str, str, str, int]) -> AgentConfig:
-    """Return an agent as a script names it."""
+    """Return the configuration of an agent that is given by name, or as (name, user, agent, skew_ms)."""
     if isinstance(given, str):
         return usual_agent(given)
     name, user, agent, skew_ms = given

@@ -1,8 +1,8 @@
 """The contract of a storage as a Hypothesis state machine: random scripts, judged by the twin.
 
 Law 1. After each step the storage and its twin hold the same rows, every field of every kind.
-Law 2. What the simulator may do under a fault (a short page with a cursor) is allowed here, and nothing else.
-Law 3. Scores may be off by `tolerance_ppm`; then hits are ordered and cut by the scores that were answered.
+Law 2. The only freedom of a storage is one that the simulator uses under a fault: a short page with a cursor.
+Law 3. Scores may differ by `tolerance_ppm`; hits are then ordered and cut by the scores in the answer.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ from umi_sim.testing.storage_twin import StorageTwin, agree, rank_of
 
 
 class Storage(Protocol):
-    """The calls to a storage. `arrive` and `flush` are the two ends of one commit on its way to the disk."""
+    """The calls to a storage. `arrive` accepts a commit and returns a ticket; `flush` makes it durable."""
 
     def arrive(self, commit: Commit, sender: str) -> int: ...
     def flush(self, ticket: int, now_ms: int) -> Committed | EffectFailed | None: ...
@@ -42,10 +42,10 @@ class Storage(Protocol):
     def read(self, request_id: int, query: Query) -> ReadDone: ...
 
 
-# Rows, writes, questions that are tried. Ids are prefixes of each other, and both scopes spell "abc".
+# The rows, writes and queries to try.
 
-# A storage that makes keys of user + agent takes ("a", "bc") and ("ab", "c")
-# for one; "e1" begins "e10", so one that scans by prefix finds too much.
+# A storage that makes keys of user + agent confuses ("a", "bc") and ("ab", "c");
+# one that scans by prefix finds "e10" with "e1".
 SCOPES: Final = (Scope("a", "bc"), Scope("ab", "c"))
 KINDS: Final = tuple(BODIES)
 Fact = tuple[str, str, str, int, int | None, bool]
@@ -55,7 +55,7 @@ FACTS: Final[tuple[Fact, ...]] = (  # type, name, content, updated_ms, event_tim
     ("topic", "tea", "green or black tea", 2, None, False),
     ("note", "note", "nothing of that", 3, 4, False),
 )
-# The same, in part, opposite, and of another length, which may match nothing.
+# Relative to the first: the same, similar, opposite, and of another length, which must match nothing.
 DIRECTIONS: Final = ((1, 0), (3, 4), (-1, 0), (1, 0, 0))
 
 
@@ -66,7 +66,7 @@ def entity_of(row_id: str, fact: Fact) -> Entity:
 
 
 def bodies(kind: str, row_id: str) -> tuple[Body, ...]:
-    """Return bodies to write at a row that has a name, so that rows are found, tie and replace each other."""
+    """Return the bodies that WRITE gives a row; there are few, so that searches find rows, and scores tie."""
     match kind:
         case "entity":
             return tuple(entity_of(row_id, fact) for fact in FACTS)
@@ -93,7 +93,7 @@ def bodies(kind: str, row_id: str) -> tuple[Body, ...]:
 ADDRESSES: Final = tuple(Address(scope, kind, row_id) for scope in SCOPES for kind in KINDS for row_id in IDS)
 RANDOM: Final = [writes_of(SCOPES, kind) for kind in KINDS]
 PLACE: Final = {f"{a.scope.user}.{a.scope.agent} {a.kind} {a.id}": a for a in ADDRESSES}
-# Short names, so that a script can be read. The last number is 0 for a delete, else which body.
+# Short names make a script readable. The number at the end is 0 for a delete, else that of the body, from 1.
 WRITE: Final = {
     f"{name} {n}": Write(a, body)
     for name, a in PLACE.items()
@@ -102,12 +102,12 @@ WRITE: Final = {
 SEARCHED: Final = [name for name, write in WRITE.items() if write.address.kind in (*SEARCHED_KINDS, "vector")]
 PHRASES: Final = ("green tea", "Anna", "who?")
 PAGES_MAX: Final = 4 * len(ADDRESSES)
-Writes = list[str | Write]  # by its short name, or as it is
-Guards = list[tuple[str, int]]  # what a commit expects, and by how much it is wrong
+Writes = list[str | Write]  # each a name in WRITE, or a write
+Guards = list[tuple[str, int]]  # the expects of a commit: name of the row, error of the expected version
 
 
 def make_conditions(*parts: tuple[str, str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Where]:
-    """Return a strategy of conditions on these fields, each left out where its value is None."""
+    """Return a strategy of conditions (field, operator, value); those with the value None are left out."""
     made = [st.tuples(st.just(field), st.just(operator), values) for field, operator, values in parts]
     return st.tuples(*made).map(lambda given: tuple(Condition(*it) for it in given if it[2] is not None))
 
@@ -122,8 +122,8 @@ FOUND: Final[st.SearchStrategy[Writes]] = st.tuples(
         st.sampled_from([name for name, it in WRITE.items() if it.address == at and it.body])
         for at in FOUND_AT
     )
-).map(list)  # rows that each search finds
-# Three of four expects hold: a script of conflicts alone would store nothing.
+).map(list)  # entities and vectors in one scope, so that each search finds some
+# Three of four expects hold, because a script of conflicts would store nothing.
 GUARDS: Final = st.lists(st.tuples(PLACES, st.sampled_from((0, 0, 0, 1))), max_size=3)
 TIMES: Final = st.none() | st.integers(1, 5)
 TYPES: Final = st.sampled_from((("person",), ("topic", "note")))
@@ -142,7 +142,7 @@ COUNTS: Final = ALL_ROWS | st.builds(CountRows, IN_SCOPE, SOME_KINDS, ANY | OF_T
 
 
 class StorageContract(RuleBasedStateMachine):
-    """Scripts of commits, crashes and questions; after each the storage and its twin hold the same rows."""
+    """Scripts of commits, crashes and reads; after each step the storage and its twin hold the same rows."""
 
     make: ClassVar[Callable[[], Storage]]
     tolerance_ppm: ClassVar[int] = 0
@@ -150,17 +150,17 @@ class StorageContract(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.storage, self.twin = type(self).make(), StorageTwin()
-        self.addresses = dict.fromkeys(ADDRESSES)  # all that were ever written to
-        self.receipts = dict[Address, int]()  # when each row of that kind was written
+        self.addresses = dict.fromkeys(ADDRESSES)  # every address that the twin may hold
+        self.receipts = dict[Address, int]()  # the time at which each receipt was written
         self.now_ms, self.request_id = 0, 0
         self.on_the_way: list[tuple[int, Commit]] = []
-        self.first: list[tuple[int, str, Committed]] = []  # when, under which key, with what answer
+        self.first: list[tuple[int, str, Committed]] = []  # commits that were stored: time, key, answer
 
     # Commits.
 
     @initialize(each=EACH, found=FOUND, batches=st.lists(WRITES, min_size=2, max_size=8))
     def fill(self, each: Writes, found: Writes, batches: list[Writes]) -> None:
-        """Write rows of each kind, and check for the two likeliest mistakes of a search."""
+        """Write rows of each kind, and check two searches that are often wrong: ties, and filters."""
         for writes in (each, found, *batches):
             self.flush(*self.send_commit(writes, []))
         self.search((), limit=3, least_ppm=0)  # ties
@@ -183,8 +183,8 @@ class StorageContract(RuleBasedStateMachine):
     @rule()
     def crash(self) -> None:
         self.storage.crash()
-        # A ticket from before the crash must be answered with
-        # None, not with a batch that is stored after all.
+        # `flush` of a ticket from before the crash must return
+        # None and store nothing.
         for ticket, _ in self.on_the_way:
             agree("a crash takes the pending batches", self.storage.flush(ticket, self.now_ms), None)
         self.on_the_way = []
@@ -193,9 +193,9 @@ class StorageContract(RuleBasedStateMachine):
     @precondition(lambda self: self.first)
     @rule(which=st.integers(0, 9), writes=WRITES, guards=GUARDS)
     def repeat(self, which: int, writes: Writes, guards: Guards) -> None:
-        """Send a key of the last 24 hours again, with another batch and perhaps expects that do not hold."""
+        """Send a key of the last 24 hours again, with other writes, and perhaps with stale expects."""
         at_ms, key, first = self.first[which % len(self.first)]
-        # Later the storage may have forgotten the key, and both answers are right.
+        # After that time the storage may have deleted the receipt, so it may answer either way.
         if self.now_ms < at_ms + RECEIPT_MS_MAX:
             ticket, commit = self.send_commit(writes, guards, key)
             answer = self.storage.flush(ticket, self.now_ms)
@@ -205,14 +205,14 @@ class StorageContract(RuleBasedStateMachine):
 
     @rule(ms=st.sampled_from((1, RECEIPT_MS_MAX // 2, RECEIPT_MS_MAX - 1)))
     def wait(self, ms: int) -> None:
-        """Let time pass, and forget receipts that the storage may delete by then."""
+        """Let time pass, and delete the receipts that are too old by then, as a memory does."""
         soon_ms = self.now_ms + ms - RECEIPT_MS_MAX
         old = [address for address, written_ms in self.receipts.items() if written_ms <= soon_ms]
         if old:
             self.flush(*self.send_commit([Write(address, None) for address in old], []))
         self.now_ms += ms
 
-    # Questions.
+    # Reads.
 
     @rule(places=st.lists(PLACES, unique=True), query=COUNTS)
     def look(self, places: list[str], query: CountRows) -> None:
@@ -227,7 +227,7 @@ class StorageContract(RuleBasedStateMachine):
             self.check_hits(query)
 
     def search_last_type(self) -> None:
-        """Search for the last hit by its type: a storage that cuts before it filters has lost it."""
+        """Search by the type of the last hit: a storage that cuts before it filters misses it."""
         for query in searches((), len(self.addresses), 0, "entity"):
             hits = self.twin.hits(query)
             if hits and isinstance(hits[-1].body, Entity):
@@ -240,10 +240,10 @@ class StorageContract(RuleBasedStateMachine):
 
     @rule(query=COUNTS, limit=LIMITS, meanwhile=st.lists(WRITES, min_size=1, max_size=4))
     def walk(self, query: CountRows, limit: int, meanwhile: list[Writes]) -> None:
-        """Read page after page, with a commit before each of the first few."""
+        """Read page after page, with a commit after each of the first few."""
         stayed, seen, cursor = self.keys(query), list[tuple[str, str]](), None
-        # Commits before the first pages, then only pages: without
-        # an end to the writes a walk need not end either.
+        # The writes must end before the pages do: while rows
+        # are added, a walk need not reach its end.
         for writes in (*meanwhile, *[list[str | Write]()] * PAGES_MAX):
             page = self.ask(ByFilter(query.scope, query.kinds, query.where, limit, cursor))
             self.check_page(page, query, limit)
@@ -254,14 +254,14 @@ class StorageContract(RuleBasedStateMachine):
             if writes:
                 self.flush(*self.send_commit(writes, []))
                 left = set(self.keys(query))
-                # Only rows that were there at every page must be seen:
-                # one that was written or deleted meanwhile may be missed.
+                # The walk must return every row that existed all the time;
+                # it may miss one that was written or deleted meanwhile.
                 stayed = [key for key in stayed if key in left]
         agree("a walk comes to its end", cursor, None)
         agree("a walk is in order, each row once", seen, sorted(set(seen)))
         agree("a walk misses no row that stays", [key for key in stayed if key not in seen], [])
 
-    # Detail.
+    # Checks and their helpers.
 
     def check_page(self, page: ReadDone, query: CountRows, limit: int) -> None:
         expected = [row for row in self.twin.matching(query) if row in page.rows]
@@ -287,7 +287,7 @@ class StorageContract(RuleBasedStateMachine):
             self.note_receipts(commit)
             self.check_rows("a durable batch is visible as a whole")
         else:
-            unnamed = structs.replace(expected, changed=())  # a storage need not name what differs
+            unnamed = structs.replace(expected, changed=())  # a storage need not name the rows that differ
             agree("expects that differ are a conflict", answer, unnamed if answer == unnamed else expected)
             self.check_rows("a batch with a conflict changes nothing")
 
@@ -316,9 +316,9 @@ class StorageContract(RuleBasedStateMachine):
         agree("a score is off by no more than the tolerance", far, [])
         least_ppm = max(1, query.min_score_ppm)
         agree("a hit has the least score", [at for at, ppm in scores.items() if ppm < least_ppm], [])
-        # With fewer hits than the limit nothing was cut, so every row with the least score must be there.
+        # With fewer hits than the limit nothing was cut, so every row with the least score must be a hit.
         last_ppm = min(scores.values()) if len(rows) == query.limit else least_ppm - 1
-        # Even with its error it is better than the last hit, so the index has lost it.
+        # A row that beats the last hit even with the largest error was lost by the index.
         left = [score_of(row) - self.tolerance_ppm for at, row in true.items() if at not in scores]
         agree("no hit is left out that is better than the last", [ppm for ppm in left if ppm > last_ppm], [])
 
@@ -333,7 +333,7 @@ class StorageContract(RuleBasedStateMachine):
 
 
 def searches(where: Where, limit: int, least_ppm: int, kind: str) -> Iterator[ByVector | ByWords]:
-    """Search every phrase and direction, in both scopes."""
+    """Yield a search for every phrase and direction, in both scopes."""
     for scope in SCOPES:
         for phrase in PHRASES:
             yield ByWords(scope, phrase, where, limit, least_ppm, kind)

@@ -1,6 +1,6 @@
-"""The twin of a storage: what it must hold and answer, in the simplest way there is.
+"""The twin of a storage: a reference implementation of the rows and answers that it must have.
 
-Law 1. The twin is simpler than any storage: one dict, searched as a whole for every question.
+Law 1. The twin is simpler than any storage: one dict, which every read scans from beginning to end.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ class StorageTwin(Owner):
     rows: dict[Address, Row] = {}
 
     def version(self, address: Address) -> int:
-        """Return the version that a commit may expect: 0 is absent."""
+        """Return the version that a commit must expect: 0 for a row that is absent or deleted."""
         row = self.rows.get(address)
         return 0 if row is None or row.body is None else row.version
 
@@ -42,8 +42,8 @@ class StorageTwin(Owner):
 
     def write(self, write: Write) -> int:
         last = self.rows.get(write.address, Row(write.address, 0, None))
-        # Deleting what is not there changes nothing, not even a version. A row that is written again goes on
-        # after the version of its deletion: version 1, deleted as 2, written again as 3.
+        # Deleting an absent row changes nothing, not even its version. A row that is written again continues
+        # after the version of its deletion: written as 1, deleted as 2, written again as 3.
         if last.body is not None or write.body is not None:
             self.rows[write.address] = Row(write.address, last.version + 1, write.body)
         return self.rows.get(write.address, last).version
@@ -53,21 +53,21 @@ class StorageTwin(Owner):
         return tuple(row for row in found if row is not None and row.body is not None)
 
     def matching(self, query: CountRows) -> tuple[Row, ...]:
-        """Return the rows that match, in order (kind, id)."""
+        """Return the rows of the scope and kinds that meet all conditions, ordered by (kind, id)."""
         alive = [row for row in self.rows.values() if row.body is not None]
         found = [row for row in alive if row.address.kind in query.kinds and row.address.scope == query.scope]
         kept = [row for row in found if holds(query.where, row.body)]
         return tuple(sorted(kept, key=lambda row: (row.address.kind, row.address.id)))
 
     def hits(self, query: ByVector | ByWords) -> tuple[Row, ...]:
-        """Return the best rows, in order (score descending, id)."""
+        """Return the best rows, ordered by (score descending, id)."""
         found = [row for row in self.score_rows(query) if (row.score_ppm or 0) >= max(1, query.min_score_ppm)]
         return tuple(found[: query.limit])
 
     def score_rows(self, query: ByVector | ByWords) -> list[Row]:
-        """Return every row that matches with its score, best first."""
-        # Scores first, conditions later: how rare a word is
-        # depends on all rows of the kind, not on those that match.
+        """Return every row that meets the conditions, with its score, best first."""
+        # Scores are computed before conditions apply: the weight of
+        # a word depends on all rows of the kind, matching or not.
         scores = self.scores(query)
         found = self.matching(CountRows(query.scope, (query.kind,), query.where))
         return sorted([structs.replace(row, score_ppm=scores[row.address]) for row in found], key=rank_of)
@@ -88,7 +88,7 @@ class StorageTwin(Owner):
 
 
 def search_texts(body: Body | None) -> tuple[str, str]:
-    """Return the name of a row, and the other text by which a search by words finds it."""
+    """Return the two texts in which a search by words looks: the name of a row, and its other text."""
     match body:
         case Entity():
             return ", ".join((body.name, *body.others)), body.content
@@ -106,8 +106,8 @@ def rank_of(hit: Row) -> tuple[int, str]:
 
 
 def holds(where: Where, body: Body | None) -> bool:
-    """Return True if the body has the fields of all conditions, and they are as a memory asks."""
-    known = FIELDS.get(type(body), ())  # not its properties: a text has a time that no condition asks for
+    """Return True if the body has the fields of all conditions, with values that meet them."""
+    known = FIELDS.get(type(body), ())  # not its properties: some have a `time_ms` that no condition names
     return all(it.field in known and is_as_asked(it, getattr(body, it.field)) for it in where)
 
 
@@ -123,7 +123,7 @@ def is_as_asked(condition: Condition, found: Any) -> bool:
         case "lte":
             return bool(found <= value)
         case "eq":
-            # `is`: True == 1, but a flag is no number. The contract asks `eq` of flags alone.
+            # `is`, because True == 1, but a flag is not a number. Conditions use `eq` for flags only.
             return bool(found is value)
     assert condition.operator == "contains"
     return bool(value in found)
