@@ -1,8 +1,8 @@
-"""A child: a process that does runs. It reads questions from standard input and writes answers, as JSON.
+"""A child process, which does runs. It reads questions from standard input and writes answers, as JSON.
 
-Law 1. Nothing else reaches standard output: output of the code under test goes to standard error.
-Law 2. A child that has met its memory limit reports it and ends, since its state cannot be trusted any more.
-       One that computes for too long is ended by the system.
+Law 1. Only answers reach standard output: output of the code under test goes to standard error.
+Law 2. A child that reaches its memory limit reports this and ends, since its state cannot be trusted any
+       more. The system kills a child that computes for too long.
 """
 
 import json
@@ -35,10 +35,10 @@ OVER: Final[Plain] = {"limit": "memory"}
 
 
 def serve() -> None:
-    """Answer until the input ends."""
-    # A child that the system ends would otherwise leave a dump of gigabytes.
+    """Answer questions until standard input ends."""
+    # A child that the system kills would otherwise leave a core dump of gigabytes.
     limit(resource.RLIMIT_CORE, 0)
-    with suppress(BrokenPipeError), os.fdopen(os.dup(1), "w") as answers:  # its reader may be gone
+    with suppress(BrokenPipeError), os.fdopen(os.dup(1), "w") as answers:  # the parent may have ended
         # Descriptor 1 becomes standard error, so a `print` of the code under test cannot garble an answer
         # (law 1); `answers` has the old descriptor.
         os.dup2(2, 1)
@@ -54,7 +54,8 @@ def serve() -> None:
 def answer_question(question: Plain) -> Plain:
     """Answer a question; OVER if there is not enough memory."""
     limit(resource.RLIMIT_AS, question["memory_bytes_max"])
-    # Past this limit the system ends the process; it counts from the start, so the spent seconds are added.
+    # The system kills the process at this limit. It counts from the start of the process, so the CPU seconds
+    # spent so far are added.
     usage = resource.getrusage(resource.RUSAGE_SELF)
     limit(resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime) + 1 + question["cpu_s_max"])
     try:
@@ -62,13 +63,13 @@ def answer_question(question: Plain) -> Plain:
     except MemoryError:
         return OVER
     finally:
-        # Lifted again, or there might be no memory to write the answer.
+        # Without the limit there is enough memory to write the answer.
         limit(resource.RLIMIT_AS, resource.RLIM_INFINITY)
 
 
 def limit(what: int, most: int) -> None:
     hard = resource.getrlimit(what)[1]
-    with suppress(ValueError, OSError):  # not every system has it, and a lower limit of its own may hold
+    with suppress(ValueError, OSError):  # the system may lack this limit, or enforce a lower one
         resource.setrlimit(what, (most, hard))
 
 

@@ -1,7 +1,7 @@
 """The conductor: hands chunks to an executor, gathers the results, and decides when to end.
 
 Law 1. The outcome does not depend on the order of results.
-Law 2. A task that an executor loses has one more chance, while nothing else runs; then its seeds are lost.
+Law 2. A task that an executor loses is tried once more while nothing else runs; then its seeds are lost.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -30,13 +30,13 @@ from umi_sim.sweep.totals import TOTALS, LostSeed, SweepOutcome, Swept, Totals
 from umi_sim.sweep.work import work
 
 CHANCE_COUNT: Final = 2
-QUEUE_PER_JOB: Final = 2  # one that runs, and one that is ready when it ends
+QUEUE_PER_JOB: Final = 2  # one task that runs, and one that starts when it ends
 
 Tell = Callable[[Chunk, bool], None]
 
 
 class Flight(Owner):
-    """A task under way. `number`: its place in the plan; `executor`: where it runs."""
+    """A submitted task. `number`: its place in the plan; `chance`: 1, or 2 if it was lost once (law 2)."""
 
     number: int
     task: Task
@@ -59,22 +59,22 @@ class Conductor(Owner):
     waiting: list[Flight] = []
     totals: Totals = msgspec.field(default_factory=Totals)
     swept: Swept = msgspec.field(default_factory=Swept)
-    held: dict[int, Chunk] = {}  # by number, until it is known which was the last
+    held: dict[int, Chunk] = {}  # with stop_first: results by task number, until `last` is known
     last: int | None = None  # the first task with a failure, if that ends the sweep
     is_interrupted: bool = False
-    problem: str = ""  # why chunks are no longer written
+    problem: str = ""  # why chunks are no longer written to the journal
 
     def conduct(self) -> None:
-        """Run the plan, and collect its results in `totals` and `swept`. Ctrl-C ends it with those so far."""
+        """Run the plan, and collect the results in `totals` and `swept`. Ctrl-C ends it and keeps them."""
         tasks = enumerate(self.plan.tasks())
         try:
             while True:
                 self.fill(tasks)
-                # Empty, or only tasks behind the first failure are left, which no longer count.
+                # No task is left, or only tasks after the first failure, which do not count.
                 if all(self.is_beyond(flight.number) for flight in (*self.flights.values(), *self.waiting)):
                     break
                 done, _ = wait(self.flights, return_when=FIRST_COMPLETED)
-                # By number, so that results that arrive together are reported in the order of the plan.
+                # Sorted, so that results that arrive together are reported in the order of the plan.
                 for future in sorted(done, key=lambda each: self.flights[each].number):
                     self.land(future, self.flights.pop(future))
         except KeyboardInterrupt:
@@ -88,8 +88,8 @@ class Conductor(Owner):
                 self.count(chunk)
 
     def fill(self, tasks: Iterator[tuple[int, Task]]) -> None:
-        """Hand out tasks; one that was lost runs alone."""
-        # Alone, as it may use up all memory: then no other task is lost because of it.
+        """Submit tasks until the queue is full; a task that was lost runs alone."""
+        # Such a task may use up all memory; if it runs alone, no other task is lost because of it.
         while self.waiting and not self.flights:
             self.begin(self.waiting.pop(0))
         while not self.waiting and len(self.flights) < self.jobs * QUEUE_PER_JOB and not self.is_over():
@@ -115,14 +115,14 @@ class Conductor(Owner):
         task = structs.asdict(flight.task)
         try:
             future = self.current().submit(work, task)
-        except BrokenExecutor:  # it broke in the meantime
+        except BrokenExecutor:  # the executor broke since it was made
             self.executor = None
             future = self.current().submit(work, task)
         flight.executor = self.executor
         self.flights[future] = flight
 
     def is_over(self) -> bool:
-        """Return whether no more tasks are begun."""
+        """Return True if no more tasks are submitted."""
         is_late = self.minutes is not None and self.watch.elapsed_ms() >= self.minutes * MINUTE_MS
         return is_late or self.last is not None
 
@@ -130,16 +130,16 @@ class Conductor(Owner):
         return self.last is not None and number > self.last
 
     def land(self, future: "Future[dict[str, Any]]", flight: Flight) -> None:
-        """Take the result of a task that has ended, or whose executor broke."""
+        """Gather the result of a task, or queue the task once more if its executor lost it."""
         error = CancelledError() if future.cancelled() else future.exception()
         if error is None:
             chunk = chunk_in(future, flight.task)
-            # A part of a chunk (after stop_first) is never written: its name stands for all its seeds.
+            # A part of a chunk (after stop_first) is never written: the name of a chunk means all its seeds.
             if chunk.seeds == flight.task.seeds:
-                self.write(chunk)  # first, so that a file of a failure is never older than its chunk
+                self.write(chunk)  # before `gather`, so that its seed files are never older than the chunk
             self.gather(flight.number, chunk)
             return
-        # Several flights of one broken pool come back one after the other; only the first may replace it.
+        # Several tasks of one broken executor fail one after the other; only the first may discard it.
         if isinstance(error, BrokenExecutor) and flight.executor is self.executor:
             self.executor = None
         if flight.chance < CHANCE_COUNT:
@@ -152,14 +152,14 @@ class Conductor(Owner):
         for future, flight in sorted(self.flights.items(), key=lambda pair: pair[1].number):
             if future.done() and not future.cancelled() and future.exception() is None:
                 chunk = chunk_in(future, flight.task)
-                # This sweep itself ended their processes: these seeds were not lost, they were not run.
+                # The sweep itself ended the processes of these seeds, so they count as not run, not as lost.
                 lost = [seed for _, seed in chunk.totals.lost]
                 chunk.totals.lost.clear()
                 whole = tuple(seed for seed in chunk.seeds if seed not in lost)
                 self.gather(flight.number, structs.replace(chunk, seeds=whole))
 
     def write(self, chunk: Chunk) -> None:
-        """Write a chunk to the journal; if that fails, it still counts, and the journal is given up."""
+        """Write a chunk to the journal; if that fails, the chunk still counts, and no more are written."""
         try:
             if self.journal:
                 self.journal.append(chunk)
@@ -172,8 +172,8 @@ class Conductor(Owner):
             self.count(chunk)
             return
         self.held[number] = chunk
-        # Tasks 3 and 5 fail while 4 still runs: 3 is the last, whichever ended first, and 4 and 5 do not
-        # count. So the outcome is that of one process.
+        # If tasks 3 and 5 fail while 4 still runs, 3 is the last, whichever ended first, and 4 and 5 do not
+        # count. The outcome is therefore the same as that of one process.
         if chunk.totals.found:
             self.last = number if self.last is None else min(self.last, number)
 
@@ -182,11 +182,11 @@ class Conductor(Owner):
         self.swept.add(chunk.scenario, chunk.seeds, chunk.base)
 
     def end(self) -> None:
-        """Leave nothing behind, also after an interrupt."""
+        """Cancel the tasks in flight and end all processes and threads."""
         for future in self.flights:
             future.cancel()
         if self.flights:
-            # First the children: `shutdown` waits for threads, and each of those waits for a child.
+            # Children end first, because `shutdown` waits for threads, and each thread waits for a child.
             worker_process.CREW.dismiss()
         if self.executor is not None:
             self.executor.shutdown()
@@ -194,7 +194,7 @@ class Conductor(Owner):
 
 
 def chunk_in(future: "Future[dict[str, Any]]", task: Task) -> Chunk:
-    """Read the result of a task: of as many of its seeds as were run."""
+    """Return the result of a task as a chunk of the seeds that were run."""
     answer = future.result()
     chunk = chunk_of(task, TOTALS.read(answer["totals"]))
     return structs.replace(chunk, seeds=task.seeds[: answer["count"]])
@@ -211,9 +211,9 @@ CANARY_SEED_COUNT: Final = 5
 
 
 def blindness(make: Make) -> str:
-    """Return why no verdict can be trusted: a planted bug is not found, or by a wrong rule; else empty."""
+    """Return why no verdict can be trusted, or "": a planted bug must be found, and by the right rule."""
     source = source_of(CANARY)
-    # One job and no journal: an old result of the canary proves nothing.
+    # There is no journal, because an old result of the canary proves nothing.
     look = Conductor(SweepPlan((source,), range(CANARY_SEED_COUNT)), make, 1, lambda chunk, is_old: None)
     look.conduct()
     if look.is_interrupted:
@@ -241,6 +241,6 @@ def outcome_of(
     swept.names = {name: None for name in files if name in swept.names}
     swept.bases = dict.fromkeys(sorted(swept.bases))
     runs = (floors.RUN_COUNT_MIN, floors.PAIR_RUN_COUNT_MIN)
-    # Floors hold for the whole plan: a part of it may well have missed something.
+    # The demands apply to the whole plan only: a part of it may well miss some.
     missed = () if is_interrupted else tuple(floors.list_missed(files, totals.summaries, *runs))
     return SweepOutcome(totals, swept, files, missed, kept, is_interrupted)

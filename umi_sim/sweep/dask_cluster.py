@@ -1,9 +1,9 @@
-"""`--executor dask`: workers of a dask cluster, each in a process of its own, here or on other machines.
+"""`--executor dask`: workers of a dask cluster, each in its own process, here or on other machines.
 
-If dask has a scheduler (DASK_SCHEDULER_ADDRESS, or its own configuration), that one is used; else a cluster
-with a worker process per job is started on this machine, and ends with the sweep.
+The sweep uses the scheduler that dask is configured with (for example by DASK_SCHEDULER_ADDRESS). Without one
+it starts a cluster on this machine, with a worker process per job, which ends with the sweep.
 
-Law 1. Tasks of a killed worker are run by another one; dask hands them out again by itself.
+Law 1. Dask itself assigns the tasks of a killed worker to another worker.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from umi_sim.sweep.executors import NoExecutor
 
-FAILED_WORKERS_MAX: Final = 10  # so many may die with a task before it counts as the one that kills them
+FAILED_WORKERS_MAX: Final = 10  # after so many deaths of its worker a task is failed, not assigned again
 LOST: Final = "its scheduler is gone"
 
 
@@ -31,7 +31,7 @@ class DaskWorkers:
             self.client = Client(address or self.cluster)
         except (OSError, ValueError) as error:
             raise NoExecutor(f"dask: no cluster at {address}: {error}") from None
-        self.executor = self.client.get_executor(pure=False)  # else a task that was lost is never run again
+        self.executor = self.client.get_executor(pure=False)  # otherwise dask never runs a lost task again
 
     def submit(self, work: Callable[[Any], Any], given: Any, /) -> "Future[Any]":
         if self.client.status != "running":
@@ -40,7 +40,7 @@ class DaskWorkers:
         return future
 
     def shutdown(self) -> None:
-        """Wait for running tasks; of a cluster that is not ours only the client is closed."""
+        """Wait for running tasks, and close the client, and the cluster if this sweep started it."""
         if self.client.status == "running":
             self.executor.shutdown()
         self.client.close()
@@ -56,8 +56,8 @@ def local_cluster(jobs: int) -> Any:
 
     dask.config.set({"distributed.scheduler.allowed-failures": FAILED_WORKERS_MAX})
     return LocalCluster(
-        # Processes, one thread each: a run keeps some state in
-        # modules (lowered limits, planted bugs, the fence).
+        # Processes with one thread each, because a run keeps some
+        # state in modules (lowered limits, planted bugs, the fence).
         n_workers=jobs, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0,
         silence_logs=logging.CRITICAL,
     )  # fmt: skip

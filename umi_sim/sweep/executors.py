@@ -1,7 +1,7 @@
 """Executors, which run chunks, and their interface.
 
-Law 1. Executors are those of `concurrent.futures`, and any other object with their `submit` and `shutdown`
-that returns futures of `concurrent.futures`.
+Law 1. An executor is one of `concurrent.futures`, or any object with their `submit` and `shutdown` whose
+`submit` returns a future of `concurrent.futures`.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ DASK: Final = "dask"
 
 
 class Workers(Protocol):
-    """An executor, as far as it is used."""
+    """The methods of an executor that a sweep uses."""
 
     def submit(self, work: Callable[[Any], Any], given: Any, /) -> "Future[Any]": ...
     def shutdown(self) -> object: ...
@@ -26,7 +26,7 @@ Make = Callable[[int], Workers]
 
 
 class NoExecutor(ValueError):
-    """No executor has this name; the message lists those that there are."""
+    """No executor has this name; the message lists the known names."""
 
 
 def executor_named(name: str) -> Make:
@@ -46,7 +46,7 @@ def executor_named(name: str) -> Make:
 
 @contextmanager
 def hire_workers(make: Make, jobs: int) -> Iterator[Workers]:
-    """Make an executor, and shut it down after the block; not every one is a context manager."""
+    """Make an executor, and shut it down after the block, as not every executor is a context manager."""
     workers = make(jobs)
     try:
         yield workers

@@ -1,8 +1,8 @@
-"""Failure files: one seed file for each different failure, small and checked, where later sweeps find it.
+"""Failure files: one seed file for each different failure, shrunk and checked; later sweeps replay it first.
 
 Law 1. The first version of a file is written as soon as the failure is known, before it is shrunk.
-Law 2. A file is replayed in this process: if it does not fail here as it did in the worker, the failure is
-       reported as nondeterminism.
+Law 2. Each file is replayed in this process. If it does not fail as it did in the worker, that is reported
+       as nondeterminism.
 """
 
 from collections import Counter
@@ -24,9 +24,10 @@ from umi_sim.sweep.work import shrink_text
 
 
 class FailureFolder(Owner):
-    """The files of one sweep, in `folder`. `seen`: fingerprints that have one; `hits`: of this sweep alone.
+    """The files of one sweep, in `folder`. `seen`: the fingerprints with a file.
 
-    `problem`: why a file could not be written; the failure is still reported, by its seed.
+    `hits`: the number of failing runs of this sweep, by fingerprint. `problem`: why a file could not be
+    written; the failure is still reported, by its seed.
     """
 
     folder: Path = seed_file.EPHEMERAL
@@ -35,7 +36,7 @@ class FailureFolder(Owner):
     problem: str = ""
 
     def first(self, totals: Totals, is_old: bool) -> None:
-        """Write new failures as they are. `is_old`: an earlier sweep has counted their hits."""
+        """Write new failures without shrinking them. `is_old`: an earlier sweep has counted their hits."""
         if not is_old:
             self.hits.update(totals.hits)
         for found in totals.found.values():
@@ -45,14 +46,14 @@ class FailureFolder(Owner):
     def last(self, totals: Totals) -> None:
         """Write the files of the most frequent failures in their final form.
 
-        The hits in `totals` are the least that a file gets: the sweep that found them may have been killed,
-        or have used another folder.
+        The hits in `totals` are the minimum for a file. They include hits of an earlier sweep in the journal,
+        which may have been killed before it wrote them, or may have used another folder.
         """
         for found in pick_failures(totals):
             mark = found.fingerprint
             path = self.put(found, self.hits[mark], totals.hits[mark])
             if path is None:
-                # Without a file the report names the seed to run, not a file to replay.
+                # Without `text` the report names the seed to run instead of a file to replay.
                 totals.found[mark] = structs.replace(found, text="")
             else:
                 totals.found[mark] = structs.replace(found, path=path.as_posix())
@@ -71,7 +72,7 @@ class FailureFolder(Owner):
 
 
 def pick_failures(totals: Totals) -> list[FoundFailure]:
-    """List the failures that have a file: the most frequent ones."""
+    """List the failures that get a file: the most frequent ones."""
     return [found for found in totals.in_order()[:FOUND_COUNT_MAX] if found.text]
 
 
@@ -80,26 +81,26 @@ def of(found: FoundFailure) -> SeedFile:
 
 
 def shrink(totals: Totals, executor: Workers) -> str:
-    """Shrink each failure once, by the workers; return why some stay as they were, if any do."""
+    """Shrink each failure in a worker; return why an executor failed, or "". Others stay unshrunk."""
     todo = [found for found in pick_failures(totals) if found.has_items]
     try:
         futures = [executor.submit(shrink_text, found.text) for found in todo]
         for number, (found, future) in enumerate(zip(todo, futures, strict=True)):
             at("sweep: shrinking", number, len(todo), unit="failure")
-            # Empty if the worker died: then the failure stays as it was.
+            # The text is empty if the worker died; the failure then stays unshrunk.
             if text := future.result():
                 totals.found[found.fingerprint] = structs.replace(found, text=text)
     except KeyboardInterrupt:
-        worker_process.CREW.dismiss()  # workers end; what is shrunk by now stays so
-    except Exception as error:  # of any executor
+        worker_process.CREW.dismiss()  # ends the workers; failures shrunk so far stay shrunk
+    except Exception as error:  # an executor may raise anything
         return f"{type(error).__name__}: {error}"
     return ""
 
 
 def verify(totals: Totals, whole: Mapping[str, FoundFailure]) -> None:
-    """Replay the failures of workers in this process; add those that do not replay to `totals.apart`.
+    """Replay the failures of workers in this process; add those that fail otherwise to `totals.apart`.
 
-    `whole`: the failures before they were shrunk, which take the place of small ones that do not replay.
+    `whole`: the failures before they were shrunk, which replace shrunk ones that do not replay.
     """
     for found in pick_failures(totals):
         if found.has_items and (lines := differing(of(found))):
@@ -109,7 +110,7 @@ def verify(totals: Totals, whole: Mapping[str, FoundFailure]) -> None:
 
 
 def differing(seed: SeedFile) -> Sequence[str]:
-    """Return why this file does not fail here as it did in the worker; nothing if it does."""
+    """Return why this file does not fail here as it did in the worker; empty if it does."""
     done = corpus.replay_in_time(seed)
     if done is None:
         return [f"its file replayed here does not end within {corpus.REPLAY_S_MAX} s of computing"]

@@ -1,4 +1,4 @@
-"""The gate: one run in several ways that must have one trace.
+"""The gate: repeats one run in several ways, all of which must have the same trace.
 
 fresh      drawn from the seed, in another process and environment (DET-1)
 record     replayed from the items of the fresh run (ORA-2)
@@ -32,7 +32,7 @@ ONE_IN: Final = 20
 
 
 def is_gated(seed: int) -> bool:
-    """Return True for one seed in twenty, always the same ones."""
+    """Return True for one seed in twenty, the same seeds in every sweep."""
     return Stream(seed, "gate").word() % ONE_IN == 0
 
 
@@ -59,7 +59,7 @@ class ExtraDraws(Generator):
 def hashes(config: RunConfig) -> dict[Way, str]:
     """Return the trace hash of each way."""
     fresh = run_once(config)[0]
-    # Equivalences that run beside this run leave no trace; those that held need not be repeated.
+    # Equivalences of OF_LIVES are not part of the trace, so they are not repeated if they held.
     within = tuple(name for name in config.equivalences if name not in OF_LIVES)
     rest = config if fresh.failure else structs.replace(config, equivalences=within)
     record, extra_draw = run_once(rest, fresh.items)[0], run_way(rest, "extra_draw")[0]

@@ -1,7 +1,7 @@
-"""Journals: finished chunks in a file, so that a sweep can go on later and several machines' work adds up.
+"""Journals: files of finished chunks, to continue a sweep later and to merge the work of several machines.
 
-Law 1. A line of JSON for each chunk, appended and synced; a torn last line counts as not written.
-Law 2. A chunk counts once, even if it is there twice: merging is commutative, associative and idempotent.
+Law 1. Each chunk is one line of JSON, appended and synced; a torn last line counts as not written.
+Law 2. A chunk counts once, even if it occurs twice: merging is commutative, associative and idempotent.
 Law 3. Chunks of other code, of another text of a scenario, or with overlapping seeds are refused.
 """
 
@@ -29,7 +29,7 @@ LINE_VALUE_COUNT_MAX: Final = 4_000_000
 
 
 class BadLedger(ValueError):
-    """A file that is no journal, or one that does not belong to this sweep; one line says what to do."""
+    """A file that is no journal, or one that does not belong to this sweep; the message says what to do."""
 
 
 class Chunk(Data):
@@ -45,7 +45,7 @@ class Chunk(Data):
 
     @property
     def is_done(self) -> bool:
-        """Return True if no seed of it was lost."""
+        """Return True if no seed of the chunk was lost."""
         return not self.totals.lost
 
 
@@ -66,11 +66,11 @@ def add_up(chunks: Mapping[str, Chunk]) -> Totals:
 
 
 def join_chunks(chunks: Iterable[Chunk]) -> Chunks:
-    """Return each chunk once, in order of names: the one that lost least, else the smallest text."""
+    """Return each chunk once, by name: of several the one with the fewest lost seeds, else the first text."""
     found: Chunks = {}
     for chunk in chunks:
         known = found.get(chunk.name)
-        # `min` by a total order, so merging in any order and grouping gives the same (law 2).
+        # `min` by a total order, so the order and grouping of merges do not matter (law 2).
         best = (
             chunk if known is None else min(known, chunk, key=lambda it: (len(it.totals.lost), line_of(it)))
         )
@@ -104,11 +104,11 @@ def must_not_overlap(chunks: Mapping[str, Chunk]) -> dict[tuple[str, int], str]:
     return owners
 
 
-# The file.
+# Reading and writing the file.
 
 
 def line_of(chunk: Chunk) -> str:
-    # The format first, so that the first bytes of a file show what it is; `compact` alone would sort it in.
+    # The format comes first, so that the first bytes identify the file; `compact` sorts the other fields.
     return f"{HEAD.decode()}{compact({'version': VERSION, **CHUNK.write(chunk)})[1:]}"
 
 
@@ -122,18 +122,18 @@ def read(path: Path) -> Chunks:
 
 
 def chunks_in(file: BinaryIO, name: str) -> Iterator[Chunk]:
-    """Yield the chunk of each line but a torn last one."""
-    # At most one byte more than a line may have, so that no file is read into memory as one line.
+    """Yield the chunk of each line, except a torn last line. Raises BadLedger."""
+    # Reads at most one byte more than a line may have, so that no file is read into memory as one line.
     for number, line in enumerate(iter(lambda: file.readline(LINE_BYTES_MAX + 1), b""), 1):
         if line.endswith(b"\n") or len(line) > LINE_BYTES_MAX:
             yield chunk_in(line, f"{name}: line {number}")
-        # No line end and not torn: it is some other file, to which a sweep must not append.
+        # Not a torn line of a journal, so this is another file, to which a sweep must not append.
         elif not is_head(line):
             raise BadLedger(f"{name}: no file of a sweep: name another one")
 
 
 def is_head(start: bytes) -> bool:
-    # The second for a line that was torn within its head: `{"form`.
+    # The second test is for a line that was torn within its head: `{"form`.
     return start.startswith(HEAD) or HEAD.startswith(start)
 
 
@@ -152,7 +152,7 @@ def chunk_in(line: bytes, place: str) -> Chunk:
 
 
 def check_chunk(chunk: Chunk) -> Chunk:
-    """Return the chunk if its parts agree. Raises Wrong."""
+    """Return the chunk if its fields are consistent. Raises Wrong."""
     totals = chunk.totals
     for found in totals.found.values():
         at("totals.found", must_be_seed_file, found.text)
@@ -162,7 +162,7 @@ def check_chunk(chunk: Chunk) -> Chunk:
         "lost": [(each.scenario, each.seed) for each in totals.lost.values()],
     }
     for name, keys in own.items():
-        # Each entry must be under its own key, or adding up would count it twice.
+        # An entry under another key than its own would be counted twice when totals are added.
         if list(getattr(totals, name)) != keys:
             wrong(f"totals.{name} has wrong keys")
     if totals.runs + len(totals.lost) != len(chunk.seeds):
@@ -181,14 +181,14 @@ def must_be_seed_file(text: str) -> None:
 
 
 def must_be_one(path: Path) -> None:
-    """Raise BadLedger if this is no file of chunks."""
+    """Raise BadLedger if the file at this path is not a journal."""
     with path.open("rb") as file:
         if not is_head(file.read(len(HEAD))):
             raise BadLedger(f"{show_path(path)}: no file of a sweep: name another one")
 
 
 def write(path: Path, chunks: Mapping[str, Chunk]) -> None:
-    """Write a file with these chunks, in order of names: the same bytes for any order of merging."""
+    """Write a journal of these chunks, sorted by name, so that the bytes do not depend on the merge order."""
     write_whole(path, "".join(f"{line_of(chunks[name])}\n" for name in sorted(chunks)).encode())
 
 
@@ -197,15 +197,15 @@ def show_path(path: Path) -> str:
 
 
 class Journal(Owner):
-    """A file that a sweep appends to. `done`: its chunks when it was opened."""
+    """The journal that a sweep appends to. `done`: its chunks when it was opened."""
 
     path: Path
     done: Chunks
-    owners: dict[tuple[str, int], str] = {}  # of each seed the chunk that it is in
+    owners: dict[tuple[str, int], str] = {}  # the name of the chunk of each (scenario, seed)
 
     @classmethod
     def open(cls, path: Path) -> "Journal":
-        """Read an existing file. Raises BadLedger, also if the file cannot be written."""
+        """Open a journal and read it if it exists. Raises BadLedger, also if it cannot be written."""
         done = read(path) if path.exists() else {}
         if not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
             raise BadLedger(f"{show_path(path)}: cannot be written: name a file in an existing folder")
@@ -227,7 +227,7 @@ class Journal(Owner):
             except BlockingIOError:
                 message = "another sweep is writing to it: wait until it has ended, or name a file of its own"
                 raise BadLedger(f"{show_path(self.path)}: {message}") from None
-            # Without any line end rfind is -1, and nothing remains.
+            # If there is no line end, rfind returns -1, and the file becomes empty.
             file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
             yield
 

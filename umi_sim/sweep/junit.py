@@ -1,4 +1,4 @@
-"""The outcome as JUnit XML: a test for each scenario, for each failure, new or earlier, and `harness`."""
+"""The outcome as JUnit XML: test cases for each scenario and each failure (new or earlier), and `harness`."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -63,7 +63,7 @@ def earlier(outcome: SweepOutcome) -> Iterator[Element]:
 
 
 def harness(outcome: SweepOutcome) -> Element:
-    """Return a test case for everything that makes the sweep itself doubtful."""
+    """Return the test case `harness`, an error if missed demands, divergent or lost runs make it doubtful."""
     totals = outcome.totals
     missed = [missed_line(each) for each in outcome.missed]
     apart = (line for key in sorted(totals.apart) for line in apart_lines(totals.apart[key]))

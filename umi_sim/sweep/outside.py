@@ -1,4 +1,4 @@
-"""Input of a sweep from outside: time, for budgets and progress; a commit id or chance, as a base."""
+"""Inputs of a sweep from outside: time, for budgets and progress, and a commit id or chance for a base."""
 
 import os
 import time
@@ -14,7 +14,7 @@ MINUTE_MS: Final = 60_000
 
 
 class Stopwatch(Owner):
-    """Milliseconds since it was made."""
+    """Measures the milliseconds since it was created."""
 
     started_ns: int = msgspec.field(default_factory=time.monotonic_ns)
 
@@ -23,7 +23,7 @@ class Stopwatch(Owner):
 
 
 def base() -> str:
-    """Return the commit id around this package without a mark of local changes; else a random base."""
+    """Return the id of the commit that holds this package, without `-dirty`; without one, a random base."""
     commit = describe_commit().removesuffix("-dirty")
     try:
         parse_seed(commit)

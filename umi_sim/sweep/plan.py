@@ -1,6 +1,6 @@
-"""The plan of a sweep: which seeds of which scenarios, in chunks that are the same on every machine.
+"""The plan of a sweep: the seeds of each scenario, in chunks that are the same on every machine.
 
-Law 1. Fresh seed i is the first word of stream `fresh`, i of the base; a shard takes every n-th seed.
+Law 1. Fresh seed i is the first word of the stream (`fresh`, i) of the base; a shard takes every n-th seed.
 Law 2. The name of a chunk is a digest of code, scenario and seeds: equal names mean equal results.
 """
 
@@ -29,9 +29,9 @@ OPTION: Final = " --set "
 
 
 class ScenarioSource(Data):
-    """A scenario by the words of the user, with its settings, and its text.
+    """A scenario as the user named it, with its settings and its text.
 
-    `folder`: where its data is; empty if it ships with umi_sim, which is elsewhere on each machine.
+    `folder`: the folder of its data; empty for a scenario of umi_sim, whose folder differs between machines.
     """
 
     name: str
@@ -42,9 +42,9 @@ class ScenarioSource(Data):
 
 
 class Task(Data):
-    """Some seeds of one scenario, as plain data: all that a worker on another machine needs.
+    """Some seeds of one scenario, as plain data, complete enough for a worker on another machine.
 
-    `base`: the base of the seeds if they are fresh; empty if they were given.
+    `base`: the base of fresh seeds; empty if the seeds were given.
     """
 
     chunk: str
@@ -65,7 +65,7 @@ class Task(Data):
 class SweepPlan(Data):
     """The runs of a sweep. `fresh_count`: None is unlimited; `shard`: (i, n) with 1 <= i <= n.
 
-    `is_timed`: given and fresh seeds take turns, since the sweep may end at any time.
+    `is_timed`: scenarios, and given and fresh seeds, take turns, since the sweep may end at any time.
     """
 
     sources: tuple[ScenarioSource, ...]
@@ -78,7 +78,7 @@ class SweepPlan(Data):
 
     @property
     def run_count(self) -> int | None:
-        """Return how many runs there are; None if time decides."""
+        """Return the number of runs; None if the time limit determines it."""
         if self.is_timed or self.fresh_count is None:
             return None
         parts = (self.pinned, range(self.fresh_count))
@@ -94,7 +94,8 @@ class SweepPlan(Data):
 
     def mine(self, part: Sequence[int]) -> Sequence[int]:
         number, of = self.shard
-        # Shard 2 of 3 of the seeds 0..9: 1, 4, 7. Interleaved, since neighbours may be long runs.
+        # Shard 2 of 3 of the seeds 0..9 has 1, 4, 7. Shards interleave because runs of neighbouring seeds
+        # may all be long.
         return part[number - 1 :: of]
 
     def tasks(self) -> Iterator[Task]:
@@ -102,7 +103,7 @@ class SweepPlan(Data):
         parts = [part(source) for source in self.sources for part in (self.pinned_tasks, self.fresh)]
         if not self.is_timed:
             return chain.from_iterable(parts)
-        # Scenario a pinned, a fresh, b pinned, b fresh, and again, so that each gets its share.
+        # One chunk of each in turn (a pinned, a fresh, b pinned, b fresh), so that each gets its share.
         return (task for turn in zip_longest(*parts) for task in turn if task)
 
     def pinned_tasks(self, source: ScenarioSource) -> Iterator[Task]:
@@ -127,7 +128,7 @@ def fresh_seed(base: str, index: int) -> int:
 
 def chunks(seeds: Iterator[int]) -> Iterator[tuple[int, ...]]:
     parts = (tuple(islice(seeds, CHUNK_COUNT)) for _ in count())
-    # `iter` ends at the first empty tuple.
+    # `iter` stops at the first empty tuple.
     return iter(lambda: next(parts), ())
 
 
@@ -136,7 +137,7 @@ def chunk_name(name: str, digest: str, seeds: Sequence[int]) -> str:
 
 
 def target() -> str:
-    """Name the version of the tested and the testing code; results of another version are not used."""
+    """Return a name of this version of the code; results of another version are not used."""
     return f"umi_core {code_digest()}"
 
 
@@ -151,16 +152,16 @@ def source_of(words: str, settings: Mapping[str, str] = scenario.NO_OVERRIDES) -
     shipped = scenario.list_shipped().get(name)
     path = shipped or Path(name)
     text = path.read_bytes().decode(errors="surrogateescape")
-    # The transcript is part of the digest: with another conversation the same seeds are other runs.
+    # The digest includes the transcript, because the same seeds with another conversation are other runs.
     spoken = Path(file.transcript).read_bytes() if file.transcript else b""
     folder = "" if shipped else str(path.parent.resolve())
-    # With the settings in its name, reports repeat them, and chunks of other settings are not mixed.
+    # The name includes the settings, so that reports show them and chunks of other settings are not mixed.
     called = OPTION.join((name, *(shlex.quote(f"{key}={value}") for key, value in given.items())))
     return ScenarioSource(called, text, folder, digest_of(text, spoken.hex()), file)
 
 
 def parse_scenario(question: Mapping[str, Any]) -> Scenario:
-    """Return the scenario of a task; a shipped one finds its data in this installation."""
+    """Return the scenario of a task; a shipped scenario reads its data from this installation."""
     name, text, folder = (question[key] for key in ("scenario", "text", "folder"))
     return parse_once(name, text, folder, tuple(question["settings"].items()))
 

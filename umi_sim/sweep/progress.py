@@ -1,4 +1,4 @@
-"""Progress of a sweep: runs so far, failures and marks among them."""
+"""Progress of a sweep: the runs so far, and their failures and marks."""
 
 from umi_core.data import Owner
 from umi_sim.kernel.progress import at
@@ -7,9 +7,9 @@ from umi_sim.sweep.journal import Chunk
 
 
 class Progress(Owner):
-    """The results so far. `run_count`: how many runs there will be; None if `minutes` decide.
+    """The results so far. `run_count`: the planned number of runs; None if `minutes` limits the sweep.
 
-    `new`: runs of this sweep; `old`: those that its journal had already.
+    `new`: runs of this sweep; `old`: runs that were already in its journal.
     """
 
     run_count: int | None

@@ -1,6 +1,7 @@
-"""The report of a sweep: the verdict, then each problem with its command, then what happened.
+"""The report of a sweep: the verdict, each problem with the command that repeats it, and counts of events.
 
-Law 1. It is a pure function of the outcome, without times, numbers of processes, or the order of events.
+Law 1. The report is a pure function of the outcome; times, process counts and the order of results are not
+in it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,7 +36,7 @@ WORDS: Final = {"pass": "PASS", "fail": "FAIL", "interrupted": "STOPPED"}
 
 
 def report(outcome: SweepOutcome, *, with_reached: bool = False) -> Report:
-    """Return the report; `with_reached`: with all events that happened, and those that never did."""
+    """Return the report; `with_reached`: list all events that happened, and those that never did."""
     totals = outcome.totals
     runs = f"{plural(totals.runs, 'run')}, {plural(totals.steps, 'step')}"
     head = f"{WORDS[outcome.result]} sweep of {outcome.swept.describe()}: {runs}, {failures(outcome)}"
@@ -71,10 +72,10 @@ def wrong_lines(outcome: SweepOutcome) -> Iterator[Line]:
 
 
 def met_lines(outcome: SweepOutcome) -> Iterator[Line]:
-    """Yield counts of what happened, and the kinds of faults that never happened."""
+    """Yield the counts of events, and the kinds of faults that never fired."""
     totals = outcome.totals
     yield row("requests", f"{sum(totals.operations.values())} of {plural(len(totals.operations), 'kind')}")
-    # unary + drops counts of zero
+    # The unary + drops counts of zero.
     counts_of = {"replies": totals.replies, "excused": +totals.excused, "injected": totals.fired}
     for label, counts in counts_of.items():
         if counts:
@@ -89,7 +90,7 @@ def met_lines(outcome: SweepOutcome) -> Iterator[Line]:
 
 
 def failures(outcome: SweepOutcome) -> str:
-    """Summarise the problems, the most important first."""
+    """Return a summary of the problems, the most important first."""
     totals = outcome.totals
     found = f"{totals.failed} failed, in {plural(len(totals.found), 'way')}" if totals.found else ""
     still = len(outcome.still_failing)
@@ -101,7 +102,7 @@ def failures(outcome: SweepOutcome) -> str:
 
 
 def shares(totals: Totals) -> Iterator[str]:
-    """Yield how many of all possible events were reached."""
+    """Yield the share of the possible events that were reached, by group."""
     steps, replies = reached.steps(totals.marks), reached.replies(totals.marks)
     yield f"{sum(bool(each.met) for each in steps)} of {len(steps)} workflow steps"
     for name, parts in (
@@ -139,7 +140,7 @@ def kept_rows(outcome: SweepOutcome) -> Iterator[ReportRow]:
     if not outcome.kept:
         return
     fixed = sum(class_of(each) == "passes" for each in outcome.kept)
-    # Readable, but of a run that was ended by force and has no items.
+    # Files that can be read but have no items, because their run was ended by force.
     bare = sum(class_of(each) == CANNOT_RUN and bool(each.seed) for each in outcome.kept)
     counts = {
         "still fail": len(outcome.still_failing), PASS_NOW: fixed,
@@ -153,7 +154,7 @@ def kept_rows(outcome: SweepOutcome) -> Iterator[ReportRow]:
 
 
 def earlier_rows(kept: CorpusFile) -> Iterator[ReportRow]:
-    """Yield the command and the failure of a file that still fails, and the bug that it plants, if any."""
+    """Yield the replay command and the failure of a file that still fails, and its planted bug, if any."""
     yield whole("", f"umi-sim replay {kept.path.as_posix()}")
     if kept.replayed and (failure := kept.replayed.verdict.failure):
         yield row("", cut(f"  {failure.named}: {failure.message}", MESSAGE_CHARS_MAX))
@@ -199,7 +200,7 @@ def kinds_of(files: Iterable[Scenario]) -> list[str]:
 
 
 def may_be_enabled(kind: str, faults: Mapping[str, object] | None) -> bool:
-    """Return whether a kind may be on: by its own name, else by its group; without a table all are."""
+    """Return True if the table enables a kind, by its name or else its group; without a table all are on."""
     return faults is None or bool(faults.get(kind, faults.get(KINDS[kind].group)))
 
 
@@ -207,7 +208,7 @@ REACHED_COLUMN: Final = 26
 
 
 def reached_lines(outcome: SweepOutcome) -> Iterator[Line]:
-    """Yield all events with counts; then the names of those that never happened."""
+    """Yield all events that happened, with counts, then those that never happened."""
     marks, judged = outcome.totals.marks, outcome.totals.rules
     steps, replies, rules = reached.steps(marks), reached.replies(marks), reached.rules(judged)
     yield from put_title("STEPS of workflows, with their answers and ends", map(part_row, steps))
@@ -237,7 +238,7 @@ def part_row(part: reached.ReachedRow) -> ReportRow:
     return list_row(part.name, met or ["never"], column=REACHED_COLUMN)
 
 
-# For programs.
+# The report as JSON, for programs.
 
 
 def as_json(outcome: SweepOutcome) -> dict[str, object]:

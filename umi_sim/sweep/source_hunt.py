@@ -1,10 +1,10 @@
-"""Source hunts: an edit of umi_core's source in a process of its own, and runs until one of them fails.
+"""Source hunts: each edits the source of umi_core in a separate process and does runs until one fails.
 
-An edit that no run finds is given to the tests of functions, tests/properties.
+If no run finds the edit, the tests of functions (tests/properties) are tried.
 
-Law 1. The process has only the edited text of that file: oracle and world import it, too, like a real bug.
-Law 2. Scenarios take turns, and no two runs have the same seed. Scenarios whose runs did not execute the
-edited line have a run only in each fifth turn. So the base and the edit decide which runs are done.
+Law 1. The whole process imports the edited file, oracle and world included, as with a real bug.
+Law 2. Scenarios take turns, and no two runs have the same seed. A scenario whose runs have not executed the
+edited line has a run only in every fifth turn. The runs thus depend on the base and the edit alone.
 """
 
 import os
@@ -37,18 +37,19 @@ HOW: Final = {
     NO_VERDICT: "the simulator itself raised",
     TESTED: "no run finds it, and a test of functions fails",
 }
-"""How an edit is found other than by a rule."""
+"""Explanations of the ways to find an edit other than by a rule."""
 TESTS: Final = folders.PROJECT / TESTED
 TESTS_S_MAX: Final = 600
 PYTEST: Final = ("-P", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--import-mode=importlib")
 OF_ALL: Final = 5
-"""In one turn of so many every scenario has a run; in the others those that executed the line before."""
+"""Every scenario has a run in one of so many turns; in the others only those that executed the line."""
 
 
 class SourceHunt(Data):
-    """The result of one edit: `how` it was found, by a rule or a key of HOW, in which run; empty: survived.
+    """The result of one edit, and the run that found it.
 
-    `met`: how many of the runs executed the edited line.
+    `how`: the rule or the key of HOW by which it was found; empty if it survived. `met`: the number of runs
+    that executed the edited line.
     """
 
     name: str
@@ -64,7 +65,7 @@ class SourceHunt(Data):
 def hunts(
     edits: Sequence[SourceEdit], sources: Sequence[ScenarioSource], base: str, run_count: int, jobs: int
 ) -> Iterator[SourceHunt]:
-    """Hunt one edit after another, in their order."""
+    """Hunt the edits in `jobs` threads, and yield the results in the order of the edits."""
     with ThreadPoolExecutor(jobs) as pool:
         try:
             yield from pool.map(lambda edit: hunt(edit, sources, base, run_count), edits)
@@ -78,7 +79,7 @@ def hunt(edit: SourceEdit, sources: Sequence[ScenarioSource], base: str, run_cou
     with overlay_sources(edit) as folder:
         worker = Worker("plain", folder)
         try:
-            # `turns` is a generator that reads `met`, which this loop fills.
+            # The generator `turns` reads `met`, which this loop updates.
             for run, (source, seed) in enumerate(islice(turns(sources, base, met), run_count), 1):
                 how, is_met = run_edited(worker, source, seed, place)
                 met[source.name] += is_met
@@ -92,10 +93,10 @@ def hunt(edit: SourceEdit, sources: Sequence[ScenarioSource], base: str, run_cou
 
 
 def fails_a_test(overlay: str) -> bool:
-    """Return whether a test of functions fails, or does not end, with the umi_core of this folder."""
+    """Return True if a test of functions fails, or does not end, with the umi_core of this folder."""
     if not TESTS.is_dir():
         return False
-    # No configuration file: that of the project would put its own umi_core before the edited one.
+    # No configuration file is used: the project's would put its own umi_core before the edited one.
     command = [sys.executable, *PYTEST, "-c", os.devnull, "--rootdir", str(folders.PROJECT), str(TESTS)]
     try:
         done = subprocess.run(
@@ -109,10 +110,10 @@ def fails_a_test(overlay: str) -> bool:
 def turns(
     sources: Sequence[ScenarioSource], base: str, met: Mapping[str, int]
 ) -> Iterator[tuple[ScenarioSource, int]]:
-    """Yield the runs in order; `met`: by scenario, how many of its runs executed the line so far."""
+    """Yield (scenario, seed) of each run; `met`: how many runs of each scenario executed the line so far."""
     run = count()
     for turn in count():
-        # Turns 0, 5, 10 ... try every scenario, the others only those that have executed the line.
+        # Turns 0, 5, 10 ... try every scenario, other turns only those that have executed the line, if any.
         wanted = [it for it in sources if met.get(it.name)] if turn % OF_ALL else []
         for source in wanted or sources:
             yield source, fresh_seed(base, next(run))
@@ -121,7 +122,7 @@ def turns(
 def run_edited(
     worker: Worker, source: ScenarioSource, seed: int, place: WatchedLine | None
 ) -> tuple[str, bool]:
-    """Return how this run finds the edit, empty if it passes, and whether it executed the line."""
+    """Return how this run finds the edit ("" if it passes), and whether it executed the line."""
     try:
         if worker.process is None:
             worker.start()

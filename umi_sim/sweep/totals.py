@@ -1,7 +1,7 @@
-"""Totals: the results of runs as counts, least and greatest values, and unions.
+"""Totals: the results of runs as counts, minima, maxima and unions.
 
-Law 1. Adding is commutative and associative: the order in which runs end changes nothing.
-Law 2. Of a fingerprint the smallest seed is kept.
+Law 1. Addition is commutative and associative, so the order in which runs end does not matter.
+Law 2. For each fingerprint the failure with the smallest seed is kept.
 """
 
 from collections import Counter
@@ -38,9 +38,9 @@ Span = tuple[int, int]
 
 
 class FoundFailure(Data):
-    """One failure, by its smallest seed. `text`: its seed file, unless it is too large for one.
+    """One failure, at its smallest seed. `text`: its seed file; empty if that would be too large.
 
-    `has_items`: the file has the items of the run; a run that was ended by force has none.
+    `has_items`: whether the file has the items of the run; not if the run was ended by force.
     """
 
     scenario: str
@@ -59,7 +59,7 @@ class FoundFailure(Data):
 
 
 class DivergentSeed(Data):
-    """One seed with two different traces: `rule` says in which ways; `lines` show the first difference."""
+    """One seed with two different traces. `rule`: the broken rule; `lines`: the first difference."""
 
     scenario: str
     seed: Seed
@@ -68,7 +68,7 @@ class DivergentSeed(Data):
 
 
 class LostSeed(Data):
-    """One seed without a verdict: the process that ran it died twice."""
+    """One seed without a verdict, because the process that ran it died twice."""
 
     scenario: str
     seed: Seed
@@ -78,9 +78,9 @@ class LostSeed(Data):
 class Totals(Mutable):
     """The results of many runs. `found` and `hits` by fingerprint, `summaries` by scenario.
 
-    `gated`: how many runs were repeated in other ways; `apart`: those with another trace. `sizes`: least and
-    greatest of a run. `met`: for each injected fault, how many of its runs each rule judged, by the id of
-    the rule. `longest`: steps of the longest runs.
+    `gated`: the number of runs repeated by the gate; `apart`: those with another trace. `sizes`: minimum and
+    maximum over the runs. `met`: for each injected fault, the number of its runs that each rule judged, by
+    the id of the rule. `longest`: the steps of the longest runs.
     """
 
     runs: int = 0
@@ -119,14 +119,14 @@ class Totals(Mutable):
             self.summaries.setdefault(name, Summary()).add(summary)
         for name, rules in other.met.items():
             self.met.setdefault(name, Counter()).update(rules)
-        # The ten longest of two parts are among the ten longest of each, so keeping ten loses nothing.
+        # The ten longest runs of the sum are among the ten longest of each part, so keeping ten is enough.
         steps = {**self.longest, **other.longest}
         kept = sorted(steps, key=lambda run: (-steps[run], run))[:LONGEST_COUNT]
         self.longest = {run: steps[run] for run in kept}
 
     def keep(self, found: FoundFailure) -> None:
         best = self.found.get(found.fingerprint, found)
-        # The scenario breaks a tie of seeds: a total order has the same minimum in any order (law 1).
+        # The scenario breaks ties of seeds, so the order of addition does not change the minimum (law 1).
         self.found[found.fingerprint] = min(best, found, key=lambda each: (each.seed, each.scenario))
 
     def widen(self, name: str, ends: Span) -> None:
@@ -148,7 +148,7 @@ class Totals(Mutable):
         return doubts
 
 
-TOTALS: Final = of(Totals)  # for other processes, and for files
+TOTALS: Final = of(Totals)  # the codec for other processes and for files
 
 
 class Swept(Owner):
@@ -173,7 +173,7 @@ class Swept(Owner):
 
 
 def span_of(seeds: Sequence[int]) -> str:
-    """Write sorted seeds in few characters."""
+    """Return a short form of sorted seeds, such as `0..9`, or `5 of 0..9` if some are missing."""
     first, last = seeds[0], seeds[-1]
     if len(seeds) == 1:
         return str(first)
@@ -181,7 +181,7 @@ def span_of(seeds: Sequence[int]) -> str:
 
 
 class SweepOutcome(Data):
-    """The result of a sweep. `missed`: demands of its scenarios that it did not meet.
+    """The result of a sweep. `missed`: demands of its scenarios that were not met.
 
     `kept`: files of earlier failures that were replayed first. `is_interrupted`: the user ended it (Ctrl-C).
     """
@@ -226,7 +226,7 @@ class SweepOutcome(Data):
         return severest([*codes, HARNESS] if self.missed or self.unseen or self.totals.doubts() else codes)
 
 
-# One run.
+# The totals of one run.
 
 
 def of_verdict(name: str, file: Scenario, verdict: Verdict) -> Totals:
@@ -240,7 +240,7 @@ def of_verdict(name: str, file: Scenario, verdict: Verdict) -> Totals:
         1, verdict.steps,
         sizes={which: (size, size) for which, size in sizes.items()},
         summaries={name: floors.summary_of(file, verdict)},
-        # Once for each rule, however often it judged in this run: `met` counts runs.
+        # A rule counts once, however often it judged in this run, because `met` counts runs.
         met={kind: Counter(set(map(id_of, verdict.rules))) for kind in verdict.fired},
         longest={(name, verdict.config.seed): verdict.steps},
     )  # fmt: skip
@@ -252,7 +252,7 @@ def of_verdict(name: str, file: Scenario, verdict: Verdict) -> Totals:
 
 
 def of_limit(name: str, file: Scenario, seed: int, limit: Limit, message: str) -> Totals:
-    """Return the totals of a run that was ended by force: only its configuration and seed are left."""
+    """Return the totals of a run that was ended by force; its file has only configuration and seed."""
     failure = Failure("timeout", "progress", id_of("progress"), 0, 0, "", f"{limit}: {message}")
     kept = seed_file.SeedFile(
         scenario.draw(file, seed), (), seed_file.ExpectedResult("fail"), failure, fingerprint.of(failure),
@@ -276,7 +276,7 @@ def found_in(name: str, verdict: Verdict) -> FoundFailure:
         text = seed_file.dumps(verdict)
     except seed_file.BadSeedFile:
         text = ""
-    # With this note the schedule was left out of the file, so it replays only from the seed.
+    # This note means that the file has no schedule, so that the run can be repeated only from its seed.
     has_items = NO_SCHEDULE not in text
     return found_of(name, verdict.config.seed, verdict.failure, text, has_items=has_items)
 

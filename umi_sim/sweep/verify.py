@@ -1,7 +1,7 @@
-"""Verify: the same seeds in two processes with different environments.
+"""Verify: runs the same seeds in two processes with different environments.
 
-Law 1. A run depends on code, seed and configuration: not on hash seed, BLAS kernel, folder, zone or locale.
-Law 2. The report of two different runs names the first record, and the field of it, in which they differ.
+Law 1. A run depends on code, seed and configuration, not on hash seed, BLAS kernel, folder, zone or locale.
+Law 2. If two runs differ, the report names the first record that differs, and its field.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ NO_MORE: Final = "the traces were equal when repeated: what differs is not in th
 
 
 class Compared(Data):
-    """The results of two processes for the same seeds. `trace`: of the last run.
+    """The results of two processes for the same seeds. `trace`: the trace hash of the last run.
 
-    `differing`: the first seed with different runs, if any; `apart`: where they differ, if they do so again.
+    `differing`: the first seed with different runs; `apart`: the first difference, if it occurs again.
     """
 
     trace: str
@@ -31,8 +31,8 @@ class Compared(Data):
 
 
 def compare(name: str, seeds: Sequence[int]) -> Compared:
-    """Run each seed in both processes, until one differs. Raises Died or OutOfLimit."""
-    # Absolute, as one of the two processes has another current folder.
+    """Run each seed in both processes, until the results of a seed differ. Raises Died or OutOfLimit."""
+    # The path is absolute because one of the two processes has another current folder.
     place = str(Path(name).resolve()) if name.endswith((".toml", ".json")) else name
     with ThreadPoolExecutor(len(KINDS)) as pool, keep_children():
         for number, seed in enumerate(seeds):

@@ -1,9 +1,9 @@
-"""Watching: whether a run executed one line of the source.
+"""Watching: observes whether a run executes one line of the source.
 
-Law 1. A line belongs to the innermost function around it; a line outside of functions is executed at import,
-so by every run.
-Law 2. A line without code of its own, such as the second of a long text, counts as the last line before it
-that has some.
+Law 1. A line belongs to the innermost function around it. A line outside of functions is executed at import,
+so every run executes it.
+Law 2. A line without code, such as the second line of a long string, counts as the last line before it that
+has code.
 Law 3. Watching does not change a run: its trace is the same.
 """
 
@@ -18,7 +18,7 @@ from umi_core.data import Data, Owner
 
 
 class WatchedLine(Data):
-    """The line to watch: the end of the path of its file, first line and name of its function, the line."""
+    """A line to watch: the end of the path of its file, its function by first line and name, its number."""
 
     file: str
     first: int
@@ -27,7 +27,7 @@ class WatchedLine(Data):
 
 
 class LineWatch(Owner):
-    """The observation of one line: `met` so far, or not."""
+    """The observation of one line. `met`: it was executed."""
 
     met: bool = False
 
@@ -35,12 +35,13 @@ class LineWatch(Owner):
 def place_of(text: str, file: str, line: int) -> WatchedLine | None:
     """Find the function of a line of this text; None if every run executes the line."""
     around = [code for code in codes(compile(text, file, "exec", dont_inherit=True)) if line in span(code)]
-    # Of nested functions the one that begins last; of two that begin on one line (a lambda) the shorter.
+    # Of nested functions the one that begins last is innermost; if two begin on one line (a lambda), the
+    # shorter one.
     inner = max(around, key=lambda code: (code.co_firstlineno, -len(span(code))), default=None)
     # The code of a module or of a class body runs at import; only functions have CO_OPTIMIZED.
     if inner is None or not inner.co_flags & CO_OPTIMIZED:
         return None
-    # Law 2: of a call over three lines only the first may have code of its own.
+    # Law 2: in a call over three lines, only the first may have code.
     own = max(it for it in lines(inner) if it <= line)
     return WatchedLine(file, inner.co_firstlineno, inner.co_name, own)
 
@@ -63,13 +64,13 @@ def span(code: CodeType) -> range:
 
 @contextmanager
 def watching(place: WatchedLine) -> Iterator[LineWatch]:
-    """Watch a line until the block ends; runs are slower until they have executed it."""
+    """Watch a line until the block ends; a run is slower until it has executed the line."""
     watch = LineWatch()
 
     def enter(frame: FrameType, event: str, value: Any) -> Callable[..., Any] | None:
         code = frame.f_code
         is_named = code.co_firstlineno == place.first and code.co_name == place.function
-        # Lines are traced only in this function: calls cost far less.
+        # Lines are traced only in this function, because tracing lines costs far more than tracing calls.
         return within if is_named and code.co_filename.endswith(place.file) else None
 
     def within(frame: FrameType, event: str, value: Any) -> Callable[..., Any] | None:

@@ -1,8 +1,8 @@
-"""The work of an executor: one chunk, in any thread, process or machine.
+"""The work of an executor: runs one chunk, in any thread or process, on any machine.
 
 Law 1. A task and its result are plain data.
-Law 2. A seed whose process dies has one more chance, alone; then it is lost, and others are not.
-Law 3. A seed that does not end in time has one more chance, too: the machine may have slept meanwhile.
+Law 2. A seed whose process dies is tried once more. If that process dies too, this seed alone is lost.
+Law 3. A seed that does not end in time is tried once more, because the machine may have slept meanwhile.
 """
 
 import signal
@@ -42,7 +42,7 @@ def work(task: Mapping[str, Any]) -> Plain:
 
 
 def run_seed(task: Mapping[str, Any], seed: int) -> Totals:
-    """Run one seed, again if its process dies; return its totals, also if it is lost."""
+    """Run one seed, at most twice (laws 2 and 3), and return its totals, also if it is lost."""
     name, why, broken = task["scenario"], "", None
     for _ in range(CHANCE_COUNT):
         try:
@@ -51,7 +51,7 @@ def run_seed(task: Mapping[str, Any], seed: int) -> Totals:
             why, broken = str(died), None
         except OutOfLimit as limit:
             broken = limit.args
-            # Memory runs out again; time may have run out because the machine slept (law 3).
+            # A run that exceeds its memory does so again; one that exceeds its time need not (law 3).
             if broken[0] != "time":
                 break
     if broken:
@@ -60,7 +60,7 @@ def run_seed(task: Mapping[str, Any], seed: int) -> Totals:
 
 
 def shrink_text(text: str) -> str:
-    """Shrink a seed file; empty if that fails."""
+    """Return the text of a shrunk seed file; empty if that fails."""
     try:
         smaller: str = ask_worker("plain", {"do": "shrink", "text": text, **LIMITS})["text"]
     except (Died, OutOfLimit):
@@ -82,7 +82,7 @@ def try_seed(task: Mapping[str, Any], seed: int) -> Totals:
 
 
 def found_apart(question: Plain, expected: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the rules of the gate that this run breaks, and where."""
+    """Return the rules of the gate that this run breaks, each with lines about the first difference."""
     why = ""
     for _ in range(CHANCE_COUNT):
         try:
@@ -90,7 +90,7 @@ def found_apart(question: Plain, expected: str) -> list[tuple[str, tuple[str, ..
             return [(gate.RULES[way], tuple(where_apart(question, way))) for way in ways]
         except (Died, OutOfLimit) as error:
             if not CREW.is_open:
-                raise Died(-signal.SIGTERM) from None  # with the sweep: that says nothing about the run
+                raise Died(-signal.SIGTERM) from None  # the sweep ended, which proves nothing about the run
             why = str(error)
     return [(gate.RULES["fresh"], (f"it could not be run again: {why}",))]
 
@@ -101,9 +101,9 @@ def ask_worker(kind: Kind, question: Mapping[str, Any]) -> Plain:
 
 
 def ways_apart(question: Plain, expected: str) -> Iterator[Way]:
-    """Yield the ways in which this run has another trace; `fresh` alone if the other process has one."""
+    """Yield the ways in which this run has another trace; only `fresh` if that differs."""
     traces = ask_worker("gate", {"do": "gate", **question})["traces"]
-    # The other two would differ for the same reason.
+    # The other two ways would then differ for the same reason.
     if traces["fresh"] != expected:
         yield "fresh"
         return
@@ -113,7 +113,7 @@ def ways_apart(question: Plain, expected: str) -> Iterator[Way]:
 def apart(
     first: tuple[Kind, Plain], second: tuple[Kind, Plain], names: tuple[str, str] = NAMES
 ) -> difference.FirstDifference | None:
-    """Return the first difference between two runs, each of which a worker repeats and writes to a file."""
+    """Repeat two runs in workers, which write their traces to files; return the first difference, if any."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, name) for name in ("first.trace", "second.trace")]
         for (kind, question), path in zip((first, second), paths, strict=True):
@@ -122,7 +122,7 @@ def apart(
 
 
 def where_apart(question: Plain, way: Way) -> Iterator[str]:
-    """Yield lines about the first difference, found by running both ways again."""
+    """Run both ways again, and yield lines about the first difference."""
     kind: Kind = "plain" if way == "fresh" else "gate"
     names = ("seed", way) if way != "fresh" else ("here", "elsewhere")
     fresh, other = ({"do": "trace", **question, "way": each} for each in ("fresh", way))

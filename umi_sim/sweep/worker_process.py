@@ -1,7 +1,7 @@
 """Workers: each has one child process, asks it one question at a time, and ends it when it breaks a limit.
 
-Law 1. When a child dies, one question is lost, and nothing else.
-Law 2. Children of the gate have an environment that differs in everything that must not matter.
+Law 1. When a child dies, only the current question is lost.
+Law 2. Children of the gate have an environment that differs in everything on which a run must not depend.
 """
 
 import atexit
@@ -25,14 +25,14 @@ Plain = dict[str, Any]
 Kind = Literal["plain", "gate"]
 
 COMMAND: Final = ("-P", "-c", "from umi_sim.sweep.child import serve; serve()")
-# A kernel without modern instructions, a zone with an offset of 5:45 hours, plain C as locale.
+# A BLAS kernel without modern instructions, a time zone with an offset of 5:45 hours, and the C locale.
 ELSEWHERE: Final = {"OPENBLAS_CORETYPE": "Prescott", "TZ": "Asia/Kathmandu", "LC_ALL": "C"}
 START_MS_MAX: Final = 600_000
 LAST_MOMENT_S: Final = 5
 
 
 class Died(Exception):
-    """A child ended without an answer; `status` as of a process, negative for a signal."""
+    """A child ended without an answer; `status`: its exit status, or a negative signal number."""
 
     def __init__(self, status: int) -> None:
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
@@ -45,9 +45,9 @@ class OutOfLimit(Exception):
 
 
 class Worker(Owner):
-    """A child, started when it is first needed; signals of a terminal do not reach it.
+    """A worker and its child, which starts at the first question; signals of a terminal do not reach it.
 
-    `overlay`: the first folder of its import path; with one, its standard error is dropped.
+    `overlay`: the first folder of the child's import path; with one, its standard error is dropped.
     """
 
     kind: Kind
@@ -55,7 +55,7 @@ class Worker(Owner):
     process: "subprocess.Popen[bytes] | None" = None
 
     def ask(self, question: Mapping[str, Any]) -> Plain:
-        """Ask a question and return the answer. Raises Died or OutOfLimit; then a new child is started."""
+        """Ask a question and return the answer. After Died or OutOfLimit the next one starts a new child."""
         if self.process is None:
             self.start()
         assert self.process is not None
@@ -68,7 +68,7 @@ class Worker(Owner):
         try:
             answer = self.answer(question["wall_ms_max"])
         except Died as died:
-            # This signal means that the run has computed for too long.
+            # SIGXCPU means that the run has computed for too long.
             if died.status == -signal.SIGXCPU:
                 raise OutOfLimit("time", f"no end after {question['cpu_s_max']} s of computing") from None
             raise
@@ -82,23 +82,23 @@ class Worker(Owner):
         folder = os.sep if self.kind == "gate" else None
         self.process = subprocess.Popen(
             [sys.executable, *COMMAND], cwd=folder, env=environment(self.kind, self.overlay),
-            # A process group of its own: Ctrl-C reaches this process alone, which then ends its children.
+            # With its own process group, Ctrl-C does not reach the child; this process ends its children.
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0,
             stderr=subprocess.DEVNULL if self.overlay else None,
         )  # fmt: skip
         try:
             self.answer(START_MS_MAX)
-        except OutOfLimit:  # which says nothing about the seed that it was to run
+        except OutOfLimit:  # a slow start proves nothing about the seed, so it counts as a death
             raise Died(-signal.SIGKILL) from None
 
     def answer(self, wall_ms_max: int) -> Plain:
-        """Read the next line of the child, which is killed if there is none in this time."""
+        """Return the next answer of the child, which is killed if none begins within `wall_ms_max`."""
         process = self.process
         assert process is not None
         assert process.stdout is not None
         pipe = select.poll()
         pipe.register(process.stdout, select.POLLIN)
-        # This waits for the first byte only: a child writes its answer in one piece.
+        # Waiting for the first byte is enough, because a child writes its answer in one piece.
         if not pipe.poll(wall_ms_max):
             self.end()
             raise OutOfLimit("time", f"no answer after {wall_ms_max // 1000} s")
@@ -109,7 +109,7 @@ class Worker(Owner):
         return answer
 
     def end(self, *, by_force: bool = True) -> int:
-        """End the child and return its status. Without force it has a moment to end by itself."""
+        """End the child and return its status. Without force it gets LAST_MOMENT_S to end by itself."""
         process, self.process = self.process, None
         if process is None:
             return 0
@@ -124,7 +124,7 @@ class Worker(Owner):
 
 
 class Crew(Owner):
-    """The workers of this process: the idle ones, and all."""
+    """All workers of this process, and the idle ones by kind."""
 
     idle: dict[Kind, list[Worker]] = msgspec.field(default_factory=lambda: defaultdict(list))
     all: list[Worker] = []
@@ -132,11 +132,11 @@ class Crew(Owner):
 
     @contextmanager
     def one(self, kind: Kind) -> Iterator[Worker]:
-        """Give this thread a worker until the block ends. Raises Died if the sweep is over."""
+        """Lend a worker to this thread until the block ends. Raises Died if the sweep is over."""
         if not self.is_open:
             raise Died(-signal.SIGTERM)  # the sweep is over
         try:
-            # pop and append of a list are one step for the interpreter, so threads need no lock here.
+            # `pop` and `append` of a list are atomic in the interpreter, so threads need no lock here.
             worker = self.idle[kind].pop()
         except IndexError:
             worker = Worker(kind)
@@ -154,7 +154,7 @@ class Crew(Owner):
             worker.end()
 
     def dismiss(self) -> None:
-        """End all children; none is started until the crew is open again."""
+        """End all children. No worker is lent until the crew is open again."""
         self.is_open = False
         for worker in self.all:
             process = worker.process
@@ -181,16 +181,16 @@ def keep_children() -> Iterator[None]:
 
 
 def environment(kind: Kind, overlay: str = "") -> dict[str, str]:
-    """Return the environment of a child: with the import path of this process, behind the overlay.
+    """Return the environment of a child, with the overlay and then the import path of this process.
 
-    One thread for linear algebra, since there is a process for every core.
+    Linear algebra gets one thread, because there is a process for every core.
     """
-    here = map(os.path.abspath, sys.path)  # the empty entry is the folder that this process is in
+    here = map(os.path.abspath, sys.path)  # an empty entry means the current folder
     path = os.pathsep.join(filter(None, (overlay, *here, str(folders.PROJECT))))
-    # The user's own number of threads takes precedence over 1, but our path over the user's.
+    # The user's number of threads overrides ours; our PYTHONPATH overrides the user's.
     around = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path}
     if kind == "gate":
         around |= ELSEWHERE
-        # Another hash seed than that of this process.
+        # The hash seed must differ from that of this process.
         around["PYTHONHASHSEED"] = "2" if os.environ.get("PYTHONHASHSEED") != "2" else "1"
     return around
