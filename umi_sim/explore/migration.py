@@ -1,6 +1,6 @@
-"""All short runs of a migration: writes, reads, switches, failures and crashes, with both stores.
+"""Explores all short runs of a migration: writes, reads, switches, failures and crashes, with both stores.
 
-Law 1. All orders are tried, shortest first, each state once: so what fails has as few steps as any.
+Law 1. All orders are tried, shortest first, each state once, so the first failure has the fewest steps.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ from umi_sim.record.broken import Broken
 
 
 class MigrationFindings(Data):
-    """The number of states that were reached, and the steps to the first that breaks a rule, if any does."""
+    """The number of states that were reached, and the steps to the first state that breaks a rule, if any."""
 
     state_count: int
     steps: tuple[str, ...] = ()
@@ -32,8 +32,8 @@ class MigrationFindings(Data):
 def explore(
     budget: EventBudget = SMALL, phase: str = "legacy", *, stores_too: bool = True
 ) -> MigrationFindings:
-    """Try all runs within the budget, from a phase on; `stores_too`: check rules about stores as well."""
-    with lower_limits({"hand_over_row_count_max": 1}):  # so that a key leaves after its row
+    """Try all runs within the budget, starting in a phase; `stores_too`: check rules about stores as well."""
+    with lower_limits({"hand_over_row_count_max": 1}):  # one row at a time, so that a key moves after its row
         return explore_from(structs.replace(reach_phase(phase), left=budget), stores_too=stores_too)
 
 
@@ -57,7 +57,7 @@ def explore_from(start: OneRowWorld, *, stores_too: bool) -> MigrationFindings:
 
 
 def path(seen: dict[OneRowWorld, tuple[OneRowWorld, str] | None], world: OneRowWorld) -> tuple[str, ...]:
-    """Return the actions that lead to a world."""
+    """Return the actions that lead from the start to a world."""
     actions: list[str] = []
     origin = seen[world]
     while origin is not None:

@@ -1,8 +1,8 @@
-"""One row that moves between two stores: what may come next, whatever fails, and what must hold then.
+"""A model of one row that moves between two stores: its possible next steps, with failures, and its rules.
 
-Law 1. What may happen next follows from the state alone, so all runs can be tried (migration.py), or a drawn
-one. Law 2. The judge knows neither phases nor stores, but the last acknowledged value, and values that may
-have been written. One judge for all phases proves that clients notice none of them.
+Law 1. The possible next steps follow from the state alone, so that all runs can be tried (migration.py), or
+a random one. Law 2. The judge of replies knows neither phases nor stores, only the last acknowledged value
+and values in doubt. The same judge for all phases proves that clients notice none of them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,18 +33,18 @@ OF: Final = ("op", "blocks")  # the caller, and the kind of rows
 KEYED: Final = PutRow(*OF, ID, "keyed", request_key="k")
 ROW: Final[Key] = ("row", ID)
 HEAL_STEPS_MAX: Final = 60
-LEGACY_PHASES: Final = ("legacy", "dual_write")  # in which legacy has the truth
+LEGACY_PHASES: Final = ("legacy", "dual_write")  # phases in which the legacy store is authoritative
 
-# The order in which a store gives the tables, page by page.
+# The order in which main returns its tables, page by page.
 PAGE_ORDER: Final = ("row", "begun", "key", "outbox", "phase")
 
 Main = tuple[tuple[Key, Held], ...]
 
 
 class ClientKnowledge(Data):
-    """The knowledge of a client: the value now, values that may yet show, and whether its key is used.
+    """The knowledge of a client: the current value, values of writes in doubt, and the use of its key.
 
-    `is_written`: its write under its key has reached the store that has the truth.
+    `asked`: the request in flight. `is_written`: the write with the key has reached the authoritative store.
     """
 
     value: str | None = None
@@ -55,14 +55,14 @@ class ClientKnowledge(Data):
 
 
 class EventBudget(Data):
-    """How much may still happen."""
+    """The number of events of each kind that may still happen."""
 
     writes: int = 2
     reads: int = 1
-    works: int = 3  # reconcile, mirror and switches
+    works: int = 3  # reconcile, mirror, purge and switches
     crashes: int = 1
     failures: int = 1
-    keyed: int = 0  # writes with one key, all the same
+    keyed: int = 0  # repetitions of one write with one key
 
 
 NEW: Final = Migration()
@@ -71,9 +71,9 @@ SMALL: Final = EventBudget()
 
 
 class OneRowWorld(Data):
-    """Both stores, the machine, what it waits for, and a commit to main that may still land.
+    """Both stores, the machine, its question in flight (`asked`), and a commit to main in doubt (`late`).
 
-    `arrived`: the row as the memory itself has it.
+    `graves`: versions of deleted rows. `arrived`: the row in the memory itself, after it was handed over.
     """
 
     machine: Migration = NEW
@@ -91,12 +91,12 @@ class OneRowWorld(Data):
 
 
 def apply_batch(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
-    """Return the world after a batch in main; None if a row that it expects is another."""
+    """Return the world after main has applied a batch; None on a conflict."""
     main, graves = dict(world.main), dict(world.graves)
     if any(main.get(key, machine.NONE).version != version for key, version in ask.expects):
         return None
     for key, value in ask.writes:
-        # Versions go on after a delete: an expectation of a row from before must not fit a new one.
+        # Versions continue after a delete, so that an old expectation never matches a new row.
         version = main.pop(key, Held(graves.get(key, 0), None)).version + 1
         if value is None and (key[0] != "row" or ask.given is not None):
             graves[key] = version
@@ -109,7 +109,7 @@ def apply_batch(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
 
 
 def write_to_store(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
-    """Return the world after a write of the store that is asked; None if its expectations fail."""
+    """Return the world after the store of `ask` has applied its writes; None on a conflict. Raises Broken."""
     after, store = apply_to_store(world, ask), "legacy" if phase_of(world) in LEGACY_PHASES else "main"
     known, is_of_key = world.known, (ROW, KEYED.content) in ask.writes and world.known.asked == KEYED
     if after is None or not is_of_key or ask.store != store:
@@ -129,14 +129,14 @@ def apply_to_store(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
 
 def rows_of(world: OneRowWorld, ask: Ask) -> Main:
     if ask.given is not None:
-        return ()  # the memory has a place for every row
+        return ()  # the memory lacks nothing for the rows that it is given
     if ask.store == "main":
         known = [key for key, _ in world.main if ask.with_keys or key[0] != "key"]
         return tuple(each for each in world.main if each[0] in ([ask.only] if ask.only else known))
     return () if world.legacy is None else ((ROW, Held(1, world.legacy)),)
 
 
-# What may happen next.
+# The possible next steps.
 
 Step = tuple[str, OneRowWorld]
 
@@ -152,7 +152,7 @@ def list_steps(world: OneRowWorld) -> Iterator[Step]:
 
 
 def spend_one(world: OneRowWorld, name: str) -> OneRowWorld:
-    """Return the world with one failure or crash less to come."""
+    """Return the world with the budget for this kind of event reduced by one."""
     left = world.left
     return structs.replace(world, left=structs.replace(left, **{name: getattr(left, name) - 1}))
 
@@ -189,14 +189,14 @@ def ask_machine(world: OneRowWorld, request: MigrationRequest) -> OneRowWorld:
 
 
 def take_output(world: OneRowWorld, produced: machine.Stepped) -> OneRowWorld:
-    """Put the next state of the machine into the world, with its question; judge its reply."""
+    """Return the world with the next state of the machine, and its question, or after judging its reply."""
     stepped, out = produced
     after = structs.replace(world, machine=stepped, asked=None)
     return judge_reply(after, out) if isinstance(out, MigrationReply) else structs.replace(after, asked=out)
 
 
 def list_answers(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
-    """Yield each answer that the store may give: the truth, or one of the failures that are left."""
+    """Yield the world after each possible answer of a store: the true one, and failures within the budget."""
     where = f"{ask.store} {'writes' if ask.writes else 'reads'}"
     after = write_to_store(world, ask) if ask.writes else world
     if not ask.writes:
@@ -221,7 +221,7 @@ def list_answers(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
 
 
 def list_torn_reads(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
-    """Yield reads of main between two pages of which the late batch arrives, for each place of the cut."""
+    """Yield reads of main during which the late batch arrives, between any two of the pages."""
     after = apply_batch(world, world.late) if ask.store == "main" and world.late is not None else None
     if after is None or ask.only is not None or ask.given is not None:
         return
@@ -238,7 +238,7 @@ def give_answer(world: OneRowWorld, answer: StoreResult) -> OneRowWorld:
 
 
 def list_crashes(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
-    """Yield a crash before the store has done it, after, and while it is on its way."""
+    """Yield a crash before the store applies `ask`, after it, and while the batch is still in flight."""
     if not world.left.crashes:
         return
     poorer = spend_one(world, "crashes")
@@ -246,8 +246,8 @@ def list_crashes(world: OneRowWorld, ask: Ask) -> Iterator[Step]:
     after = write_to_store(poorer, ask) if ask.writes else None
     if after:
         yield f"crash, {ask.store} has written", kill_process(after)
-    # Only one late batch at a time: two would multiply the
-    # states, and legacy loses what comes late (K11.3).
+    # One late batch at a time: two would multiply the states. Legacy
+    # has none, as a call that was given up never lands later (K11.3).
     if ask.writes and ask.store == "main" and world.late is None:
         yield "crash, the batch is on its way", kill_process(structs.replace(poorer, late=ask))
 
@@ -267,7 +267,7 @@ def content_of(request: PutRow | DropRow) -> str | None:
 
 
 def judge_reply(world: OneRowWorld, reply: MigrationReply) -> OneRowWorld:
-    """Return the world after a reply, with what its client knows now. Raises Broken."""
+    """Return the world after a reply, with the new knowledge of the client. Raises Broken."""
     known, request = world.known, world.known.asked
     known = structs.replace(known, asked=None)
     if isinstance(request, PutRow | DropRow) and reply.kind == "done":
@@ -282,7 +282,7 @@ def judge_reply(world: OneRowWorld, reply: MigrationReply) -> OneRowWorld:
 
 
 def check_mirrored(world: OneRowWorld, request: PutRow | DropRow, reply: MigrationReply) -> None:
-    """Check that main has a write that is done; one under a key may have been done before."""
+    """Check that main has an acknowledged write, unless it has a key, since it may be an old repetition."""
     wanted, got = content_of(request), dict(world.main).get(ROW, machine.NONE).value
     is_excused = world.machine.phase != "dual_write" or request.request_key is not None or reply.degraded
     message = "a write is done, and main does not know"
@@ -290,7 +290,7 @@ def check_mirrored(world: OneRowWorld, request: PutRow | DropRow, reply: Migrati
 
 
 def add_doubt(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowledge:
-    """Add the value to those that may show, unless the key of the request was used before."""
+    """Add the value to those in doubt, unless the key of the request was used before."""
     if request.request_key is not None and known.key == "used":
         return known
     key = known.key if request.request_key is None else "in doubt"
@@ -298,7 +298,7 @@ def add_doubt(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowle
 
 
 def add_write(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowledge:
-    """Add a write; with one key it happens once: now, earlier, or when its outcome was in doubt."""
+    """Return the knowledge after an acknowledged write; with a known key it may have happened earlier."""
     if request.request_key is None:
         return ClientKnowledge(content_of(request), key=known.key, is_written=known.is_written)
     if known.key == "new":
@@ -307,7 +307,7 @@ def add_write(known: ClientKnowledge, request: PutRow | DropRow) -> ClientKnowle
 
 
 def take_read(known: ClientKnowledge, value: str | None) -> ClientKnowledge:
-    """Take the value that a read shows, the last one or one that may have been written, for the value now."""
+    """Return the knowledge after a read. Raises Broken for a value that is neither current nor in doubt."""
     is_known = value == known.value or value in known.may_be
     is_deleted = known.value is None and not is_known
     rule = rules.NO_RESURRECTION if is_deleted else rules.READS_NEVER_GO_BACK
@@ -315,14 +315,14 @@ def take_read(known: ClientKnowledge, value: str | None) -> ClientKnowledge:
     if value == known.value:
         return known
     at = known.may_be.index(value)
-    key = "used" if value == KEYED.content else known.key  # nothing else writes that
+    key = "used" if value == KEYED.content else known.key  # only KEYED writes this content
     return ClientKnowledge(
         value, known.may_be[:at] + known.may_be[at + 1 :], key=key, is_written=known.is_written
     )
 
 
 def check_stores(world: OneRowWorld, before: OneRowWorld) -> None:
-    """Check what must hold of the stores between any two steps, and at each switch."""
+    """Check the rules about both stores after each step, and at each switch of the phase. Raises Broken."""
     main, phase, was = dict(world.main), phase_of(world), phase_of(before)
     held = main.get(ROW, machine.NONE)
     if (was, phase) in (("dual_write", "dual_read"), ("rolling_back", "legacy")):
@@ -336,7 +336,7 @@ def check_stores(world: OneRowWorld, before: OneRowWorld) -> None:
 
 
 def check_way_back(world: OneRowWorld) -> None:
-    """Check that the way back to legacy ends from here if nothing fails, and loses nothing."""
+    """Check that without failures a migration rolls back, or from cleanup on ends, and loses nothing."""
     now = structs.replace(world, left=EventBudget(0, 0, 0, 0, 0), late=None)
     for _ in range(HEAL_STEPS_MAX):
         now = answer_truthfully(now)
@@ -355,7 +355,7 @@ def check_way_back(world: OneRowWorld) -> None:
 
 
 def choose_way_back(world: OneRowWorld, phase: str) -> MigrationRequest:
-    """Return the next thing to do: back to legacy, or from cleanup on to the end."""
+    """Return the next request of a roll-back, or, from cleanup on, of the way to the end."""
     if phase in ("cleanup", "handing_over"):
         return AdvanceMigration(*OF) if world.legacy is None else Purge(*OF)
     is_mirrored = phase != "rolling_back" or ("outbox", ID) not in dict(world.main)
@@ -365,11 +365,11 @@ def choose_way_back(world: OneRowWorld, phase: str) -> MigrationRequest:
 ENDS: Final = ("legacy", "done")
 
 
-# The first worlds.
+# Worlds to begin with.
 
 
 def reach_phase(phase: str) -> OneRowWorld:
-    """Return a world with one row that has reached this phase without failures."""
+    """Return a world with one row, after a migration to this phase without failures."""
     world = answer_truthfully(ask_machine(OneRowWorld(), PutRow(*OF, ID, "v0")))
     for to in ROADS[phase]:
         while phase_of(world) != to:
@@ -388,7 +388,7 @@ ROADS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def answer_truthfully(world: OneRowWorld) -> OneRowWorld:
-    """Return the world after true answers to all questions."""
+    """Return the world after true answers to all questions of the current request."""
     now = world
     while now.asked is not None:
         now = next(list_answers(now, now.asked))[1]

@@ -1,8 +1,8 @@
-"""Play: what each action does to a world. It is recorded as items for a replay.
+"""Play: lists the possible actions of a world, and plays one, recording it as items for a replay.
 
-Law 1. An action means the same wherever it is offered: the n-th agent, request, event or option of a fault.
-Law 2. What is played is the world's own code; the items it leaves make the same run when they are replayed.
-Law 3. Time never passes an event that is due: in a replay it would be delivered first.
+Law 1. An action has the same meaning in every world: it names the n-th request, event or option of a fault.
+Law 2. Actions run the world's own code, and a replay of the recorded items is the same run.
+Law 3. Time never passes an event that is due, because a replay would deliver that event first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,13 +26,13 @@ from umi_sim.world.agent import Agent, must_be_quiet
 from umi_sim.world.world import World
 
 STEPS_PER_ACTION_MAX: Final = 2_000
-FEW: Final = 4  # a draw of so many options takes all of them; of more the first and the last
+FEW: Final = 4  # a draw of up to so many options tries each; a larger one only the first and the last
 LANDING_MS: Final = (-1, 0, 1)
-MAY_HAVE_FAULTS: Final = ("request", "deliver", "wait")  # actions with which a fault may come
+MAY_HAVE_FAULTS: Final = ("request", "deliver", "wait")  # kinds of actions during which a fault is tried
 
 
 class FaultChoice(Data):
-    """A fault at the n-th place of an action where one is possible, and the option of each of its draws."""
+    """A fault at the place with this index in an action; `turns`: the option of each of its draws."""
 
     kind: str
     place: int
@@ -40,7 +40,7 @@ class FaultChoice(Data):
 
 
 class Action(Data):
-    """One choice. `kind`: request, wait, deliver, jump or crash; `number`: which one, or how many ms."""
+    """One action. `kind`: request, wait, deliver, jump or crash; `number`: an index, or a time in ms."""
 
     kind: str
     agent: str = ""
@@ -49,11 +49,11 @@ class Action(Data):
 
 
 class NothingChanged(Exception):
-    """The action changes nothing here, such as a fault without effect."""
+    """The action changes nothing in this world, such as a fault without effect."""
 
 
 class Untraced(Trace):
-    """Records nothing: a list that fails is run again."""
+    """A trace that records nothing, because a list that fails is run again with a real one."""
 
     __slots__ = ()
 
@@ -62,13 +62,13 @@ class Untraced(Trace):
 
 
 class ActionSource:
-    """The source of an explored world: does what the action says, and records it as items."""
+    """The source of an explored world: injects the fault of the current action, and records items."""
 
     def __init__(self) -> None:
         self.record: list[Item] = []
         self.choice: FaultChoice | None = None
         self.places: list[str] = []  # the verb of each place for a fault in this action
-        self.taken: list[tuple[int, int]] = []  # the draws of the fault: which option, of how many
+        self.taken: list[tuple[int, int]] = []  # the draws of the fault: (chosen option, number of options)
 
     def begin(self, choice: FaultChoice | None) -> None:
         self.choice, self.places, self.taken = choice, [], []
@@ -89,9 +89,10 @@ class ActionSource:
         return fault
 
     def draw(self, label: str, n: int) -> int:
-        """Return the chosen option, or the first beyond the choices so far. A stopped agent waits."""
+        """Return the option that `turns` chooses for this draw; the first option if it has none for it."""
         assert self.choice is not None
-        # n = 3: all of 0, 1, 2; n = 1000, such as a byte to turn: the first and the last alone
+        # For n = 3 the options are 0, 1, 2; for n = 1000, such as a byte to flip, only the first and the
+        # last. A crashed agent always stays down for the shortest time; waiting is an action of its own.
         options = (0,) if label.startswith("down_ms") else tuple(range(n)) if n <= FEW else (0, n - 1)
         turn = self.choice.turns[len(self.taken)] if len(self.taken) < len(self.choice.turns) else 0
         self.taken.append((turn, len(options)))
@@ -105,7 +106,7 @@ class ActionSource:
 
 
 class Explored(World):
-    """A world that is driven action by action. It is awake during a list, as a replay of it would be."""
+    """A world that is driven action by action. It stays busy during a list, as in a replay of the list."""
 
     is_awake: bool = True
 
@@ -117,7 +118,7 @@ class Explored(World):
 
 
 def first_world(config: RunConfig, registry: Registry) -> Explored:
-    """Return the world in which every list begins: each agent has recovered, and nothing is under way."""
+    """Return the world in which every list begins: each agent has recovered, and nothing is in flight."""
     inspector = Inspector(config)
     world = Explored(config, ActionSource(), inspector, UmiTarget(config, registry))
     world.trace = Untraced()
@@ -139,11 +140,11 @@ def inspector_of(world: Explored) -> Inspector:
     return world.judge
 
 
-# Which actions there are.
+# Listing actions.
 
 
 def list_actions(world: Explored, action_set: ActionSet) -> Iterator[Action]:
-    """Yield every action that can be played here, without faults."""
+    """Yield every action that can be played in this world, without faults."""
     for agent in world.agents.values():
         if agent.machine is None:
             continue
@@ -165,7 +166,7 @@ def list_actions(world: Explored, action_set: ActionSet) -> Iterator[Action]:
 
 
 def list_waits(world: Explored, action_set: ActionSet) -> list[int]:
-    """Return how long time may pass: the given pauses, and landings beside every deadline."""
+    """Return the times to wait in ms: those of the action set, and until every deadline or 1 ms beside it."""
     found = dict.fromkeys(action_set.advance_ms)
     for agent in world.agents.values() if action_set.land else ():
         for deadline_ms in list_deadlines(world, agent):
@@ -177,7 +178,7 @@ def list_waits(world: Explored, action_set: ActionSet) -> list[int]:
 
 
 def list_deadlines(world: Explored, agent: Agent) -> list[int]:
-    """Return instants that matter on the clock of this agent: of live entries, saved ones, and the memory."""
+    """Return deadlines by the clock of an agent: expiries of live and saved entries, and its next wake-up."""
     oracle = inspector_of(world).oracle
     newest = [session.versions[session.must] for session in oracle.sessions.sessions.values()]
     at_rest = [entry[1] for saved in newest for entry in saved[0].twin.entries.values()]
@@ -186,19 +187,19 @@ def list_deadlines(world: Explored, agent: Agent) -> list[int]:
 
 
 def list_fault_choices(source: ActionSource, action: Action, action_set: ActionSet) -> Iterator[Action]:
-    """Yield, for an action that was played, the same action with each fault at each possible place."""
+    """Yield the action that was just played with each fault at each place that it has for one."""
     for place, verb in enumerate(source.places if action.kind in MAY_HAVE_FAULTS else ()):
         for kind in action_set.faults:
             is_rest = action.kind == "request" and place == 0 and verb == "agent.event"
-            if KINDS[kind].is_at(verb) and not is_rest:  # a crash at rest is an action of its own
+            if KINDS[kind].is_at(verb) and not is_rest:  # a crash before a request is the action `crash`
                 yield structs.replace(action, fault=FaultChoice(kind, place))
 
 
 def find_next_draws(source: ActionSource, action: Action) -> Action | None:
-    """Return the next combination of draws of a fault that was played; None if all were tried."""
+    """Return the action with the next combination of draws of its fault; None if all were tried."""
     turns = list(source.taken)
-    # Like an odometer: (0, 0), (0, 1), (1, 0), (1, 1). A last digit at its end goes, and the one before it
-    # counts on; draws behind it are made anew and begin at 0.
+    # Counts like an odometer: (0, 0), (0, 1), (1, 0), (1, 1). Last draws that have reached their last option
+    # are dropped, and the draw before them is increased; the dropped draws start at 0 again.
     while turns and turns[-1][0] + 1 == turns[-1][1]:
         turns.pop()
     if not turns or action.fault is None:
@@ -207,11 +208,11 @@ def find_next_draws(source: ActionSource, action: Action) -> Action | None:
     return structs.replace(action, fault=structs.replace(action.fault, turns=following))
 
 
-# Playing one.
+# Playing an action.
 
 
 def play(world: Explored, action: Action, action_set: ActionSet) -> None:
-    """Do what the action says. Raises NothingChanged, Broken, OutOfSteps, or whatever the memory raised."""
+    """Play an action. Raises NothingChanged, Broken, OutOfSteps, or any exception of the memory."""
     source = source_of(world)
     source.begin(action.fault)
     match action.kind:
@@ -237,7 +238,7 @@ def play(world: Explored, action: Action, action_set: ActionSet) -> None:
 
 
 def choose_crash(agent: Agent) -> FaultChoice:
-    """Return a crash, which happens before its request is delivered."""
+    """Return a crash at the first place of a request, so that the agent crashes before it is delivered."""
     is_recovering = agent.machine is not None and agent.machine.is_recovering
     return FaultChoice((CrashAgain if is_recovering else AgentCrash).name, 0)
 
@@ -247,7 +248,7 @@ def issue(world: Explored, agent: Agent, name: str, args: Args) -> None:
 
 
 def deliver(world: Explored, agent: Agent, item: Op | ClockMove) -> None:
-    """Deliver an item before all ready events; a deviation has a replay do the same."""
+    """Deliver an item before all ready events, and record a deviation so that a replay does the same."""
     source = source_of(world)
     source.record.append(item)
     if world.next_due() == world.now_ms:
@@ -269,24 +270,24 @@ def deliver_ready(world: Explored, number: int) -> None:
 
 
 def let_pass(world: Explored, until_ms: int, action_set: ActionSet) -> None:
-    """Let the time pass; what is due until then happens first, unless each delivery is an action."""
+    """Let time pass. Events due until then are delivered first, unless deliveries are actions themselves."""
     while not action_set.interleave and (due_ms := world.next_due()) is not None and due_ms <= until_ms:
         world.deliver_next()
     world.set_time(max(until_ms, world.now_ms))
 
 
 def settle(world: Explored) -> None:
-    """Go on until nothing is under way."""
+    """Run the world until nothing is in flight."""
     world.is_awake = False
     world.run_until_quiet(world.step_count + STEPS_PER_ACTION_MAX)
     world.is_awake = True
 
 
-# Arguments that are known only in a run.
+# Arguments whose values are known only during a run.
 
 
 def fill_arguments(world: Explored, agent: Agent, args: Args) -> Args | None:
-    """Return the arguments with values of this run; None if one means an id that does not exist."""
+    """Replace each ValueOfRun among the arguments by its value; return None if one does not exist yet."""
     given = {
         name: find_value(world, agent, it) if isinstance(it, ValueOfRun) else it for name, it in args.items()
     }
@@ -294,7 +295,7 @@ def fill_arguments(world: Explored, agent: Agent, args: Args) -> Args | None:
 
 
 def find_value(world: Explored, agent: Agent, value: ValueOfRun) -> object:
-    """Return the id that this value means here; None if there are not so many."""
+    """Return the other agents, or the id of the n-th session or entity; None if there are fewer."""
     oracle = inspector_of(world).oracle
     if value.what == "others":
         return oracle.other_agents(agent.name)

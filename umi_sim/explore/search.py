@@ -1,9 +1,9 @@
-"""Search: all lists of actions up to a length, shortest first.
+"""Search: plays all lists of actions up to a length, shortest first.
 
-Law 1. Breadth first visits each world once, so the first failure has as few actions as any.
-Law 2. A world is kept as the world it came from and one action. Its fingerprint says if it is new.
-Law 3. Depth first, with rising depth, keeps only the path, and plays every list.
-Law 4. What failed must fail again when its items are replayed; otherwise the simulator itself is broken.
+Law 1. Breadth first visits each world once, so the first failure has the fewest actions.
+Law 2. A world is stored as the number of its parent and one action. Its fingerprint says whether it is new.
+Law 3. Depth first, with increasing depth, stores only the path, and plays every list.
+Law 4. A list that failed must fail again when its items are replayed; otherwise the simulator is broken.
 """
 
 from array import array
@@ -41,17 +41,17 @@ from umi_sim.scenario.action_set import ActionSet
 from umi_sim.scenario.files import BadScenario, Scenario, draw
 from umi_sim.world.agent import Tally
 
-fork.copied_by(fork.share, Untraced, Tally, Keyed)  # they only count, or always draw the same
+fork.copied_by(fork.share, Untraced, Tally, Keyed)  # copies share these: they only count, or never change
 
 DEPTH_MAX: Final = 64
 STATES_MAX: Final = 1_000_000
-SEED: Final = 0  # a list decides everything, so one seed does for all
+SEED: Final = 0  # one seed is enough, because a list determines everything
 
 Result = Literal["complete", "failed", "stopped"]
 
 
 class ListFailed(Exception):
-    """A list failed; `world` is where it ended, `why` what was raised there."""
+    """A list failed. `world`: the world in which it failed; `why`: the exception."""
 
     def __init__(self, world: Explored, why: Exception) -> None:
         super().__init__(str(why))
@@ -61,8 +61,8 @@ class ListFailed(Exception):
 class Explanation(Data):
     """The result of an exploration.
 
-    `depth`: how many actions the failed list has, or to which depth every list was tried. `verdict`: of the
-    run that repeats the failure. Depth first tells no two worlds apart, so it counts one for each list.
+    `depth`: the length of the failed list, or the depth up to which every list was tried. `verdict`: of the
+    run that repeats the failure. `state_count`: different worlds; depth first counts one for each list.
     """
 
     result: Result
@@ -104,7 +104,8 @@ class Unrepeated(Exception):
 
 
 def repeat_list(config: RunConfig, end: Explored) -> Verdict:
-    """Run the items of a failed list. One more request at its end keeps the world awake."""
+    """Return the verdict of a run of a failed list. Raises Unrepeated."""
+    # A run that passes is tried again with one more request, which keeps the world busy to the end.
     items: list[Item] = list(source_of(end).record)
     last = Op(source_of(end).next_id("o"), end.now_ms, end.lone.name, "len", {})
     for record in (items, [*items, last]):
@@ -115,7 +116,7 @@ def repeat_list(config: RunConfig, end: Explored) -> Verdict:
 
 
 class StateSearch(Owner):
-    """The base of both ways to search: the first world, and how to go on from any."""
+    """The base of both searches, with the actions that follow any world."""
 
     config: RunConfig
     action_set: ActionSet
@@ -133,7 +134,7 @@ class StateSearch(Owner):
         raise NotImplementedError
 
     def branches(self, world: Explored) -> Iterator[tuple[Action, Explored]]:
-        """Yield every action that means something here, and the world after it. Raises ListFailed."""
+        """Yield every action that changes this world, and the world after it. Raises ListFailed."""
         for action in list_actions(world, self.action_set):
             child = self.after(world, action)
             if child is None:
@@ -143,7 +144,7 @@ class StateSearch(Owner):
                 yield from self.all_ways(world, with_fault)
 
     def all_ways(self, world: Explored, with_fault: Action) -> Iterator[tuple[Action, Explored]]:
-        """Yield an action with a fault, once for each way that the fault can go."""
+        """Yield an action with a fault, and the world after it, for each combination of the fault's draws."""
         action: Action | None = with_fault
         while action is not None:
             child = fork.fork_graph(world)
@@ -169,7 +170,7 @@ class StateSearch(Owner):
         return True
 
     def judge(self, world: Explored) -> None:
-        """Check every rule over everything and, if asked for, how it would end. Raises ListFailed."""
+        """Check every rule and, if the action set asks for it, a run's end from here. Raises ListFailed."""
         inspector, storage = inspector_of(world), world.services.storage
         try:
             for agent in world.agents.values():
@@ -189,16 +190,16 @@ def finish(world: Explored) -> None:
 
 
 class BreadthFirst(StateSearch):
-    """Worlds are numbered in the order in which they are met, so those of one depth stand together."""
+    """A search that numbers worlds in the order of discovery, so that those of one depth are consecutive."""
 
     numbers: dict[bytes, int] = {}  # by digest
     parents: "array[int]" = msgspec.field(default_factory=lambda: array("L"))
-    by: "array[int]" = msgspec.field(default_factory=lambda: array("L"))  # the action, in `alphabet_seen`
+    by: "array[int]" = msgspec.field(default_factory=lambda: array("L"))  # index of the action in `spelt`
     seen: dict[Action, int] = {}
     spelt: list[Action] = []
     edges: "array[int]" = msgspec.field(default_factory=lambda: array("L"))
     ends: "array[int]" = msgspec.field(default_factory=lambda: array("L"))  # of the edges of each world
-    near: tuple[int, Explored] | None = None  # the parent asked for last
+    near: tuple[int, Explored] | None = None  # the last parent that was played again, with its number
 
     @property
     def state_count(self) -> int:
@@ -223,12 +224,12 @@ class BreadthFirst(StateSearch):
                         self.judge(child)
                     self.edges.append(target)
                 self.ends.append(len(self.edges))
-            # Worlds of this depth are those that were entered since: numbers are given in order.
+            # The worlds of this depth are those that were entered since, because numbers increase.
             low, high = high, len(self.numbers)
         return self.explain("complete", depth_max)
 
     def enter(self, digest: bytes, parent: int, action: Action) -> int:
-        """Return the number of a new world."""
+        """Store a new world and return its number."""
         number = self.numbers[digest] = len(self.numbers)
         if action not in self.seen:
             self.seen[action] = len(self.spelt)
@@ -238,11 +239,12 @@ class BreadthFirst(StateSearch):
         return number
 
     def world_of(self, number: int) -> Explored:
-        """Return the world again: from its parent, which is mostly that of the one before."""
+        """Return the world with this number, by playing its action in its parent."""
         assert self.near is not None
         if number == 0:
             return first_world(self.config, self.registry)
-        # a parent and an action take 16 bytes, a world is large: so it is played again from its parent
+        # A world takes far more than the 16 bytes of a number and an action, so it is played again instead
+        # of stored. Consecutive worlds mostly have the same parent.
         parent = self.parents[number]
         if self.near[0] != parent:
             self.near = (parent, self.world_of(parent))
@@ -255,7 +257,7 @@ class BreadthFirst(StateSearch):
 
     def list_count(self, depth: int) -> int:
         """Count the lists of 1 to `depth` actions that lead to known worlds."""
-        # two actions that commute lead to one world by two paths: it is visited once and counted twice
+        # Two actions that commute lead to one world by two lists: it is visited once and counted twice.
         total, reached = 0, {0: 1}
         for _ in range(depth):
             following: dict[int, int] = {}
@@ -269,7 +271,7 @@ class BreadthFirst(StateSearch):
 
 
 class DepthFirst(StateSearch):
-    """Nothing is kept but the path, so each depth begins anew."""
+    """A search that stores only the current path, so each depth starts from the first world again."""
 
     tried: int = 0
 
@@ -287,7 +289,7 @@ class DepthFirst(StateSearch):
         return Explanation("complete", depth_max, self.tried, self.tried, self.step_count)
 
     def dive(self, world: Explored, depth: int) -> bool:
-        """Try every longer list from here; return False if there are too many."""
+        """Try every list of up to `depth` more actions; return False if there are too many."""
         for _, child in self.branches(world):
             self.tried += 1
             if self.tried > self.states_max:

@@ -1,12 +1,14 @@
 """State fingerprints: 16 bytes that are equal for two worlds if no future event can distinguish them.
 
-Law 1. All that decides the future is written: memories, services, what is under way, and the oracle.
-Law 2. Instants count from now. What only numbers things (requests, operations) goes by first mention.
-Law 3. Keys, values and agents that the set of actions could exchange are renamed by first mention, so that of
-       all worlds that differ only by such an exchange one is explored.
-Law 4. When in doubt two worlds count as different: that costs time, while the opposite would miss failures.
+Law 1. The fingerprint includes all that decides the future: memories, services, messages and calls in flight,
+       and the oracle.
+Law 2. Times are relative to now. Numbers of requests and operations are replaced by their order of first
+       mention.
+Law 3. Exchangeable keys, values and agents are renamed by first mention, so that only one of all worlds that
+       differ by such an exchange is explored.
+Law 4. In doubt, two worlds count as different: that costs time, while the opposite would miss failures.
 
-Left out: what only watches or counts, and by which rule the oracle would name a broken promise.
+Observers, counters, and the choice of the rule that names a broken promise are left out.
 """
 
 import re
@@ -43,14 +45,14 @@ from umi_sim.world.agent import Agent
 Plain = Any
 
 DIGEST_BYTES: Final = 16
-ERA_MS: Final = 10 * 365 * 86_400_000  # a number so near to now is an instant; no size or share is as large
+ERA_MS: Final = 10 * 365 * 86_400_000  # a number so close to now is a time; sizes and shares are far smaller
 FAR_MS: Final = 86_400_000
 DERIVED: Final = re.compile("[a-z]{3}_[0-9a-f]{24}")
 OP_ID: Final = re.compile("~?(o[0-9]+|[a-d]:[a-z_]+:[0-9]+)")
 NUMBERS: Final = {"request_id": "request", "waiting": "request", "number": "operation"}
-COUNTED: Final = ("began", "ended", "tick")  # in events that the oracle saw
-# Each of these only counts, names or caches. One too many here would merge worlds that differ, and hide
-# failures; one too few only costs time (law 4).
+COUNTED: Final = ("began", "ended", "tick")  # these count events that the oracle saw
+# Fields that only count, name or cache, by class. A wrong entry would merge worlds that differ, and hide
+# failures; a missing entry only costs time (law 4).
 LEFT_OUT: Final[dict[str, frozenset[str]]] = {
     "State": frozenset({"counters", "operation_count", "request_count", "config"}),
     "Operation": frozenset({"calls", "notes"}),
@@ -68,7 +70,7 @@ CONSTANT: Final = (Config, RunConfig, AgentConfig, Registry, FunctionType, Metho
 
 
 class Fingerprinter:
-    """Compares the worlds of one exploration."""
+    """Computes digests of the worlds of one exploration."""
 
     def __init__(self, config: RunConfig, action_set: ActionSet) -> None:
         self.config, self.action_set = config, action_set
@@ -84,9 +86,9 @@ class Fingerprinter:
         self.has_model = any(KINDS[kind].group == "model" for kind in action_set.faults)
 
     def digest(self, world: Explored) -> bytes:
-        """Return the same for worlds that are alike."""
-        # worlds that differ by an exchange of agents have the same texts, each in another order of agents:
-        # the least of them is the same
+        """Return the fingerprint of a world."""
+        # Worlds that differ by an exchange of agents have the same encodings, one for each order of agents,
+        # so the smallest encoding is the same.
         smallest = min(pack(StateWriter(self, world, order).whole()) for order in self.orders)
         return blake2b(smallest, digest_size=DIGEST_BYTES).digest()
 
@@ -95,7 +97,7 @@ Rule = Callable[["StateWriter", Any], Plain]
 
 
 class StateWriter:
-    """One world as plain data, with agents in this order."""
+    """Writes one world as plain data, with its agents in the given order."""
 
     def __init__(self, fingerprinter: Fingerprinter, world: Explored, order: Sequence[str]) -> None:
         self.fingerprinter, self.world, self.order = fingerprinter, world, order
@@ -121,16 +123,16 @@ class StateWriter:
         queue = [[at_ms - self.now_ms, self.put(parts)] for at_ms, _, parts in sorted(world.network.queue)]
         sessions = self.put(inspector_of(world).oracle.sessions)
         services = self.services(world.services)
-        # Ties are broken by id, so the order of ids may decide
-        # hits; their numbers in that order stand for it.
+        # A search breaks ties by id, so the order of ids may decide the
+        # hits; the mention numbers, sorted by id, represent it.
         order = sorted(it for it in self.mentions if isinstance(it, str) and it.startswith("fct_"))
         parts = [agents, queue, sessions, services, [self.mentions[it] for it in order]]
-        if self.is_opaque:  # a name may stand where it cannot be exchanged: then it is told
+        if self.is_opaque:  # bytes that were not decoded may contain a name, so all names are included
             parts.append([[repr(token), number] for token, number in self.mentions.items()])
         return parts
 
     def name_of(self, saved: object) -> int:
-        """Return the number of a save, by first appearance: it may be kept in several places."""
+        """Return the number of a save, by first mention, since several fields may refer to one save."""
         at = next((at for at, known in enumerate(self.saves) if known is saved), len(self.saves))
         if at == len(self.saves):
             self.saves.append(saved)
@@ -159,12 +161,12 @@ class StateWriter:
         ]
         return [stores, away, self.put(expected)]
 
-    # Any value.
+    # Values of any type.
 
     def put(self, value: Any) -> Plain:
         cls = value.__class__
         if cls is int:
-            # a deadline in 300 ms is ["ms", 300] whenever the world began; a size of 300 bytes stays 300
+            # A deadline in 300 ms is ["ms", 300] at any time of the world; a size of 300 bytes stays 300.
             from_now = value - self.base_ms
             return (
                 ["ms", from_now]
@@ -205,7 +207,8 @@ class StateWriter:
                 return value - self.tick
             if name == "ran_ms" and not self.fingerprinter.is_scanned:
                 return None
-            # some are times of the world, which begin at 0, others those of a clock, which begin at start_ms
+            # Some values are times of the world, which begin at 0; others are readings of a clock, which
+            # begin at start_ms.
             if name == "asked_ms":
                 return value - (self.now_ms if value < self.base_ms // 2 else self.base_ms)
             if name in ("seen_ms", "latest_ms"):
@@ -220,7 +223,7 @@ class StateWriter:
 
 
 def make_rule(cls: type) -> Rule:
-    """Return how values of a class are written, looked up once."""
+    """Return the function that writes values of a class. Raises TypeError for an unknown class."""
     if issubclass(cls, CONSTANT) or cls is ValueOfRun:
         return lambda writer, value: None
     if issubclass(cls, Mapping):
@@ -244,7 +247,7 @@ def write_fields(tag: str, names: Sequence[str]) -> Rule:
 
 
 def mentioned_once(write: Rule) -> Rule:
-    """Return a rule that writes an object where it is met first, and its number from then on."""
+    """Return a rule that writes an object at its first mention, and only its number at later ones."""
 
     def write_once(writer: StateWriter, value: Any) -> Plain:
         is_known = value in writer.mentions
@@ -258,11 +261,11 @@ def write_bytes(writer: StateWriter, value: bytes) -> Plain:
     return ["like", writer.like[value], writer.mention(value)] if value in writer.like else value
 
 
-# The working tier and what the oracle knows of it.
+# The working tier, and its model in the oracle.
 
 
 def write_expiry(writer: StateWriter, expires_ms: int) -> Plain:
-    """Write a deadline. No clock goes back, so it does not matter how long ago a deadline was."""
+    """Write a deadline. If no clock can jump back, all deadlines in the past are equal."""
     is_over = not writer.is_exact and expires_ms < writer.reading_ms
     return "over" if is_over else writer.put(expires_ms)
 
@@ -274,7 +277,7 @@ def write_entries(writer: StateWriter, given: Mapping[str, tuple[bytes, int]]) -
 
 
 def write_tier(writer: StateWriter, tier: WorkingTier) -> Plain:
-    is_far = not tier.entries and tier.due_ms - writer.reading_ms > FAR_MS  # nothing that comes is later
+    is_far = not tier.entries and tier.due_ms - writer.reading_ms > FAR_MS  # later than any other event
     due = "far" if is_far else write_expiry(writer, tier.due_ms)
     return [write_entries(writer, tier.entries), tier.used_bytes, tier.expired_count, due]
 
@@ -290,7 +293,7 @@ def describe_twin(writer: StateWriter, twin: WorkingTwin) -> list[Plain]:
 
 
 def write_saved(writer: StateWriter, saved: SavedTwin) -> Plain:
-    """Write a save: at rest every time to live counts to the millisecond."""
+    """Write a save, with the exact time to live of each entry at the time of the save."""
     rows = [[writer.put(key), writer.put(value), ms - saved.saved_ms]
             for key, (value, ms) in saved.twin.entries.items()]  # fmt: skip
     fields = [saved.is_refuted, writer.put(saved.saved_ms), rows, *describe_twin(writer, saved.twin)]
@@ -298,7 +301,7 @@ def write_saved(writer: StateWriter, saved: SavedTwin) -> Plain:
 
 
 def write_session(writer: StateWriter, known: Session) -> Plain:
-    """Write a session without versions that no open load can find."""
+    """Write a session, without the versions that no load in flight can return."""
     oracle = inspector_of(writer.world).oracle
     musts = [save.must_at_issue.get(key, 0) for save in oracle.sessions.open for key in save.must_at_issue]
     musts += [load.must for agent in oracle.agents.values() for load in agent.sessions.loads.values()]
@@ -322,7 +325,7 @@ def write_session_row(writer: StateWriter, row: SessionRow) -> Plain:
 
 
 def write_snapshot(writer: StateWriter, data: bytes) -> Plain:
-    """Return the rows in a snapshot, in an order that no name decides; a damaged one as it is."""
+    """Write the rows of a snapshot, in an order independent of names; a damaged snapshot as raw bytes."""
     outer = session.unpack_value(data)
     is_sealed = isinstance(outer, list) and len(outer) == 4 and isinstance(outer[2], bytes)
     if not is_sealed or data != session.seal_body(outer[2]):
@@ -337,7 +340,7 @@ def write_snapshot(writer: StateWriter, data: bytes) -> Plain:
 
 
 def write_storage(writer: StateWriter, storage: SimStorage) -> Plain:
-    """Write rows without an order of their own, as storage gives them by kind and id."""
+    """Write storage. Rows are sorted, because reads do not return them in the order of insertion."""
     pending = [[writer.number("ticket", it), writer.put(batch)] for it, batch in storage.pending.items()]
     rows = [
         [writer.put(where), row.version, writer.put(row.body)]
@@ -356,7 +359,7 @@ def write_storage(writer: StateWriter, storage: SimStorage) -> Plain:
 
 
 def may_be_asked(writer: StateWriter, key: str) -> bool:
-    """Check whether any request may still ask for the receipt of this key."""
+    """Return True if a request may still ask for the receipt of this key."""
     return writer.fingerprinter.keeps_receipts or key in writer.mentions
 
 
@@ -375,11 +378,11 @@ def write_call(writer: StateWriter, call: Call) -> Plain:
     return [is_expected, call.sent_ms - writer.now_ms, *map(writer.put, fields)]
 
 
-# What the oracle numbers.
+# Parts of the oracle that number events.
 
 
 def write_log(writer: StateWriter, log: BatchLog) -> Plain:
-    """Return each row since the oldest request in flight was issued, and the batches that may still land."""
+    """Write the values of each row since the oldest request in flight, and the operations in flight."""
     calls = [message.call for _, _, message in writer.world.network.queue]
     going = dict.fromkeys((*log.flying, *(call.op_id for call in calls if call.op_id in log.ops)))
     oldest = min((it.position for it in log.flying.values()), default=log.position)
@@ -405,7 +408,7 @@ def write_log(writer: StateWriter, log: BatchLog) -> Plain:
 
 
 def list_since(entries: list[tuple[int, Any]], oldest: int) -> list[tuple[int, Any]]:
-    """Return the last entry up to this position, and all later ones."""
+    """Return the last entry up to this position, renumbered to it, and all later ones."""
     first = [(oldest, value) for at, value in entries if at <= oldest]
     return [*first[-1:], *(it for it in entries if it[0] > oldest)]
 
@@ -424,7 +427,7 @@ def write_operation(writer: StateWriter, log: BatchLog, op: ArchiveOperation) ->
 
 
 def write_core_model(writer: StateWriter, model: CoreModel) -> Plain:
-    """Write the model with ranks for its instants, which count events: only their order matters."""
+    """Write the model with ranks instead of event counts, of which only the order matters."""
     registers = (*model.texts.values(), *model.importance.values())
     ats = sorted({at for it in registers for _, at in (*it.settled, *it.open.values())})
     writer.ranks = {at: rank for rank, at in enumerate(ats)}
@@ -432,7 +435,7 @@ def write_core_model(writer: StateWriter, model: CoreModel) -> Plain:
 
 
 def write_register(writer: StateWriter, register: Register) -> Plain:
-    """Return the latest place of each value, with writes that will never be answered, and those in flight."""
+    """Write the latest rank of each settled value, of each lost write, and all writes in flight."""
     latest: dict[bytes, int] = {}
     lost: dict[bytes, int] = {}
     for value, at in register.settled:
@@ -456,7 +459,7 @@ def write_agent_model(writer: StateWriter, agent: AgentModel) -> Plain:
 
 
 def write_operations(writer: StateWriter, operations: Mapping[int, object]) -> Plain:
-    return [writer.put(each) for each in operations.values()]  # each tells its number
+    return [writer.put(each) for each in operations.values()]  # each operation has its number as a field
 
 
 def write_waiting(writer: StateWriter, waiting: Mapping[int, int] | None) -> Plain:

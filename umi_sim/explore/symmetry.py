@@ -1,8 +1,9 @@
-"""Symmetry: which keys, values and agents could be exchanged without changing the set of actions.
+"""Symmetry: the keys, values and agents that can be exchanged without changing the set of actions.
 
-Law 1. Two keys, or two values, of one size are alike if the requests are the same with both exchanged.
-Law 2. A value that is read as a number, joined to another or written into a text is like no other.
-Law 3. Agents are alike if they are of one user, their clocks agree, and no argument names one.
+Law 1. Two keys, or two values, are exchangeable if they have one size, and the set of requests stays the same
+when both are exchanged. Law 2. A value that is read as a number, appended to another or written into a text
+is not exchangeable. Law 3. Agents are exchangeable if they belong to one user, their clocks agree, and no
+argument names one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,8 +24,8 @@ HIDING: Final = (
     "delta",
     "members",
     "session_id",
-)  # domains that show no key elsewhere
-WORKING: Final = frozenset(  # requests that neither store nor tell a key but as a key
+)  # domains whose values appear only where a key or value is expected
+WORKING: Final = frozenset(  # requests that use a key only as a key, so that no text contains it
     name
     for name, request in REQUESTS.items()
     if not issubclass(request, CoreRead)
@@ -33,7 +34,7 @@ WORKING: Final = frozenset(  # requests that neither store nor tell a key but as
 
 
 def exchangeable(requests: Requests) -> Mapping[object, int]:
-    """Return keys and values of working requests, with the group of those that may be exchanged."""
+    """Return the keys and values of the requests, each with the number of its group of exchangeable ones."""
     if not all(name in WORKING for name, _ in requests):
         return {}
     groups: dict[object, int] = {}
@@ -54,15 +55,15 @@ def candidates(requests: Requests) -> list[object]:
 
 
 def is_like(one: object, other: object) -> bool:
-    """Check whether two values are of one type and one size."""
-    # sizes count: with a limit of bytes in the way, a longer key may be refused where a shorter one is not
+    """Return True if two values have one type and one size."""
+    # The size matters because a limit in bytes may refuse a longer key and accept a shorter one.
     if isinstance(one, str) and isinstance(other, str):
         return len(one.encode()) == len(other.encode())
     return isinstance(one, bytes) and isinstance(other, bytes) and len(one) == len(other)
 
 
 def is_closed(requests: Requests, one: object, other: object) -> bool:
-    """Check whether the set of requests stays the same when the two values are exchanged."""
+    """Return True if the set of requests stays the same when the two values are exchanged."""
     swap = {one: other, other: one}
     actions = [(name, dict(args)) for name, args in requests]
     swapped = [
@@ -76,7 +77,7 @@ def swapped_in(swap: Mapping[object, object], value: object) -> object:
 
 
 def same_agents(config: RunConfig, requests: Sequence[tuple[str, Args]]) -> bool:
-    """Check whether agents can be exchanged: of one user, with equal clocks, and named by no argument."""
+    """Return True if agents can be exchanged (law 3)."""
     users = dict.fromkeys((agent.scope.user, agent.skew_ms) for agent in config.agents)
     names = [agent.scope.agent for agent in config.agents]
     return len(users) == 1 and not any(is_named(args, names) for _, args in requests)
