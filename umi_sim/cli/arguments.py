@@ -1,7 +1,7 @@
-"""Arguments: what commands are given, a world or files to read and to write, or one clear line.
+"""Arguments of commands: worlds, files to read and files to write. An error is one clear line.
 
-Law 1. Whatever cannot be read or written is refused before anything is run.
-Law 2. A file is read only if it is one: a pipe would be waited for, and a device is never written over.
+Law 1. A file that cannot be read or written is refused before anything runs.
+Law 2. Only regular files are read or replaced: a pipe could block forever, and a device must stay unchanged.
 """
 
 import os
@@ -31,19 +31,19 @@ SCRIPT_MARK: Final = "Written by `umi-sim "
 
 
 def overrides_of(settings: Sequence[str], mode: str | None) -> dict[str, str]:
-    """Return what --set and --mode say, by key of the scenario."""
+    """Return the values of --set and --mode, by key of the scenario."""
     for setting in settings:
         if "=" not in setting:
             refuse(f"--set {setting}: write TABLE.KEY=VALUE, as in --set agents.count=2")
     pairs = [setting.split("=", 1) for setting in settings]
-    # The last one of a key wins, and --mode over all: it is the shorter way to say one of these keys.
+    # The last value of a key wins. --mode is short for one of these keys, and overrides it.
     return dict(pairs) | ({"scenario.swarm.mode": mode} if mode else {})
 
 
 def config_of(
     name: str, seed: int, overrides: Mapping[str, str], conversation: str | None = None
 ) -> "RunConfig":
-    """Draw a configuration from a seed: with settings, and a conversation instead of drawn requests."""
+    """Draw a configuration from a seed. `conversation`: a transcript to tell instead of drawn requests."""
     from umi_sim.formats import transcripts as transcript
     from umi_sim.scenario import files as scenario
 
@@ -57,20 +57,20 @@ def config_of(
     from umi_sim.workload import conversations as talking
 
     config = talking.with_conversation(config, conversation)
-    # Unless the user has set a number of operations, a conversation is told to its end.
+    # A conversation is told to its end, unless the user has set a number of operations.
     return config if {"workload", "workload.operations"} & overrides.keys() else talking.whole(config)
 
 
 def command_of(name: str, seed: int, overrides: Mapping[str, str], conversation: str | None = None) -> str:
-    """The command that makes this run again."""
+    """Return the command that repeats this run."""
     options = [part for key, value in overrides.items() for part in ("--set", f"{key}={value}")]
     spoken = ["--transcript", conversation] if conversation else []
     return shlex.join(["umi-sim", "run", name, "--seed", str(seed), *options, *spoken])
 
 
 def config_named(context: click.Context, text: str) -> "RunConfig":
-    """The configuration of a seed, written as SCENARIO:SEED or as for `run`."""
-    # Parsed by the command `run` itself, so "smoke --seed 42 --set x=y" means here what it means there.
+    """Return the configuration of a seed, written as SCENARIO:SEED or like the arguments of `run`."""
+    # The command `run` parses the text, so "smoke --seed 42 --set x=y" has the same meaning in both places.
     run = context.find_root().command.commands["run"]  # type: ignore[attr-defined]  # a group
     try:
         given = run.make_context("run", run_words(text)).params
@@ -83,16 +83,16 @@ def config_named(context: click.Context, text: str) -> "RunConfig":
 
 
 def run_words(text: str) -> list[str]:
-    """Return what follows `umi-sim run` for a seed, written as SCENARIO:SEED or as for `run`."""
+    """Return the arguments of `run` for a seed, written as SCENARIO:SEED or like those arguments."""
     words = words_of(text)
     name, colon, seed = words[0].rpartition(":") if words else ("", "", "")
     return [name, "--seed", seed, *words[1:]] if colon else words
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a command; a file with a seed is one of them, whatever blanks are in its path."""
-    # "my worlds/storm.toml:42": the part before the seed is a file, so the blank in it separates nothing.
-    # In "storm.toml:42 --set agents.count=2" the blanks do, for no seed has one.
+    """Split a text into words as a shell does; FILE:SEED is one word, even if the path has blanks."""
+    # In "my worlds/storm.toml:42" the part before the seed is a file, so its blank separates nothing.
+    # In "storm.toml:42 --set agents.count=2" blanks separate words, because a seed has no blank.
     file, _, seed = text.rpartition(":")
     if is_file(file) and len(seed.split()) == 1:
         return [text]
@@ -106,7 +106,7 @@ def words_of(text: str) -> list[str]:
 
 
 def readable(file: str) -> "SeedFile":
-    """The run in a seed file."""
+    """Return the run in a seed file, or refuse the file."""
     from umi_sim.seedfile import files as seed_file
 
     try:
@@ -116,7 +116,7 @@ def readable(file: str) -> "SeedFile":
 
 
 def readable_trace(file: str) -> "SavedTrace":
-    """The records in a trace file, each of which can be decoded."""
+    """Return a trace file of which each record can be decoded, or refuse the file."""
     from umi_sim.record import trace
 
     try:
@@ -129,11 +129,11 @@ def readable_trace(file: str) -> "SavedTrace":
 
 
 def is_seed_file(file: str) -> bool:
-    """Check the first character; any other file may be a trace."""
+    """Return True if the first character is that of a seed file; any other file may be a trace."""
     if Path(file).exists() and not Path(file).is_file():
         refuse(f"{file}: cannot be read: not a file")
     with Path(file).open("rb") as opened:
-        # A seed file is JSON, a trace is msgpack and begins otherwise.
+        # A seed file is a JSON object; a trace is msgpack and never begins with "{".
         return opened.read(1) == b"{"
 
 
@@ -141,19 +141,19 @@ def is_seed_file(file: str) -> bool:
 
 
 def must_take_trace(file: str, *read: str | None) -> None:
-    """The same for a trace, which replaces nothing but a trace."""
+    """Refuse a file for a trace that cannot be written, or that exists and is not a trace."""
     from umi_sim.record import trace
 
     must_be_writable(file, *read)
     if Path(file).exists():
         with Path(file).open("rb") as opened:
-            # An empty file may be replaced: a shell has made it, or a test.
+            # An empty file may be replaced: a shell or `mktemp` may have created it.
             if (begins := opened.read(trace.HEAD_BYTES)) and not trace.is_trace(begins):
                 refuse(f"{file}: is no trace, and would be written over: name another file")
 
 
 def must_take_history(option: str, file: str, *read: str | None) -> None:
-    """The same for a history, which replaces nothing but a history of the same form."""
+    """Refuse a file for a history that cannot be written, or that exists and is no history of that form."""
     from umi_sim.record.history import FORMS, is_history
 
     suffix = Path(file).suffix
@@ -165,9 +165,9 @@ def must_take_history(option: str, file: str, *read: str | None) -> None:
 
 
 def must_be_writable(file: str, *read: str | None) -> None:
-    """Refuse at once what could not be written in the end, and what would replace a file that is read."""
+    """Refuse a file that cannot be written, or that is one of the files `read` by the command."""
     path = Path(file)
-    # `samefile`, not equal names: a link or ./x would be written over just the same.
+    # `samefile` instead of equal names, because a link or ./x would overwrite the same file.
     if path.exists() and any(each and Path(each).exists() and path.samefile(each) for each in read):
         refuse(f"{file}: is read, and would be written over: name another file")
     if path.exists() and not path.is_file():
@@ -177,7 +177,7 @@ def must_be_writable(file: str, *read: str | None) -> None:
 
 
 def must_take_script(option: str, out: str) -> None:
-    """Refuse what is no .py file in a folder that is there, and a file that was not written by us."""
+    """Refuse a path that is no .py file in an existing folder, or a file that umi-sim did not write."""
     path = Path(out)
     if path.suffix != ".py" or not path.parent.is_dir():
         refuse(f"{option} {out}: name a .py file in a folder that is there")
@@ -185,7 +185,7 @@ def must_take_script(option: str, out: str) -> None:
         refuse(f"{option} {out}: there is a file that was not written by this command, name another one")
 
 
-# Code of the user.
+# Importing code of the user.
 
 
 def import_named(name: str, example: str) -> tuple[ModuleType, str]:
@@ -198,13 +198,13 @@ def import_named(name: str, example: str) -> tuple[ModuleType, str]:
         refuse(
             f"{name}: write the module as Python imports it from the current folder; go to its folder first"
         )
-    # As `python -m` would find it: an installed command does not look into the current folder.
+    # An installed command does not import from the current folder by itself, unlike `python -m`.
     sys.path.insert(0, str(Path.cwd()))
     try:
         return import_module(path), attribute
     except ModuleNotFoundError as error:
         refuse(f"{name}: no module {error.name}")
-    except (Exception, SystemExit) as error:  # whatever their module raises is theirs
+    except (Exception, SystemExit) as error:  # an error in the user's module, not in ours
         frames = extract_tb(error.__traceback__)
         lines = [it.lineno for it in frames if Path(it.filename).stem == path.split(".")[-1]]
         where = f"line {lines[-1]}: {type(error).__name__}" if lines else type(error).__name__

@@ -1,8 +1,8 @@
-"""The console: commands return reports, and one place shows them; errors are one line.
+"""The console: commands return reports, which this module shows; it shows an error as one line.
 
-Law 1. What a user can get wrong ends in one clear line on standard error and status 2.
-Law 2. A command prints nothing by itself: what it returns is shown as text, as JSON or not at all.
-Law 3. A bug of ours shows its traceback and ends with status 4: it says nothing about the memory.
+Law 1. A mistake of the user ends the command with one clear line on standard error and status 2.
+Law 2. A command prints nothing by itself: its report is shown as text, as JSON or not at all.
+Law 3. A bug of the simulator shows its traceback and ends with status 4: it proves nothing about the memory.
 """
 
 import json
@@ -30,7 +30,7 @@ NOWHERE: Final[Mapping[str, Sequence[str]]] = {}
 
 
 class Help(click.HelpFormatter):
-    """Help with less room for the names of options where a line is short."""
+    """A formatter of help with a narrower column for the names of options on a narrow terminal."""
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         super().write_dl(rows, min(col_max, self.width // 2), col_spacing)
@@ -41,10 +41,10 @@ class HelpContext(click.Context):
 
 
 class Commands(click.Group):
-    """A group whose commands return their exit code, and whose errors are one line.
+    """A group of commands that return their exit code, and whose errors are one line.
 
-    `places`: modules of umi_sim.cli with the names of their commands, imported when one is asked for.
-    `headings`: under which of them the help lists which commands, the commonest first.
+    `places`: the names of the commands in each module of umi_sim.cli, which is imported when one is run.
+    `headings`: the commands under each heading of the help, the commonest first.
     """
 
     context_class = HelpContext
@@ -61,8 +61,8 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in self.places:
-            # Only the module of the command that was asked for is
-            # imported: that is most of the time a small command takes.
+            # Only the module of this command is imported, because imports
+            # take most of the time of a small command.
             commands: Sequence[click.Command] = import_module(f"umi_sim.cli.{self.places[cmd_name]}").COMMANDS
             command = next((command for command in commands if command.name == cmd_name), None)
         else:
@@ -86,8 +86,8 @@ class Commands(click.Group):
 
     def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:  # type: ignore[override]  # both overloads
         is_alone = extra.pop("standalone_mode", True)
-        # click would print errors in its own way and end with
-        # its own codes; standalone_mode=False hands them to us.
+        # With standalone_mode=False click raises its errors, instead
+        # of printing them in its own form and exiting with its own codes.
         code = exit_code(lambda: super(Commands, self).main(args, standalone_mode=False, **extra))
         if is_alone:
             sys.exit(code)
@@ -95,7 +95,7 @@ class Commands(click.Group):
 
 
 def exit_code(command: Callable[[], Any]) -> int:
-    """Run a command and return its exit code; each error that a user can cause is one line."""
+    """Run a command and return its exit code; show each error that a user can cause as one line."""
     try:
         return command() or 0
     except click.ClickException as error:
@@ -104,38 +104,38 @@ def exit_code(command: Callable[[], Any]) -> int:
         complain(f"interrupted{progress.standing()}")
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has gone, and the interpreter still flushes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader is gone; the interpreter still flushes
         return 0
     except OSError as error:
         return complain(f"{error.filename or 'standard output'}: {error.strerror or error}")
     except Exception:
-        sys.excepthook(*sys.exc_info())  # a bug of ours is no verdict, so it must not end with 1
+        sys.excepthook(*sys.exc_info())  # a bug of the simulator is no verdict, so the code is not 1
         return HARNESS
 
 
 def describe_error(error: click.ClickException) -> str:
-    """The error, and where to read on if it does not say itself what is allowed."""
+    """Return the text of an error, with a hint to --help if it does not say what is allowed."""
     text = error.format_message()
     says_it = isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter)
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None or says_it:
         return text
-    # click ends with "Did you mean x?" where it knows a near name.
+    # click ends the text with "Did you mean x?" if it knows a similar name.
     joint = "" if text.endswith("?") else ":"
     return f"{text.removesuffix('.')}{joint} {context.command_path} --help tells what there is"
 
 
 def complain(message: str, code: int = USAGE) -> int:
-    """Tell what is wrong, if it can be told; the code to end with."""
+    """Print a message on standard error, if that works, and return the exit code."""
     progress.clear()
-    with suppress(OSError):  # a full disk, say; a verdict is still to come
+    with suppress(OSError):  # for example a full disk; the command may still print a verdict
         for line in error_lines(message):
             click.echo(line.encode(errors="backslashreplace"), err=True)
     return code
 
 
 def error_lines(message: str) -> Iterator[str]:
-    """Yield lines as wide as a terminal; elsewhere each in one piece, for a search in a log."""
+    """Yield the lines of a message; wrapped on a terminal only, so that logs can be searched."""
     is_shown = sys.stderr is not None and sys.stderr.isatty()
     for line in message.splitlines():
         if is_shown:
@@ -145,12 +145,12 @@ def error_lines(message: str) -> Iterator[str]:
 
 
 def refuse(message: object, code: int = USAGE) -> NoReturn:
-    """End the command with this line and this code."""
+    """End the command with this message and this exit code."""
     raise CommandRefused(str(message), code)
 
 
 class CommandRefused(click.ClickException):
-    """The line, and the code."""
+    """A refused command: the message and the exit code."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -161,16 +161,16 @@ class CommandRefused(click.ClickException):
 
 
 def shows(*, one_list: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A command that returns a report, or yields several, has the options that say how to show them.
+    """Return a decorator that shows the report of a command, or several, by the options --json, --quiet ...
 
-    `one_list`: as JSON, what is yielded is one list, not a line for each.
+    `one_list`: the JSON of several reports is one list instead of a line for each.
     """
 
     def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def run_and_show(*args: Any, as_json: bool, quiet: bool, no_color: bool, **given: Any) -> int:
-            # A command that yields is a generator: it runs within
-            # `show`, so the progress has to last until that is done.
+            # A command that yields reports is a generator, which runs
+            # during `show`, so the progress display must include that.
             with progress.watch_progress(str(command.__name__), quiet=quiet):
                 made = command(*args, **given)
                 reports = [made] if isinstance(made, Report) else made
@@ -190,12 +190,12 @@ def shows(*, one_list: bool = False) -> Callable[[Callable[..., Any]], Callable[
 def show(
     reports: Iterable[Report], *, as_json: bool, quiet: bool, no_color: bool, one_list: bool = False
 ) -> int:
-    """Show each report when it is there; the exit code of all."""
+    """Show each report as soon as it exists, and return the severest exit code."""
     values, codes = [], []
     is_read = not quiet
     for report in reports:
         codes.append(report.exit_code)
-        # A closed pipe (`| head`) ends the printing, not the command: the exit code is of all reports.
+        # A closed pipe (`| head`) ends the output, not the command: the exit code covers all reports.
         if not is_read or report.value is None:
             continue
         if as_json and one_list:
@@ -208,7 +208,7 @@ def show(
 
 
 def show_text(report: Report, no_color: bool = False) -> bool:
-    """Print a report. Return whether the output is still read."""
+    """Print a report. Return False if the output is no longer read."""
     has_color = is_colored(no_color)
     for number, line in enumerate(laid_out(report, width())):
         progress.clear()
@@ -227,7 +227,7 @@ def show_json(value: object) -> bool:
 
 
 def seed_of(text: str) -> int:
-    """A seed as an option gives it: decimal, 0x and hex digits, or a commit id."""
+    """Parse the seed of an option: decimal, 0x and hex digits, or a commit id."""
     from umi_sim.kernel.prng import parse_seed
 
     try:
@@ -237,8 +237,8 @@ def seed_of(text: str) -> int:
 
 
 def seeds_of(text: str) -> range:
-    """Seeds A..B, both included, or one seed."""
-    # 0-9 is an easy slip, and "0-9 is no seed" would not help.
+    """Parse seeds A..B, both included, or one seed."""
+    # 0-9 is a likely mistake, for which the general message ("is no seed") would not help.
     if re.fullmatch(r"\d+-\d+", text):
         raise click.BadParameter(f"{text}: write {text.replace('-', '..')}")
     first, dots, last = text.partition("..")

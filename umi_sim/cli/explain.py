@@ -46,7 +46,7 @@ def explain(word: tuple[str, ...]) -> Report:
     from umi_sim.explain import words
 
     name = " ".join(word)
-    # An easy slip: most commands take a file.
+    # A likely mistake, because most commands take a file.
     if is_file(name):
         refuse(f"{name}: is a file, and explain takes a word: umi-sim show FILE shows a seed file")
     if name not in words.names() and (of_stores := rule_of_stores(name)):
@@ -55,7 +55,7 @@ def explain(word: tuple[str, ...]) -> Report:
 
 
 def rule_of_stores(name: str) -> Report | None:
-    """The promise of a rule by which `umi-sim target` judges stores, or the meaning of an anomaly."""
+    """Return the page of a rule of `umi-sim target`, or of an anomaly; None for another name."""
     from umi_sim.targets.promises import ANOMALIES, RULES
 
     more = whole("more", "umi-sim target --manual")
@@ -72,7 +72,7 @@ def rule_of_stores(name: str) -> Report | None:
 
 
 def explain_name(name: str, known: Iterable[str], what: str) -> Report:
-    """The page about a name; `known` are those that may have been meant."""
+    """Return the page about a name. For an unknown name, suggest some of the `known` ones."""
     from umi_sim.explain import words
 
     try:
@@ -88,7 +88,7 @@ DIFFERENT: Final = 1
 
 
 class Side(Data):
-    """One of two runs: its records, and how to live it again unless it is only a trace."""
+    """One of two runs to compare: its records, and the means to repeat it, unless only a trace is given."""
 
     trace: "Traced"
     playback: "Playback | None" = None
@@ -115,7 +115,7 @@ def diff(context: click.Context, a: str, b: str) -> Report:
     found = difference.apart(first.trace, second.trace, (name_side(a), name_side(b)))
     if found is None:
         return Report("SAME the two runs have the same records", value=lambda: {"result": "same"})
-    # A trace alone has no states: only two runs that can be lived again are compared further.
+    # A trace has no states, so states are compared only if both runs can be repeated.
     changes = []
     if first.playback and second.playback:
         changes = difference.delta(first.playback, second.playback, found.step)
@@ -125,17 +125,17 @@ def diff(context: click.Context, a: str, b: str) -> Report:
 
 
 def name_side(text: str) -> str:
-    """A side as the head of its column."""
+    """Return the heading of the column of a side."""
     return Path(text).name if is_file(text) else text
 
 
 def side_of(context: click.Context, text: str) -> Side:
-    """The run that an argument names."""
+    """Return the run that an argument names."""
     from umi_sim.explain.playback import Playback
 
     path = Path(text)
-    # By the suffix even if no such file exists: then the
-    # error is about a file, not about an unknown scenario.
+    # Judges by the suffix even if the file does not exist, so that
+    # the error is about a file and not about an unknown scenario.
     if path.suffix in (".json", ".trace") or is_file(path):
         if path.suffix != ".json" and not is_seed_file(text):
             return Side(readable_trace(text))
@@ -199,7 +199,7 @@ def why(context: click.Context, run: str, runs: int, seconds: int, own: str, of:
 
 
 def failing(context: click.Context, text: str) -> str:
-    """The seed file of the failure that a seed meets, as small as it can be."""
+    """Run a seed, and return the path of the shrunk seed file of its failure."""
     from umi_sim.cli.shrink import smallest
     from umi_sim.runs import runner
 
@@ -239,12 +239,12 @@ def step(context: click.Context, file: str) -> int:
 
 
 def converse(stepper: "Stepper", lines: BinaryIO) -> int:
-    """Read commands until they end. From a pipe they are printed, so that what comes out can be read."""
+    """Read and run commands until they end. Commands from a pipe are printed before their output."""
     is_piped = not lines.isatty()
     number = 0
     while not stepper.is_over:
         click.echo(stepper.prompt().encode(), nl=False)
-        # Bounded: what comes from a pipe may have no line ends.
+        # The length is bounded because input from a pipe may have no line ends.
         line = lines.readline(COMMAND_BYTES_MAX).decode(errors="replace")
         number += 1
         if not line:
@@ -253,7 +253,7 @@ def converse(stepper: "Stepper", lines: BinaryIO) -> int:
         if is_piped:
             write_line(escape_text(line.rstrip("\n")).encode())
         reply, is_done = stepper.do(line)
-        # A script whose third command fails must not go on with its fourth as if nothing had been.
+        # The first command of a script that fails ends the script.
         if is_piped and not is_done:
             return complain(f"command {number}, {line.strip()!r}: {reply.head}", USAGE)
         for each in laid_out(reply, width()):

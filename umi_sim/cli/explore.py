@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 DEPTH_MAX: Final = 64
 STATES_MAX: Final = 1_000_000
-INCOMPLETE: Final = 5  # as any run that met a limit
+INCOMPLETE: Final = 5  # the exit code of any run that reached a limit
 
 
 @click.command()
@@ -42,7 +42,7 @@ def explore(scenario: str, depth: int, states_max: int, dfs: bool) -> Report:
         found = search.explore(scenarios.find(scenario), depth, states_max=states_max, depth_first=dfs)
     except scenarios.BadScenario as error:
         refuse(error)
-    # A run that does not repeat itself is no verdict about the memory, hence the code of the simulator.
+    # A failure that does not repeat is a bug of the simulator, not a verdict about the memory.
     except search.Unrepeated as error:
         return Report("", exit_code=complain(str(error), HARNESS))
     if found.verdict is not None:
@@ -52,7 +52,7 @@ def explore(scenario: str, depth: int, states_max: int, dfs: bool) -> Report:
 
 
 def report_failure(found: "Explanation", verdict: "Verdict") -> Report:
-    """Keep the failure as a seed file, and tell it as any other."""
+    """Save the failure as a seed file, and return its report."""
     from umi_sim.explain import report
     from umi_sim.runs import corpus
 
@@ -66,7 +66,7 @@ def report_failure(found: "Explanation", verdict: "Verdict") -> Report:
 
 
 def statement(found: "Explanation") -> str:
-    """One of the two ways in which nothing fails."""
+    """Return the headline of an exploration without a failure."""
     if found.result == "stopped":
         return f"stopped at {found.state_count} states: complete to depth {found.depth} only"
     message = f"{found.list_count} lists, {found.state_count} states, {found.step_count} steps"

@@ -61,7 +61,7 @@ def export(file: str, out: str | None, of: str, history: str | None) -> Report:
 
     seed = readable(file)
     out = out or f"test_{re.sub('[^a-z0-9]+', '_', Path(file).stem.lower())}.py"
-    # Before the work, as everywhere: a minute of runs whose result cannot be written is a minute lost.
+    # Checked before the work, so that no time is spent on a result that cannot be written.
     must_take_script("--out", out)
     try:
         source = exporting.source_of(seed)

@@ -25,7 +25,7 @@ def check_implementation(
     command: str | None, against: str | None, names: Sequence[str], seeds: range, seconds: int | None,
     replay: str | None, others: Sequence[str],
 ) -> Report:  # fmt: skip
-    """`others`: options that were given and are for stores."""
+    """Test or replay another implementation. `others`: given options that are only for stores."""
     if not command:
         refuse('--contract umi: write --command "COMMAND", which starts the implementation')
     if others:
@@ -68,10 +68,11 @@ def hunt_in_store(
     if verdict is None or verdict.failure is None:
         return report_pass(command, found)
     done = shrink_whole(seed_file.of_verdict(verdict))
-    # The command is in no file: it is given again with each replay.
+    # No file contains the command of the implementation: the user gives it with each replay.
     path = seed_file.save(structs.replace(done.seed, repro=""), Path(FOLDER)).as_posix()
     reported = report.of_shrunk(done, path, repeat(called, path), verdict.failure)
-    # No commands that would replay the file against umi_core: the failure is of the other implementation.
+    # `file=""` removes commands that would replay the file with umi_core: the failure is of the other
+    # implementation.
     reported = structs.replace(reported, repeat=repeat(called, path), file="")
     value = lambda: {**report.encode_reported(reported), "saved": path, **counts(found)}  # noqa: E731  # used once
     return structs.replace(report.of_failure(reported).also(row("found", describe_hunt(found))), value=value)
@@ -94,7 +95,7 @@ def counts(found: "WholeMemoryHunt") -> dict[str, Any]:
 
 
 def report_pass(command: str, found: "WholeMemoryHunt") -> Report:
-    """Tell how much was asked, met and judged: a pass that tests nothing shows here."""
+    """Return the report of a pass; its counts of requests, faults and rules show how much was tested."""
     from umi_core.messages.requests import OF_MEMORY
 
     often = sorted(found.fired, key=lambda name: (-found.fired[name], name))
@@ -111,7 +112,7 @@ def report_pass(command: str, found: "WholeMemoryHunt") -> Report:
 
 
 def replay_run(command: str, called: Sequence[str], file: str) -> Report:
-    """Exit 0: as recorded. 1: no failure. Else the code of the failure."""
+    """Replay a run. Exit 0: as recorded; 1: no failure; else the code of the failure."""
     from umi_sim.explain import report
     from umi_sim.runs import replay
 

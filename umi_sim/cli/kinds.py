@@ -1,8 +1,8 @@
-"""Files of other runs than those of Umi in its worlds: recordings, runs of stores and cases of programs.
+"""Kinds of files besides seed files of worlds: recordings, runs of stores and cases of programs.
 
-Law 1. One class for each kind; a command asks it, and looks at no format itself.
-Law 2. What a kind does not do is refused in one line, which names what does.
-Law 3. Nothing is imported because a file says so: what a run is of is named by the user, with --of.
+Law 1. Each kind is one class. Commands call its methods, and do not look at formats themselves.
+Law 2. A command that a kind does not support is refused in one line, which names the commands that work.
+Law 3. A file never causes an import: the user names the code of a run, with --of.
 """
 
 import re
@@ -32,7 +32,7 @@ PageParts = tuple[Callable[[], Mapping[str, object]], Callable[[], "PageRun"]]
 
 
 class RunFile:
-    """A file, and `of`: what its run is of, as the user has named it. `instead`: what reads such a file."""
+    """A file of this kind. `of`: the code of its run, as named by --of; `instead`: commands that read it."""
 
     what = ""
     instead = ""
@@ -51,7 +51,7 @@ class RunFile:
     shrink: Callable[..., Report] = refuse_command
     find_page: Callable[..., PageParts]
     describe: Callable[[], str]
-    lacks = ""  # of the page
+    lacks = ""  # what its page does not show
 
 
 class RecordingFile(RunFile):
@@ -83,7 +83,7 @@ class RecordingFile(RunFile):
 
 
 class NamedFile(RunFile):
-    """A run of something of the user's. `saved`: what the file holds. `subject`: whose it is, for people."""
+    """A run of the user's code. `saved`: the content of the file; `subject`: the name of the code in it."""
 
     instead = "umi-sim show FILE and html FILE show it; replay, why and export FILE --of MODULE:NAME run it"
     unknown = "MODULE:NAME"
@@ -101,7 +101,7 @@ class NamedFile(RunFile):
         raise NotImplementedError
 
     def must_be_named(self) -> str:
-        """Return what the user has named. Nothing that a file names is run."""
+        """Return the value of --of, or refuse the command without it (law 3)."""
         if not self.of:
             command = click.get_current_context().info_name
             message = f"umi-sim {command} {self.file} --of {name_subject(self.subject, self.unknown)}"
@@ -115,7 +115,7 @@ class NamedFile(RunFile):
 
 
 class StoreFile(NamedFile):
-    """A run of a store, as `umi-sim target` keeps it."""
+    """A run of a store, as saved by `umi-sim target`."""
 
     what = "a run of a store of yours"
     unknown = "MODULE:CLASS"
@@ -184,7 +184,7 @@ class StoreFile(NamedFile):
 
 
 class ProgramFile(NamedFile):
-    """A case of a program, as `umi-sim program` keeps it."""
+    """A case of a program, as saved by `umi-sim program`."""
 
     what = "a case of a program of yours"
 
@@ -253,9 +253,9 @@ KINDS: Final[Mapping[str, type[RunFile]]] = {"umi-target": StoreFile, "umi-progr
 
 
 def find_other(file: str, of: str = "", others: Sequence[str] = ()) -> RunFile | None:
-    """Return the file as its kind; None if it is a seed file of Umi in a world, or no file at all.
+    """Return the file as its kind; None if it is a seed file of a world, or does not exist.
 
-    `others`: options that were given and are for worlds alone.
+    `others`: given options that are only for worlds.
     """
     kind = RecordingFile if recordings.is_recording(file) else KINDS.get(format_of(Path(file)))
     if kind is None:

@@ -1,4 +1,4 @@
-"""Commands that look at worlds without running them: check, scenarios, faults, marks."""
+"""Commands that describe worlds without running them: check, scenarios, faults, marks."""
 
 from pathlib import Path
 from typing import Final
@@ -28,7 +28,7 @@ def check(file: str) -> Report:
 
 
 def describe_file(path: Path) -> str:
-    """Describe a valid file in a few words."""
+    """Return a description of a valid file in a few words, or refuse the file."""
     from umi_sim.formats import transcripts as transcript
     from umi_sim.scenario import files as scenario
 
@@ -72,7 +72,7 @@ def scenarios(name: str | None, seed: int) -> Report:
 
 
 def list_shipped() -> dict[str, object]:
-    """The shipped scenarios by id: how many agents, and the title."""
+    """Return the number of agents and the title of each shipped scenario, by id."""
     from umi_sim.scenario import files as scenario
 
     found = [scenario.load(path) for path in scenario.list_shipped().values()]
@@ -83,7 +83,7 @@ MANUAL = {True: " (manual)", False: ""}
 
 
 def agents_of(count: tuple[int, int] | None) -> str:
-    low, high = count or (1, 4)  # what drawing takes where a file says nothing
+    low, high = count or (1, 4)  # the default of a scenario that gives no count
     return f"{low} agent{'s' if low > 1 else ''}" if low == high else f"{low}-{high} agents"
 
 

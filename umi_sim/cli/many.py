@@ -54,7 +54,7 @@ def verify(scenario: str, seed: int | None, seeds: range | None) -> Report:
 
 
 def seeds_wanted(name: str, seed: int | None, seeds: range | None) -> range:
-    """Which seeds to verify; a file has its own."""
+    """Return the seeds to verify; a seed file has its own."""
     from umi_sim.scenario import files as scenarios
     from umi_sim.sweep import verify as verifying
 
@@ -132,7 +132,7 @@ def mutants(
             refuse("--sample, --seed, --runs and --jobs say how --source goes on, and it is not there")
         if lists and matrix:
             refuse("--list runs nothing, and --matrix does: give one of them")
-        # All three are generators: what they refuse is refused at their first report.
+        # All three are generators, so they refuse wrong arguments only when their first report is requested.
         return needs(only) if matrix else list_bugs(only, area) if lists else hunts(only, area)
     if matrix or area or lists:
         refuse("--source goes with none of --matrix, --area and --list")
@@ -153,7 +153,7 @@ def select_bugs(only: str | None, area: str | None) -> "list[Mutant]":
 
 
 def list_bugs(only: str | None, area: str | None) -> Iterator[Report]:
-    """List planted bugs, each with what a user would see of it."""
+    """List planted bugs, each with the behaviour that a user would see."""
     for bug in select_bugs(only, area):
         value = {
             "name": bug.name, "area": bug.area, "behaviour": bug.behaviour,
@@ -163,7 +163,7 @@ def list_bugs(only: str | None, area: str | None) -> Iterator[Report]:
 
 
 def hunts(only: str | None, area: str | None) -> Iterator[Report]:
-    """Each planted bug, until it is found."""
+    """Hunt each planted bug, and yield a report of each."""
 
     from umi_sim.mutants import CannotPlant
     from umi_sim.mutants.registry import OF_TESTS
@@ -177,7 +177,7 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
         at("mutants", number, len(wanted), unit="planted bug", note=mutant.name)
         try:
             found = hunting.hunt(mutant)
-        # The source has changed under the text that a bug quotes. The others are still looked for.
+        # The source no longer contains the text that this bug replaces. The hunt continues with the others.
         except CannotPlant as error:
             reason, *text = str(error).splitlines()
             what = partial(dict[str, object], name=mutant.name, is_found=False, cannot_be_planted=str(error))
@@ -187,13 +187,13 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
         more: tuple[ReportRow, ...] = ()
         if only and found.is_found:
             overrides = {**mutant.overrides, "scenario.mutant": mutant.name}
-            # `seeds` counts from 1, so the seed that showed the bug is one less.
+            # `seeds` is the number of seeds tried, from 0 on, so the last one is one less.
             more = (row("look", command_of(mutant.scenario, found.seeds - 1, overrides)),)
         yield Report(hunting.hunt_line(found), more, partial(msgspec.to_builtins, found), code)
 
 
 def needs(only: str | None) -> Iterator[Report]:
-    """The matrix of kinds and rules, or one row of it."""
+    """Yield the rows of the matrix of fault kinds and rules, or only one."""
     from itertools import chain
 
     from umi_sim.faults.kinds import KINDS
@@ -207,7 +207,7 @@ def needs(only: str | None) -> Iterator[Report]:
         hint = suggest_names(only, [*KINDS, *checked], 3) or "; umi-sim explain lists them"
         refuse(f"{cut(only)}: neither a kind of fault nor a rule that is checked{hint}")
     for number, need in enumerate(chain(matrix.kind_needs(kinds), matrix.rule_needs(rules)), 1):
-        # A kind of fault without a bug is an error (law 1 of matrix.py); a rule may be covered by others.
+        # A kind of fault that no bug needs is an error (law 1 of matrix.py); rules may cover each other.
         code = 0 if need.is_met or need.name not in kinds else HARNESS
         yield Report(matrix.line(need), value=partial(msgspec.to_builtins, need), exit_code=code)
         at("matrix", number, len(rules) + len(kinds), unit="row")

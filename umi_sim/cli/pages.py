@@ -55,8 +55,8 @@ def html(
     path = page_path(file, out)
     if events:
         must_take_events(events, file, out)
-    # Two functions, called when all that could be refused has
-    # been: the page lives the run, trace events live it again.
+    # Both functions repeat the run: `page` for the page, `life`
+    # for trace events. All refusals happen before they are called.
     other = find_other(file)
     page, life = other.find_page(runs) if other else find_page(context, file, runs)
     data = page()
@@ -82,7 +82,7 @@ def html(
 
 
 def page_path(file: str, out: str | None) -> Path:
-    """Return where the page goes; a file that is no page of ours is not replaced."""
+    """Return the path of the page. Refuse to replace a file that is not a page of umi-sim."""
     path = Path(out) if out else FOLDER / f"{name_page(file)}.html"
     if path.suffix != ".html":
         refuse(f"--out {out}: name a file that ends in .html")
@@ -93,8 +93,8 @@ def page_path(file: str, out: str | None) -> Path:
 
 
 def name_page(file: str) -> str:
-    """A name for the page: that of the file, or the seed with nothing in it that a path would obey."""
-    # "smoke:42 --set a=b/c" -> "smoke-42-set-a-b-c": no slash and no colon is left for a path to obey.
+    """Return a name for the page: that of the file, or the seed without special characters of paths."""
+    # "smoke:42 --set a=b/c" -> "smoke-42---set-a-b-c"
     return Path(file).stem if is_file(file) else re.sub(r"[^A-Za-z0-9_.-]+", "-", file)[:NAME_CHARS_MAX]
 
 
@@ -108,7 +108,7 @@ def must_be_page(path: Path) -> None:
 
 
 def must_take_events(name: str, *read: str | None) -> None:
-    """A file for trace events; it replaces no other JSON, such as a seed file."""
+    """Refuse a file for trace events that cannot be written, or that is other JSON, such as a seed file."""
     must_be_writable(name, *read)
     if not name.endswith(".json"):
         refuse(f"--perfetto {name}: name a file that ends in .json")
@@ -119,7 +119,7 @@ def must_take_events(name: str, *read: str | None) -> None:
 
 
 def find_page(context: click.Context, file: str, runs: int) -> PageParts:
-    """Page and life of a seed file, or of a seed."""
+    """Return the functions that make the page and the run of a seed file, or of a seed."""
     from umi_sim.pages import seed_page
 
     if Path(file).suffix == ".json" or is_file(file):
@@ -135,14 +135,14 @@ def find_page(context: click.Context, file: str, runs: int) -> PageParts:
 
 
 def open_address(address: str) -> bool:
-    """Open an address in a browser; return whether there is one."""
+    """Open an address in a browser; return False if there is none."""
     import webbrowser  # it imports subprocess, and most pages are only written
 
     return webbrowser.open(address)
 
 
 def command_of(text: str) -> str:
-    """Return the command that runs a seed written as SCENARIO:SEED, or as behind `umi-sim run`."""
+    """Return the command that runs a seed, written as SCENARIO:SEED or like the arguments of `run`."""
     return join(["umi-sim", "run", *run_words(text)])
 
 

@@ -97,7 +97,7 @@ def refuse_bad() -> Iterator[None]:
 
 
 def write_findings(name: str, done: "Exploration") -> list[Path]:
-    """Write each finding to a file; without one nothing is loaded."""
+    """Write each finding to a file, and return the paths; without findings nothing is imported."""
     if not done.findings:
         return []
     from umi_sim.programs.failure_files import write_finding

@@ -1,8 +1,8 @@
-"""Progress on standard error: a live line on a terminal, anywhere else a plain line now and then.
+"""Progress on standard error: a live line on a terminal, elsewhere a plain line every PLAIN_MS.
 
-Law 1. Nothing is said of what ends within AFTER_MS, and nothing of a quiet command.
-Law 2. Nothing else is printed into the live line: it goes before a report comes.
-Law 3. Nothing waits for it: a thread looks at kernel/progress.py, and that is all.
+Law 1. A command that ends within AFTER_MS, or is quiet, shows no progress.
+Law 2. The live line is erased before any other output.
+Law 3. The work never waits for the display: a thread polls kernel/progress.py.
 """
 
 import sys
@@ -27,7 +27,7 @@ ERASE: Final = "\r\x1b[K"
 
 
 class StageView(Owner):
-    """A stage as it is seen: since when, what was done by then, and how long it takes still, if known."""
+    """The view of a stage: its start, the count done at its start, and the time left, 0 if unknown."""
 
     doing: str = ""
     since_ms: int = 0
@@ -35,25 +35,25 @@ class StageView(Owner):
     left_ms: int = 0
 
     def line(self, stage: Stage, now_ms: int) -> str:
-        """Such as `sweep: 120 of 400 runs, 30 a second, 9 s left, 0 failures`."""
+        """Return a line such as `sweep: 120 of 400 runs, 30 a second, 9 s left, 0 failures`."""
         done, of = counts(stage)
-        # A new stage: rate and time left are of this one alone.
+        # At a new stage, rate and time left start again.
         if stage.doing != self.doing:
             self.doing, self.since_ms, self.done = stage.doing, now_ms, done
         new, elapsed_ms = done - self.done, now_ms - self.since_ms
-        # 30 of 120 done after 5 s: 90 * 5,000 // 30 = 15 s. Unknown before the first one is done.
+        # Example: 30 of 120 done after 5 s: 90 * 5,000 // 30 = 15 s. Unknown until the first unit is done.
         self.left_ms = max(0, of - done) * elapsed_ms // new if new > 0 else 0
         if stage.seconds:
             self.left_ms = max(0, stage.seconds * 1_000 - elapsed_ms)
-        so_far = f"{duration(elapsed_ms)} so far" if elapsed_ms else ""  # what has just begun
+        so_far = f"{duration(elapsed_ms)} so far" if elapsed_ms else ""  # empty at the start of a stage
         time_told = f"{duration(self.left_ms)} left" if self.left_ms else so_far
         text = ", ".join(filter(None, (count_done(stage), rate(new, elapsed_ms), time_told, stage.note)))
         return ": ".join(filter(None, (stage.doing, text)))
 
 
 def counts(stage: Stage) -> tuple[int, int]:
-    """Return how much is done, and of how much, if that is known."""
-    # One run has no outer count: it tells by itself how many operations have begun (`Run.progress`).
+    """Return the number of units done, and their total, 0 if unknown."""
+    # A single run has no outer count; `within` returns the number of its operations (`Run.progress`).
     return stage.within() if stage.unit == "operation" else (stage.done, stage.of)
 
 
@@ -63,12 +63,12 @@ def count_done(stage: Stage) -> str:
 
 
 def standing() -> str:
-    """Tell, behind `interrupted`, what the command was doing, and how much of that is done."""
+    """Return the stage that was interrupted and how much of it is done, to follow the word `interrupted`."""
     return f": {', '.join(filter(None, (NOW.doing, count_done(NOW))))}" if NOW.doing else ""
 
 
 def rate(new: int, elapsed_ms: int) -> str:
-    """Return how fast it goes: never 0 a second."""
+    """Return the rate per second, or for less than 1 a second the time of each unit."""
     if new <= 0 or elapsed_ms <= 0:
         return ""
     a_second = new * 1_000 // elapsed_ms
@@ -88,12 +88,12 @@ class ProgressDisplay(Owner):
         line = self.view.line(NOW, now_ms)
         if now_ms - self.began_ms < AFTER_MS:
             return
-        # Once, and as a line of its own that stays: later it would scroll by with each look.
+        # The hint is printed once, as a separate line that stays.
         if self.view.left_ms > LONG_MS and not self.has_hinted:
             self.has_hinted = True
             self.write(f"this takes about {duration(self.view.left_ms)} more; Ctrl-C ends it", now_ms)
         if sys.stderr.isatty() and not is_dumb():
-            sys.stderr.write(f"{ERASE}{cut(line, width(2))}")  # ERASE clears one line, not one that wrapped
+            sys.stderr.write(f"{ERASE}{cut(line, width(2))}")  # cut, as ERASE clears only one line
             sys.stderr.flush()
             self.is_live = True
         elif self.written_ms is None or now_ms - self.written_ms >= PLAIN_MS:
@@ -112,7 +112,7 @@ class ProgressDisplay(Owner):
 
 
 WRITING: Final = allocate_lock()
-WATCHES: Final[list[ProgressDisplay]] = []  # the one of the command that runs
+WATCHES: Final[list[ProgressDisplay]] = []  # the display of the running command, if any
 
 
 @contextmanager
@@ -133,8 +133,8 @@ def watch_progress(doing: str, *, quiet: bool) -> Iterator[None]:
 
 
 def tell(line: str) -> None:
-    """Print a line beside the report at once, unless the user wants none."""
-    with WRITING, suppress(OSError, ValueError):  # its reader may have gone
+    """Print a line on standard error at once, unless the command is quiet."""
+    with WRITING, suppress(OSError, ValueError):  # standard error may be closed
         for watch in WATCHES:
             watch.write(line, now_ms())
 
@@ -142,14 +142,14 @@ def tell(line: str) -> None:
 def keep_looking(watch: ProgressDisplay) -> None:
     while watch in WATCHES:
         time.sleep(LOOK_MS / 1_000)
-        with WRITING, suppress(OSError, ValueError):  # its reader may have gone
-            # Once more under the lock: the command may have ended while this thread slept or waited.
+        with WRITING, suppress(OSError, ValueError):  # standard error may be closed
+            # Checks again under the lock, because the command may have ended in the meantime.
             if watch in WATCHES:
                 watch.look(now_ms())
 
 
 def clear() -> None:
-    """Make room for something else."""
+    """Erase the live line before other output."""
     with WRITING, suppress(OSError, ValueError):
         for watch in WATCHES:
             watch.clear()

@@ -1,4 +1,4 @@
-"""What `replay` and `shrink` do with a recording of a live memory, and what they say of it."""
+"""Replays and shrinks recordings of a live memory, and reports the result."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -21,8 +21,8 @@ HEAD_BYTES: Final = 4_096
 
 
 def is_recording(file: str) -> bool:
-    """Check the first line alone; the reader reports all else."""
-    # A file that cannot be read is none; the reader that gets it next says why.
+    """Return True if the first line is that of a recording; the reader checks the rest."""
+    # A file that cannot be read is no recording; the next reader reports the error.
     with suppress(OSError):
         return MARK in bytes_of(Path(file), HEAD_BYTES).partition(b"\n")[0]
     return False
@@ -35,7 +35,7 @@ def replay_recording(file: str) -> Report:
 
 
 def readable(file: str) -> "tuple[RecordingHead, Sequence[Taken]]":
-    """A recording, or one clear line."""
+    """Return a recording, or refuse the file."""
     from umi_sim.runs import recorded
 
     try:
@@ -50,7 +50,7 @@ def report_recording(file: str, done: "RecordingRun", *more: ReportRow) -> Repor
     if done.failure:
         rows = [row("told", done.message), whole("repeat", f"umi-sim replay {file}"), *rows]
         head, code = f"FAIL {done.failure} of recording {file} at its last step: {counted}", 1
-    # No rule is broken, so this is no failure; but a recording that plays otherwise proves nothing either.
+    # No rule is broken, so this is no failure, but a recording that replays differently proves nothing.
     elif done.differs_at is not None:
         what = f"step {done.differs_at} gives other effects than were recorded: was it another release?"
         rows.append(row("differs", what))
@@ -65,7 +65,7 @@ def report_recording(file: str, done: "RecordingRun", *more: ReportRow) -> Repor
 
 
 def shrink_recording(file: str, runs_max: int) -> Report:
-    """The file is replaced by the smallest recording that fails so; no digest in it is trusted any more."""
+    """Replace the file by the smallest recording with the same failure, without digests."""
     from umi_sim.runs import recorded
     from umi_sim.shrink import NothingToShrink
     from umi_sim.shrink import recorded as shrinking
@@ -77,6 +77,6 @@ def shrink_recording(file: str, runs_max: int) -> Report:
         refuse(error)
     except NothingToShrink as error:
         refuse(f"{file}: {error}")
-    # The digests are of the effects of the whole recording; those of the smaller one differ.
+    # The digests belong to the effects of the original recording; the effects of the smaller one differ.
     recorded.write(Path(file), head, [recorded.drop_digest(step) for step in done.steps])
     return report_recording(file, done, row("shrunk", f"{len(steps)} steps -> {len(done.steps)}"))

@@ -31,7 +31,7 @@ def redact(file: str, out: str) -> Report:
     from umi_sim.runs.redacted import redact_recording
 
     path = Path(out)
-    # `lexists`: a dangling link is there, too, and may point at anything.
+    # `lexists` is also True for a dangling link, which may point anywhere.
     if os.path.lexists(out) or not path.parent.is_dir():
         refuse(f"{out}: name a new file, in a folder that is there")
     if Path(file).is_file() and not recordings.is_recording(file):

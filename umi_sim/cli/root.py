@@ -1,8 +1,8 @@
-"""The command line: options in, a report out, an exit code.
+"""The command line: turns options into a report and an exit code.
 
 Law 1. Standard output of a command that runs one world is a pure function of the run.
-Law 2. Nothing is written before all that was asked for can be read.
-Law 3. Nothing heavy is imported before a command needs it: a small seed file replays in the blink of an eye.
+Law 2. No file is written before all inputs have been read.
+Law 3. No large module is imported before a command needs it, so that small commands start fast.
 """
 
 import os
@@ -120,7 +120,7 @@ def run(
     from umi_sim.explain import report
     from umi_sim.runs import runner
 
-    # The one draw that no seed decides; it is printed, so the run can be repeated.
+    # A random seed, which is printed so that the run can be repeated.
     seed = int.from_bytes(os.urandom(8), "big") if seed is None else seed
     overrides = overrides_of(settings, mode)
     config = config_of(scenario, seed, overrides, transcript)
@@ -130,12 +130,12 @@ def run(
     at(f"{config.scenario} seed {seed}", unit="operation")
     verdict = runner.run(config)
     if trace:
-        # Lived once more: the run before kept only its last records, as runs do.
+        # Runs the seed again, because a run keeps only its last records.
         write_trace(Path(trace), config)
     if verdict.failure is None:
         done = report.of_run(verdict, command, command, with_details=details)
         return done.also(*report_unspoken(verdict)) if transcript else done
-    from umi_sim.cli.shrink import report_new_failure  # hardly a run needs it
+    from umi_sim.cli.shrink import report_new_failure  # imported late: few runs fail
 
     return report_new_failure(verdict, command, is_unshrunk=no_shrink)
 
@@ -148,7 +148,7 @@ def write_trace(path: Path, config: "RunConfig") -> None:
 
 
 def report_unspoken(verdict: "Verdict") -> list[ReportRow]:
-    """Return a row that tells how much of a conversation was told; empty if all of it was."""
+    """Return a row with the part of the conversation that was told; empty if all of it was."""
     from umi_sim.workload import conversations as conversation
 
     remark = conversation.remark(verdict.config, verdict.items)
@@ -183,7 +183,7 @@ def show(file: str, all_items: bool) -> Report:
 
 
 def seed_file_report(file: str, all_items: bool) -> Report:
-    """Report what a seed file records."""
+    """Return the report of the run and the failure in a seed file."""
     from umi_sim.cli.seeds import again
     from umi_sim.explain import report
 
@@ -198,7 +198,7 @@ def seed_file_report(file: str, all_items: bool) -> Report:
     )
     failed = report.of_failure(reported, all_items=all_items)
     head, rows = failed.head, failed.lines
-    # The file tells of a bug that was fixed: its failure is history.
+    # The file is of a fixed bug, so the recorded failure is no longer expected.
     if seed.expect.result == "pass":
         head, rows = (
             f"PASS {where}: expected to pass now; what it was before:",

@@ -77,14 +77,14 @@ def replay(
                 yield other.replay(**({"own_loop": True} if own_loop else {}))
             else:
                 yield replay_file(file, trace, details, expect=expect or "", **how)
-        except CommandRefused as error:  # one that cannot be read does not keep others from running
+        except CommandRefused as error:  # an unreadable file must not prevent the others from running
             yield Report("", exit_code=complain(str(error), error.code))
 
 
 def replay_file(
     file: str, trace: str | None, details: bool, *, relaxed: bool, regenerate: bool, own: str, expect: str
 ) -> Report:
-    """Run one file."""
+    """Replay one seed file."""
     from umi_sim.runs import replay as replaying
     from umi_sim.seedfile import files as seed_file
 
@@ -112,7 +112,7 @@ def report_replay(file: str, repeat: str, done: "Replayed", details: bool) -> Re
     """Report the result of a replay."""
     from umi_sim.explain import report
 
-    # Only a failure that was not recorded needs a file of its own: the others are in this one.
+    # Only a failure other than the recorded one needs a new file.
     path = kept_path(done.verdict) if done.what == "other failure" else None
     saved = again(path.as_posix()) if path else repeat if done.what == "other failure" else ""
     summary = {"file": file, "class": done.what, "why": done.why, "exit": done.exit_code, "saved": saved}
@@ -126,7 +126,7 @@ def report_replay(file: str, repeat: str, done: "Replayed", details: bool) -> Re
 def comparison(file: str, done: "Replayed", saved: str) -> Iterator[ReportRow]:
     from umi_sim.explain import records
 
-    # The reason names the command for any file; here the file is known.
+    # The reason names the command with FILE as a placeholder, which is replaced by the name.
     why, bless, _ = done.why.partition("umi-sim bless FILE")
     yield row("replay", f"{done.what}: {why.rstrip()}", f"umi-sim bless {file}" if bless else "")
     if saved:
@@ -135,7 +135,7 @@ def comparison(file: str, done: "Replayed", saved: str) -> Iterator[ReportRow]:
 
 
 def again(file: str, relaxed: bool = False, regenerate: bool = False, own: str = "", expect: str = "") -> str:
-    """The command that replays a file so."""
+    """Return the command that replays a file with these options."""
     from umi_sim.explain.report import replay_of
 
     options = [*(["--relaxed"] if relaxed else []), *(["--regenerate"] if regenerate else [])]
@@ -144,13 +144,13 @@ def again(file: str, relaxed: bool = False, regenerate: bool = False, own: str =
 
 
 def remarks(file: str, seed: "SeedFile") -> Iterator[str]:
-    """Yield what a reader should know before trusting the hashes."""
+    """Yield reasons why the hashes of a file may differ or must not be trusted."""
     from umi_sim.record.provenance import machine
 
     here = machine()
     made = {key: str(seed.made_by.get(key, "")) for key in here}
-    # Another interpreter or numpy explains a different hash.
-    # A file that says nothing of its making claims nothing.
+    # A different interpreter or numpy may explain a different hash.
+    # A file without these fields gives no reason for a remark.
     if any(made.values()) and made != here:
         yield f"{file}: made by {' '.join(made.values())}, replayed by {' '.join(here.values())}"
     if seed.is_edited:
@@ -158,7 +158,7 @@ def remarks(file: str, seed: "SeedFile") -> Iterator[str]:
 
 
 def kept_path(verdict: "Verdict") -> Path | None:
-    """The seed file of a failure; None if there can be none."""
+    """Write the seed file of a failure and return its path; None, with a message, if that fails."""
     from umi_sim.runs import corpus
     from umi_sim.seedfile import files as seed_file
 
@@ -279,7 +279,7 @@ def keep_file(file: str, ticket: str, notes: str, folder: str) -> Report:
     """
     from umi_sim.runs import corpus as keeping
 
-    readable(file)  # one clear line for a file that is none
+    readable(file)  # refuses a file that is no seed file
     try:
         path = keeping.keep_for_good(Path(file), Path(folder), ticket, notes)
     except keeping.NotKept as error:

@@ -1,4 +1,4 @@
-"""Shrinking from the command line: of a seed file, and of a failure that `run` has met and written down."""
+"""Shrinking from the command line: a seed file, or a new failure of `run` or `why`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,14 +46,14 @@ def shrink(file: str, budget: int, seconds: int, again: bool) -> Report:
     from umi_sim.shrink import NothingToShrink, shrink_whole
 
     if other := find_other(file, others=["--again"] if again else []):
-        # The failure is what it was asked to make small, so it is no failure of this command.
+        # The exit code is 0, because the failure of the file is expected here.
         return structs.replace(other.shrink(budget), exit_code=0)
     seed = before_shrinking(file) if again else readable(file)
     try:
         done = shrink_whole(seed, runs_max=budget, seconds_max=seconds)
     except NothingToShrink as error:
         refuse(f"{file}: {error}")
-    # From the longer run the budget may have led to a worse minimum than the one that is there.
+    # Starting from the longer run, the budget may end before the size of the present file is reached.
     if again and size_of(done.seed) > size_of(readable(file)):
         refuse(f"{file}: not replaced: --budget {budget} and --seconds {seconds} led to no smaller run")
     assert seed.failure is not None
@@ -61,7 +61,7 @@ def shrink(file: str, budget: int, seconds: int, again: bool) -> Report:
 
 
 def report_new_failure(verdict: "Verdict", command: str, *, is_unshrunk: bool) -> Report:
-    """A failure that a run has met: in its file, as small as it can be unless it stays whole, and told."""
+    """Write the seed file of a failure, shrink it unless `is_unshrunk`, and return its report."""
     from umi_sim.explain import report
     from umi_sim.shrink import NothingToShrink, shrink_whole
 
@@ -84,7 +84,7 @@ def report_new_failure(verdict: "Verdict", command: str, *, is_unshrunk: bool) -
 
 
 def smallest(verdict: "Verdict") -> Path:
-    """The seed file of a failure; shrunk, unless it is one of a smaller run that fails alike."""
+    """Return the path of a failure's shrunk seed file; it may hold another run with the same failure."""
     from umi_sim.shrink import NothingToShrink, shrink_whole
 
     assert verdict.failure is not None
@@ -100,7 +100,7 @@ def smallest(verdict: "Verdict") -> Path:
 
 
 def small(path: Path, done: "Shrunk", command: str, before: "Failure") -> Report:
-    """Write what was shrunk, and tell it."""
+    """Write a shrunk seed file and those of other failures met meanwhile, and return the report."""
     from umi_sim.explain import report
     from umi_sim.seedfile import files as seed_file
 
@@ -116,20 +116,20 @@ def small(path: Path, done: "Shrunk", command: str, before: "Failure") -> Report
 
 
 def is_of_another_run(verdict: "Verdict", path: Path, *, is_unshrunk: bool) -> bool:
-    """Return whether the file of this failure holds another, smaller run that fails alike.
+    """Return True if the file of this failure holds another run with the same failure.
 
-    `is_unshrunk`: this run after it was shrunk is another one, too.
+    `is_unshrunk`: the same run after shrinking also counts as another one.
     """
     seed, run = readable(str(path)), verdict.config
     if is_unshrunk and seed.items != verdict.items:
         return True
     recorded = seed.config
-    # Items tell nothing here: those of the same run may have been shrunk already.
+    # Items are not compared, because those of the same run may have been shrunk already.
     return (recorded.scenario, recorded.seed, recorded.settings) != (run.scenario, run.seed, run.settings)
 
 
 def before_shrinking(file: str) -> "SeedFile":
-    """The run of a file before it was shrunk."""
+    """Return the run of a file before it was shrunk, or refuse the file."""
     seed = readable(file)
     if not seed.original:
         refuse(f"{file}: holds no items from before it was shrunk; leave out --again")
@@ -138,7 +138,7 @@ def before_shrinking(file: str) -> "SeedFile":
 
 
 def kept_others(done: "Shrunk") -> Iterator[str]:
-    """Return where other failures that were met have their files."""
+    """Write the seed files of other failures met while shrinking, and yield their paths."""
     for verdict in done.others:
         if path := kept_path(verdict):
             yield path.as_posix()

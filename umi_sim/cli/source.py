@@ -1,4 +1,4 @@
-"""Output of `mutants --source`: edits of the memory's source, and what a sweep would have made of them."""
+"""Output of `mutants --source`: edits of the memory's source, and the runs that detected them."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ SHOWN_MAX: Final = 200
 def source_hunts(
     name: str | None, sample: int, seed: int, run_count: int, jobs: int | None
 ) -> Iterator[Report]:
-    """Each edit, in runs until one fails; then how many were seen, and by what."""
+    """Yield a report of the hunt of each edit, then a summary by the rules that detected edits."""
     from umi_sim.cli.sweep import default_jobs, sources_of
     from umi_sim.sweep.source_hunt import hunts
 

@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from umi_sim.sweep.progress import Progress
     from umi_sim.sweep.totals import SweepOutcome, Totals
 
-PINNED: Final = range(5)  # with the fresh ones: three minutes on two cores for all scenarios
+PINNED: Final = range(5)  # with FRESH_COUNT, a sweep of all scenarios takes three minutes on two cores
 FRESH_COUNT: Final = 6
 COUNT_MAX: Final = 1_000_000
 MINUTES_MAX: Final = 10_080
 SHARD_MAX: Final = 10_000
 STDOUT: Final = "-"
-# options that change where things go, not what is run
+# Options that change the outputs, not the runs.
 OUTPUTS: Final = ("json_file", "junit", "html", "reached", "quiet", "no_color", "resume", "out")
 
 
 def shard_of(text: str) -> tuple[int, int]:
-    """Part i of n, written i/n."""
+    """Parse part i of n, written i/n."""
     found = re.fullmatch(r"([0-9]{1,5})/([0-9]{1,5})", text)
     part = (int(found[1]), int(found[2])) if found else (0, 0)
     if not 1 <= part[0] <= part[1] <= SHARD_MAX:
@@ -46,29 +46,29 @@ def shard_of(text: str) -> tuple[int, int]:
 
 
 def base_of(text: str) -> str:
-    """Any seed may be a base; the text is kept, since reports repeat it."""
+    """Check that a base is a seed, and return its text unchanged, since reports repeat it."""
     seed_of(text)
     return text
 
 
 def json_to(text: str) -> str:
-    """A file for JSON; its ending guards against a scenario that is taken for one."""
+    """Check the name of a JSON file; the required ending detects a scenario that click took for it."""
     if text != STDOUT and not text.endswith(".json"):
         raise click.BadParameter(f"{text}: name a file that ends in .json, or give --json last to print")
     return text
 
 
 def page_to(text: str) -> str:
-    """A page; its ending guards against a scenario that is taken for one."""
+    """Check the name of a page; the required ending detects a scenario that click took for it."""
     if not text.endswith(".html"):
         raise click.BadParameter(f"{text}: name a file that ends in .html")
     return text
 
 
 def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command that returns the outcome of a sweep has options that say where it goes.
+    """Show and write the outcome that a command returns, by the options --json, --junit, --html ...
 
-    It is given the names of the files that will be written: `reports`.
+    The command gets the names of the files that will be written as `reports`.
     """
 
     @wraps(command)
@@ -83,7 +83,7 @@ def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
             outcome = command(reports=files, **given)
             code = write_reports(outcome, None if json_file == STDOUT else json_file, junit, html)
             reported = report.report(outcome, with_reached=reached)
-            # The verdict before a file that could not be written: the code of the sweep wins.
+            # The exit code of the sweep has priority over that of a file that could not be written.
             return show([reported], as_json=json_file == STDOUT, quiet=quiet, no_color=no_color) or code
 
     for option in (
@@ -104,13 +104,13 @@ def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
 def write_reports(
     outcome: "SweepOutcome", json_file: str | None, junit: str | None, html: str | None = None
 ) -> int:
-    """Write the outcome to files; the code of usage if one cannot be written and nothing worse is known."""
+    """Write the outcome to files. If one fails, return the sweep's exit code, or USAGE if that is 0."""
     import json
 
     from umi_sim.sweep import junit as xml
     from umi_sim.sweep import report
 
-    # A list, not `and`: one file that cannot be written must not keep the others from it.
+    # A list and not `and`, so that all files are tried even if one cannot be written.
     are_written = [
         not junit or is_written(junit, xml.as_xml(outcome)),
         not json_file or is_written(json_file, f"{json.dumps(report.as_json(outcome), indent=1)}\n".encode()),
@@ -120,7 +120,7 @@ def write_reports(
 
 
 def write_pages(outcome: "SweepOutcome", page: Path) -> bool:
-    """Write the page of a sweep, and in a folder beside it those of its failures."""
+    """Write the page of a sweep, and the pages of its failures into a folder beside it."""
     from umi_sim.pages import shell, sweep_page
 
     written = {}
@@ -134,7 +134,7 @@ def write_pages(outcome: "SweepOutcome", page: Path) -> bool:
 
 
 def command_of(context: click.Context) -> str:
-    """The command as it was given, without what says how it is shown and where it is written."""
+    """Return the command as the user gave it, without the options of OUTPUTS."""
     from shlex import join
 
     words = ["umi-sim", str(context.info_name)]
@@ -146,7 +146,7 @@ def command_of(context: click.Context) -> str:
             words += [word for each in value or () for word in (param.opts[0], each)]
         elif param.name not in OUTPUTS and value not in (None, False):
             option = show_option(value)
-            # What was left at its default is left out, so the command is as short as the one that was typed.
+            # Options with default values are left out.
             words += [] if option == param.get_default(context) else [param.opts[0], *option.split()]
     return join(words)
 
@@ -163,7 +163,7 @@ def show_option(value: object) -> str:
 
 
 def is_written(name: str, data: bytes) -> bool:
-    """Write a file and return whether that worked; if not, report why and go on."""
+    """Write a file and return True; if that fails, print why and return False."""
     from umi_sim.record.saved_failures import write_whole
 
     try:
@@ -248,11 +248,11 @@ def sweep(
     held = book.lock() if book else nullcontext()
     with refusing((journal.BadLedger, executors.NoExecutor)), worker_process.keep_children(), held:
         remove_outputs(reports)
-        at("sweep: the canary")  # if a planted bug is not seen, a sweep without failures says nothing
+        at("sweep: the canary")  # a sweep that cannot find a planted bug proves nothing
         if blind := conductor.blindness(make):
             refuse(blind, HARNESS)
         at("sweep: earlier failures")
-        kept = earlier(sources, book) if shard == (1, 1) else ()  # one machine of many leaves them alone
+        kept = earlier(sources, book) if shard == (1, 1) else ()  # shards do not replay them
         is_enough = stop_first and any(each.still_fails for each in kept)
         plan = structs.replace(plan, sources=()) if is_enough else plan
         so_far = progress_of(plan, minutes)
@@ -263,7 +263,7 @@ def sweep(
 
         conducted = conductor.Conductor(plan, make, job_count, tell, book, minutes)
         conducted.conduct()
-        # Kept as they were: a small one that does not replay here gives way to its large one (`verify`).
+        # The failures before shrinking: `verify` restores one whose shrunk file does not replay here.
         whole = dict(conducted.totals.found)
         if not no_shrink and not conducted.is_interrupted:
             with executors.hire_workers(make, job_count) as workers:
@@ -277,7 +277,7 @@ def sweep(
 
 
 def progress_of(plan: "SweepPlan", minutes: int | None) -> "Progress":
-    """The progress of a sweep that begins; its fresh seeds are told first, so that each can be run again."""
+    """Return the progress of a new sweep; print its fresh seeds first, so that each can be run again."""
     from umi_sim.sweep.progress import Progress
 
     if fresh := plan.describe_fresh():
@@ -289,7 +289,7 @@ def progress_of(plan: "SweepPlan", minutes: int | None) -> "Progress":
 
 @contextmanager
 def refusing(error: type[Exception] | tuple[type[Exception], ...]) -> Iterator[None]:
-    """End the command with one line if this error is raised."""
+    """End the command with one line if the block raises this error."""
     try:
         yield
     except error as raised:
@@ -297,7 +297,7 @@ def refusing(error: type[Exception] | tuple[type[Exception], ...]) -> Iterator[N
 
 
 def write_last(files: "FailureFolder", totals: "Totals", problem: str = "") -> None:
-    """Write the last files; a problem with that must not hide a failure. `problem`: that of the chunks."""
+    """Write the final seed files. A problem is only printed. `problem`: why the journal was not written."""
     files.last(totals)
     if problem:
         complain(f"finished chunks are not kept any more: {problem}")
@@ -308,7 +308,7 @@ def write_last(files: "FailureFolder", totals: "Totals", problem: str = "") -> N
 def sources_of(
     names: Sequence[str], settings: "Mapping[str, str] | None" = None
 ) -> "tuple[ScenarioSource, ...]":
-    """The scenarios of these names, each once, with these settings; without names, those not manual."""
+    """Return the scenarios of these names, with these settings; without names, all that are not manual."""
     from umi_sim.scenario import files as scenario
     from umi_sim.sweep.plan import source_of
 
@@ -317,7 +317,7 @@ def sources_of(
         found = tuple(source_of(name, settings or {}) for name in given)
     except scenario.BadScenario as error:
         refuse(error)
-    # Manual scenarios take long or are for a person to look at: only their names call them.
+    # Manual scenarios take long, or are for a person to look at, so they run only if they are named.
     return found if names else tuple(each for each in found if not each.file.manual)
 
 
@@ -330,13 +330,13 @@ def plan_of(
     shard: tuple[int, int],
     stop_first: bool,
 ) -> "SweepPlan":
-    """Return the plan that the options ask for; given only seeds or only a count, it has no others."""
+    """Return the plan for these options; with only seeds, or only a count, it has no other seeds."""
     from umi_sim.sweep.plan import SweepPlan
 
     is_default = seeds is None and count is None
     pinned = PINNED if is_default else seeds or range(0)
     fresh_count = FRESH_COUNT if is_default else count or 0
-    # With --minutes alone the time is the end; with a count, whichever comes first.
+    # With --minutes alone only the time ends the sweep; with a count, time or count.
     endless = None if minutes and count is None else fresh_count
     if not pinned and endless == 0:
         refuse("--count 0: no seed to run, give --seeds A..B or --count N")
@@ -344,7 +344,7 @@ def plan_of(
 
 
 def base_in(book: "Journal | None") -> str:
-    """The base of a sweep that goes on is the one that it began with."""
+    """Return the base in the journal of a sweep that continues, else the base of a new sweep."""
     from umi_sim.sweep import outside
 
     begun = (chunk.base for chunk in book.done.values() if chunk.base) if book else iter(())
@@ -352,7 +352,7 @@ def base_in(book: "Journal | None") -> str:
 
 
 def earlier(sources: "tuple[ScenarioSource, ...]", book: "Journal | None") -> "tuple[CorpusFile, ...]":
-    """Replay earlier failures of these scenarios, but for those of this sweep, which are in its file."""
+    """Replay earlier failures of these scenarios, except those in the journal of this sweep."""
     from umi_sim.runs import corpus
 
     chunks = book.done.values() if book else ()
@@ -361,7 +361,7 @@ def earlier(sources: "tuple[ScenarioSource, ...]", book: "Journal | None") -> "t
 
 
 def default_jobs() -> int:
-    # The cores that this process may use, which in a container are fewer than the machine has.
+    # In a container, the affinity may allow fewer cores than the machine has.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -377,9 +377,9 @@ def check_outputs(reports: Sequence[str], *others: str | None, out: str | None =
 
 
 def remove_outputs(reports: Sequence[str]) -> None:
-    """Remove reports of another day, which must not be taken for those of today.
+    """Remove old reports, which could be mistaken for those of this sweep.
 
-    After all checks: a command that is refused leaves them alone.
+    Called after all checks, so that a refused command removes nothing.
     """
     for name in reports:
         if is_file(name):
@@ -412,7 +412,7 @@ def merge(files: Sequence[str], out: str | None, reports: Sequence[str]) -> "Swe
         swept = Swept()
         for chunk in chunks.values():
             swept.add(chunk.scenario, chunk.seeds, chunk.base)
-        # Sorted, since the order of the files must change nothing.
+        # Sorted, so that the order of the files does not matter.
         swept.names = dict.fromkeys(sorted(swept.names))
         sources = sources_of(list(swept.names))
         journal.must_fit(chunks.values(), {each.name: each.digest for each in sources}, ", ".join(files))

@@ -31,7 +31,7 @@ COUNT_MAX: Final = 1_000_000
 
 
 def show_page(path: Path) -> Callable[[click.Context, click.Parameter, bool], None]:
-    """Return the callback of an option that shows a page of this package and ends."""
+    """Return the callback of an option that prints a page of this package and ends the command."""
 
     def show(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
         if is_asked:
@@ -108,7 +108,7 @@ def target(
     if contract == implementations.CONTRACT:
         given = {name: name, "--all": to_end, "--jobs": jobs > 1, "--export": out, "--init": init}
         others = [option for option, value in given.items() if value]
-        # Given seeds are all run, however long it takes; without them time is the end.
+        # Given seeds all run, however long they take; without seeds a time limit ends the hunt.
         limit = seconds if seconds is not None or seeds is not None else SECONDS
         return implementations.check_implementation(
             command, against, scenarios, seeds or range(COUNT_MAX), limit, replay, others
@@ -119,11 +119,11 @@ def target(
         refuse(f"--seed {seeds[0]}: is one run, however long it takes: leave out --seconds")
     if init is not None:
         return begin(init, name)
-    # A function, as each process of --jobs makes its own adapter.
+    # `make` is a function because each process of --jobs makes its own adapter.
     make = partial(by_command, command, contract) if command else partial(by_name, name)
     adapter = make()
     called = join(["--contract", str(contract), "--command", command]) if command else name
-    # `called` is what reports repeat, so it must hold all that the run depends on.
+    # Reports print `called` as part of a command, so it must contain all that the run depends on.
     called += f" --against {against}" if against else ""
     way = way_of(adapter, against, to_end, jobs)
     must_take_export(out)
@@ -166,7 +166,7 @@ def way_of(adapter: "type[Adapter]", against: str | None, to_end: bool, jobs: in
 
 
 def by_name(name: str) -> "type[Adapter]":
-    """The class that the user has named."""
+    """Return the adapter class that the user has named, or refuse the name."""
     from umi_sim.targets.adapter import Adapter
 
     home, attribute = import_named(
@@ -217,9 +217,9 @@ def contract_of(kind: str) -> "type[Adapter]":
 
 @contextmanager
 def usable() -> Iterator[None]:
-    """End the command in one line if an adapter cannot be run; print no error of a destructor.
+    """End the command in one line if an adapter cannot be run. Hide errors of destructors.
 
-    A store that died is destroyed when its folder is gone, and may say so.
+    A store that died is destroyed after its folder was removed, and its destructor may raise for that reason.
     """
     from umi_sim.targets.adapter import BadAdapter
 
@@ -246,7 +246,8 @@ def begin(kind: str, file: str) -> Report:
     if path.exists():
         refuse(f"--init {kind} {file}: is there already, and stays as it is: name a new .py file")
     is_below = not path.is_absolute() and ".." not in path.parts
-    # "stores/mine.py" -> "stores.mine"; of a path elsewhere only the name, and the user has to go there.
+    # "stores/mine.py" -> "stores.mine". For a path outside of the current folder only the name remains, and
+    # the user has to change to that folder.
     module = ".".join(path.with_suffix("").parts) if is_below else path.stem
     write_whole(path, skeleton(kind, module).encode())
     run = f"umi-sim target {module}:Mine --seconds 30"
@@ -295,7 +296,7 @@ def live_saved(adapter: "type[Adapter]", saved: "SavedRun", live: "Live | None" 
 
 
 def check_fits(adapter: "type[Adapter]", file: str, saved: "SavedRun") -> None:
-    """Refuse a run of another contract, or of operations that the adapter does not have."""
+    """Refuse a run of another contract, or with operations that the adapter does not have."""
     from umi_sim.targets.adapter import ops_of
 
     if saved.contract != adapter.contract.name:
@@ -311,7 +312,7 @@ def is_script(out: str) -> bool:
 
 
 def must_take_export(out: str | None) -> None:
-    """Refuse a file that cannot be written in the end, or is something else."""
+    """Refuse an export file with an unknown ending, or one that cannot be written or replaced."""
     if out is None:
         return
     if not is_script(out):
@@ -323,7 +324,7 @@ def must_take_export(out: str | None) -> None:
 
 
 def export(adapter: "type[Adapter]", verdict: "TargetVerdict", out: str | None) -> list[ReportRow]:
-    """Export a failure as a test or as a history, if asked to, and report the file."""
+    """Export a failure as a script or a history if `out` is given, and return the rows that report it."""
     if out is None:
         return []
     from umi_sim.record.saved_failures import write_whole
@@ -343,7 +344,7 @@ def export(adapter: "type[Adapter]", verdict: "TargetVerdict", out: str | None) 
 def export_passing(
     adapter: "type[Adapter]", found: "Hunt", seeds: range | None, way: "HuntStrategy", out: str | None
 ) -> list[ReportRow]:
-    """Export a run in which no promise was broken, if it is the only one: its history."""
+    """Export the history of a run without a failure, if it is the only run; else report why not."""
     if out is None:
         return []
     if is_script(out):

@@ -1,4 +1,4 @@
-"""The terminal: how wide it is, whether it has colors, and what is written to it.
+"""The terminal: its width, its colors, and writing to it.
 
 Law 1. Standard output has the same bytes in every locale; color is for terminals.
 """
@@ -16,8 +16,8 @@ COLORS: Final = {"PASS": "green", "SAME": "green", "OK": "green", "FAIL": "red"}
 
 
 def width(descriptor: int = 1) -> int:
-    """Return the width by COLUMNS, else that of the terminal of this output; WIDTH where there is none."""
-    # First, as it is the user's word; it also gives tests one width everywhere.
+    """Return the value of COLUMNS, else the width of the terminal of this output, else WIDTH."""
+    # COLUMNS comes first because the user has set it, and because it gives tests the same width everywhere.
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns):
         return max(int(columns), WIDTH_MIN)
@@ -33,26 +33,26 @@ def is_colored(no_color: bool) -> bool:
 
 
 def is_dumb() -> bool:
-    """Return whether the terminal would show an escape instead of obeying it."""
+    """Return True if the terminal would print an escape sequence instead of interpreting it."""
     return os.environ.get("TERM") == "dumb"
 
 
 def in_color(line: str) -> str:
-    """A verdict with its word in color."""
+    """Return a line with its first word in color, if that is a verdict."""
     word, blank, rest = line.partition(" ")
     return click.style(word, fg=COLORS[word], bold=True) + blank + rest if word in COLORS else line
 
 
 def write_line(line: bytes, *, color: bool = False) -> bool:
-    """Write a line. Return whether the output is still read; a closed pipe is no verdict."""
-    if sys.stdout is None:  # closed before we began
+    """Write a line. Return False if the output is no longer read, for example after a closed pipe."""
+    if sys.stdout is None:  # closed before the command started
         return False
     try:
-        # Bytes, never text: the encoding of the locale would change what is printed (law 1).
+        # Bytes instead of text, because the encoding of the locale would change the output (law 1).
         click.echo(line, color=color)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter still flushes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter still flushes at exit
         return False
     except OSError as error:
         raise OSError(error.errno, error.strerror, "standard output") from None
