@@ -1,7 +1,7 @@
-"""Lanes: messages, record by record, as arrows between clients, agents, services and the clock.
+"""Lanes: turns records into arrows between the lanes of clients, agents, services and the clock.
 
-Law 1. An arrow names its lanes by number, left to right; one within a lane is a mark that stands there.
-Law 2. Whatever a memory or a model said is shown with control and bidi characters escaped.
+Law 1. Lanes have numbers, left to right. An arrow from a lane to itself is shown as a mark in that lane.
+Law 2. All texts of a memory or a model are shown with control and bidi characters escaped.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,14 +25,14 @@ SERVICES: Final = ("model", "embedder", "storage")
 CLIENTS: Final = "clients"
 CLOCK: Final = "clock"
 TEXT_CHARS_MAX: Final = 160
-ANSWER: Final = "/answer"  # behind it a copy has a number: /answer.2
+ANSWER: Final = "/answer"  # a duplicate has a number behind it: /answer.2
 VERBS: Final = {"model": "model", "embed": "embedder", "read": "storage", "commit": "storage"}
 PLACES: Final = {"model": "model", "embed": "embedder", "storage": "storage", "clock": CLOCK}
 UNTOLD: Final = (Tag.RUN, Tag.STATE, Tag.END)
 
 
 class Arrow(Data):
-    """One line of the picture. `kind`: how it looks; `item`: the item of the run that it shows, if any."""
+    """One arrow. `kind`: its style; `item`: the id of the item of the run that it shows, if any."""
 
     source: int
     target: int
@@ -43,12 +43,12 @@ class Arrow(Data):
 
 
 class Lanes(Owner):
-    """The senders and receivers of messages, as far as the records so far show them."""
+    """The lanes of a run, with what the records so far show about senders and receivers."""
 
     agents: Sequence[str]
     items: dict[str, Item]
-    asked: dict[str, tuple[int, int]] = {}  # by event: the agent, and the service
-    callers: dict[str, int] = {}  # by operation: the agent that was asked
+    asked: dict[str, tuple[int, int]] = {}  # by event: the lanes of the agent and of the service
+    callers: dict[str, int] = {}  # by operation: the lane of its agent
     agent: int = 1
 
     @classmethod
@@ -56,7 +56,7 @@ class Lanes(Owner):
         return cls(tuple(agents), {item.id: item for item in items})
 
     def knows(self, item: Item) -> None:
-        """Note the item, so that it can be described from now on."""
+        """Add an item, so that later arrows can describe it."""
         self.items[item.id] = item
 
     @property
@@ -79,8 +79,8 @@ class Lanes(Owner):
                 if answer is not None:
                     yield self.unheard(answer)
                 answer = record
-            # ANSWER o7/commit#1/answer, then STEP with the same event:
-            # one arrow, which the service sends and the step takes.
+            # ANSWER o7/commit#1/answer, then STEP with the same event,
+            # is one arrow, from the service to the agent.
             elif record[TAG] == Tag.STEP and answer is not None and record[6] == answer[3]:
                 yield structs.replace(self.arrow(record), text=show_answer(answer))
                 answer = None
@@ -113,7 +113,7 @@ class Lanes(Owner):
     def request(self, fields: Sequence[Field]) -> Arrow:
         item, agent, _, name, request = fields
         self.agent = self.callers[str(item)] = self.agent_lane(str(agent))
-        # A request of a phase (audit:3) is no item, so it is told from the record itself.
+        # A request of a phase (audit:3) is no item, so the record itself is described.
         known = self.items.get(str(item))
         text = in_words(known) if known else " ".join(map(show_field, (item, name, request)))
         return Arrow(0, self.agent, "request", line(text), line(item), line(item))
@@ -121,7 +121,7 @@ class Lanes(Owner):
     def step(self, fields: Sequence[Field]) -> Arrow:
         agent, _, value, event = fields
         self.agent = self.agent_lane(str(agent))
-        # Every other step is one of time alone, and the arrow comes from the clock.
+        # Any other step is a wake-up, so its arrow comes from the clock.
         if ANSWER in str(event) and base(str(event)) in self.asked:
             return Arrow(self.asked[base(str(event))][1], self.agent, "answer", line(value), line(event))
         return Arrow(self.service(CLOCK), self.agent, "wake", line(event), line(event))
@@ -133,12 +133,12 @@ class Lanes(Owner):
         return Arrow(self.agent, service, "question", line(show_question(str(verb), rest)), line(event))
 
     def fault(self, fields: Sequence[Field]) -> Arrow:
-        """Return the arrow of a fault: at the service, at the agent, or on the way between them."""
+        """Return the arrow of a fault: at the service, at the agent, or on the link between them."""
         item, kind, event = map(str, fields)
         agent, service = self.asked.get(base(event), (self.agent_of(event), 0))
         group = kind.partition("_")[0]
-        # A message that met a fault on its way: the arrow has
-        # its direction. Any other fault is a mark in one lane.
+        # A fault of a link has the direction of its message.
+        # Any other fault is a mark in one lane.
         if group == "link" and service:
             ends = (service, agent) if ANSWER in event else (agent, service)
         else:
@@ -171,16 +171,16 @@ class Lanes(Owner):
         return Arrow(self.agent, self.agent, "note", line(" ".join(map(str, fields))))
 
     def item_of(self, record: Record) -> str:
-        """Return the item of a record without an id in it; each item is returned once."""
+        """Return the id of the item of a record without that id in it, or ""; each item only once."""
         moves = (it for it in self.items.values() if isinstance(it, ClockMove | Deviation))
         found = next((it.id for it in moves if is_recorded_as(it, record)), "")
-        # Two moves of one clock look alike in the trace: the first record belongs to the first of them.
+        # Records of two moves of one clock may be equal; the first one belongs to the first move.
         self.items.pop(found, None)
         return found
 
 
 def base(event: str) -> str:
-    """Return the question that an event belongs to."""
+    """Return the event of the question to which the event of an answer belongs."""
     return event.partition(ANSWER)[0]
 
 
@@ -188,7 +188,7 @@ def line(text: object) -> str:
     return escape_text(cut(str(text), TEXT_CHARS_MAX))
 
 
-# Words.
+# Texts of arrows.
 
 
 def show_reply(record: Record) -> str:
@@ -203,7 +203,7 @@ def show_field(field: Field) -> str:
 
 
 def value_of(field: Field) -> object:
-    """Return the value that a field of a record was made of; the field itself if that is not kept."""
+    """Return the value that a field of a record encodes, or the field itself if it cannot be decoded."""
     try:
         return decode(pack(field)) if isinstance(field, list) else field
     except Rejected:

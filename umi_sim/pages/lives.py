@@ -1,7 +1,7 @@
-"""A run that is repeated for a page: as steps with their arrows and changes.
+"""Repeats a run for a page, and returns its steps with their arrows and changes of state.
 
-Law 1. Watching changes nothing: the run is the one that a replay of the same file lives.
-Law 2. A page has at most STEP_COUNT_MAX steps, the last ones; it says how many came before.
+Law 1. Observation does not change the run: it is the same as a replay of the same file.
+Law 2. A page has at most STEP_COUNT_MAX steps, the last ones, and the number of all steps.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ NOTHING: Final = Delta()
 
 
 class PageStep(Data):
-    """One step of a memory. `ms`: world time; `reading_ms`: what the clock of the agent shows."""
+    """One step of a memory. `ms`: the time of the world; `reading_ms`: the time of the agent's clock."""
 
     number: int
     ms: int
@@ -34,9 +34,9 @@ class PageStep(Data):
 
 
 class PageRun(Data):
-    """A whole run, or its last steps. `base`: the state before the first of them.
+    """A whole run, or its last steps. `base`: the state before the first of these.
 
-    `failure`: what ended it, if something did. `states` is None where they were not read.
+    `failure`: the failure that ended the run, if any. `states`: None if no states were read.
     """
 
     lanes: tuple[str, ...]
@@ -48,14 +48,14 @@ class PageRun(Data):
 
 
 def play_steps(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1) -> PageRun:
-    """Return the run from step `first` on, with the states below these roots; without roots, none."""
+    """Return the run from step `first` on, with the states below these roots; without roots, no states."""
     states, ends, deltas = States(tuple(roots)), list[int](), list[Delta]()
     with playback.begin() as (live, watcher):
 
         def keep() -> None:
             ends.append(live.world.trace.record_count)
-            # From the step before the first one that is shown: the
-            # changes of a step are those since the one before it.
+            # States are read from the step before the first one shown,
+            # because the changes of a step are those since the previous one.
             is_shown = roots and len(ends) >= first - 1
             deltas.append(states.look(partial(look, live)) if is_shown else NOTHING)
 
@@ -66,7 +66,7 @@ def play_steps(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1)
             keep()
         records = [decode(record) for record in live.world.trace.kept]
     lanes = Lanes.of([agent.name for agent in playback.config.agents], playback.items or ())
-    # The last step also gets the records behind it: the end of the run has no step of its own.
+    # The last step also gets the records after it, because the end of the run is no step.
     chunks = list(split_records(records, [*ends[:-1], len(records)]))
     arrows = [tuple(lanes.arrows(each)) for each in chunks]
     each_step = zip(chunks, arrows, deltas[1:], strict=True)
@@ -78,9 +78,9 @@ def play_steps(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1)
 
 
 def split_records(records: Sequence[Record], ends: Sequence[int]) -> Iterator[list[Record]]:
-    """Return the records of each step. `ends`: how many there were after each step.
+    """Yield the records of each step. `ends`: the number of records after each step.
 
-    A fault that a question met stands with the step that asked it.
+    The record of a fault on a question is yielded with the step that asked the question.
     """
     start, late = 0, list[Record]()
     for end, after in zip(ends, [*ends[1:], ends[-1]], strict=True):
@@ -102,7 +102,7 @@ def step_of(number: int, records: Sequence[Record], arrows: tuple[Arrow, ...], d
     if taken is None:
         last_ms = records[-1][1] if records else 0
         return PageStep(number, last_ms if isinstance(last_ms, int) else 0, "", 0, "", arrows, delta)
-    # OP has item, agent, reading; STEP has agent, reading.
+    # Fields of OP: item, agent, reading, ...; of STEP: agent, reading, ...
     places = (4, 5) if taken[TAG] == Tag.OP else (3, 4)
     agent, reading_ms = (taken[place] for place in places)
     assert isinstance(taken[1], int)

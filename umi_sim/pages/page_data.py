@@ -1,7 +1,7 @@
 """The data of a page: a run, its verdict and why it failed, as plain lists and texts for the script.
 
-Law 1. All texts have passed `escape_text`; none is ever read as anything but text.
-Law 2. At most BYTES_MAX bytes: states are left out first, then early steps.
+Law 1. All texts have passed `escape_text`, and the script treats them as text only.
+Law 2. The data has at most BYTES_MAX bytes: states are left out first, then early steps.
 """
 
 import json
@@ -31,9 +31,9 @@ RunPage = Callable[[Sequence[str], int], PageRun]
 
 
 class About(Data):
-    """Everything on a page besides the run. `repeat` is the command; `facts` are labels with texts.
+    """Everything on a page besides the run. `repeat`: the command that repeats it; `facts`: labels and texts.
 
-    `unseen`: why no states are shown, where there are none.
+    `unseen`: the reason why no states are shown, if they are left out.
     """
 
     title: str
@@ -47,17 +47,17 @@ class About(Data):
 
 
 def page_data(about: About, run_page: RunPage, step_count: int) -> dict[str, object]:
-    """Return the most that fits: the run with its states, without them, or its last steps alone."""
+    """Return as much as fits: the run with its states, without them, or only its last steps."""
     first = max(1, step_count - STEP_COUNT_MAX + 1)
-    # Lived again without states, not cut: the tables of paths
-    # and texts are most of the data, and none is needed then.
+    # The second run has no states, and thus no tables of paths
+    # and texts, which are most of the data.
     for roots in (ROOTS, ()):
         data = as_data(about, run_page(roots, first))
         if size_of(data) <= BYTES_MAX:
             return data
     steps = data["steps"]
     assert isinstance(steps, list)
-    # Halved from the front: a failure is at the end.
+    # The first half of the steps is removed, because a failure is at the end.
     while len(steps) > 1 and size_of(data) > BYTES_MAX:
         del steps[: (len(steps) + 1) // 2]
     return data
@@ -97,11 +97,11 @@ def text(value: str) -> str:
     return escape_text(cut(value, TEXT_CHARS_MAX))
 
 
-# A failure.
+# Data of a failure.
 
 
 def failure_facts(failure: Failure) -> tuple[tuple[str, str], ...]:
-    """Return the broken promise, and what happened instead."""
+    """Return the broken promise, and what happened instead, as labels and texts."""
     return (("promised", promise(failure)), *list_row_texts(instead(failure)))
 
 
@@ -110,7 +110,7 @@ def list_row_texts(rows: Iterable[ReportRow]) -> Iterator[tuple[str, str]]:
 
 
 def why_data(found: Analysis, passing: PageRun | None) -> dict[str, object]:
-    """Return what `umi-sim why` found: conclusion, needed parts, shares, the nearest run that passes."""
+    """Return the results of `umi-sim why`: conclusion, needed parts, shares, the nearest run that passes."""
     texts = {item.id: in_words(item) for item in found.items}
     texts |= {part.name: f"{part.name} {part.what}".strip() for part in found.options}
     parts = (*found.parts, *found.options)
@@ -128,7 +128,7 @@ def part_data(texts: Mapping[str, str], part: RunPart) -> list[str]:
 
 
 def shares_data(found: Analysis) -> list[list[object]]:
-    """Return a row per cut: kept items, failed runs of how many, whether it was decided there."""
+    """Return for each cut: kept items, failed runs, all runs, and whether the failure was decided there."""
     decided, before, rows = found.find_decisions(), 0, list[list[object]]()
     for share in found.shares:
         kept = text(describe_kept(found.items, before, share.kept))
@@ -138,7 +138,7 @@ def shares_data(found: Analysis) -> list[list[object]]:
 
 
 def nearest_data(found: Analysis, passing: PageRun | None) -> dict[str, Any] | None:
-    """Return the steps of the passing run around the place where it leaves the failing one."""
+    """Return the steps of the passing run around the first difference from the failing run."""
     if found.nearest is None or found.nearest_trace is None or passing is None:
         return None
     apart = difference.apart(found.trace, found.nearest_trace, ("this run", f"without {found.nearest.name}"))

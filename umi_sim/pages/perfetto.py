@@ -1,8 +1,8 @@
 """A run as trace events, for the viewer of Perfetto or chrome://tracing.
 
-Law 1. A lane is a thread; a question lasts from when it is asked to when it is answered, all else an instant.
-Law 2. Questions of one lane overlap, so each is a track of its own (an asynchronous event).
-Law 3. Times are those of the world, in microseconds; what happens in one millisecond is one apart.
+Law 1. A lane is a thread. A question lasts until its answer; everything else is an instant.
+Law 2. Questions of one lane overlap, so each has its own track (an asynchronous event).
+Law 3. Times are those of the world in microseconds; events of one millisecond are one microsecond apart.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,12 +28,12 @@ def lanes(life: PageRun) -> Iterator[dict[str, Any]]:
 
 
 def events(life: PageRun) -> Iterator[dict[str, Any]]:
-    """Yield calls in their order; a question that is never answered is an instant."""
+    """Yield the events of all arrows; a question without an answer becomes an instant."""
     asked: dict[str, tuple[int, Arrow]] = {}
     now_us = 0
     for step in life.steps:
         for arrow in step.arrows:
-            # Three arrows of millisecond 5: 5,000, 5,001 and 5,002, so that the viewer keeps their order.
+            # Three arrows of millisecond 5 get 5,000, 5,001 and 5,002, so that the viewer keeps their order.
             now_us = max(now_us + 1, step.ms * MICROSECONDS)
             if arrow.kind == "question":
                 asked[arrow.event] = now_us, arrow
@@ -45,7 +45,7 @@ def events(life: PageRun) -> Iterator[dict[str, Any]]:
 
 
 def ends_of(from_us: int, question: Arrow, to_us: int, answer: Arrow, step: int) -> Iterator[dict[str, Any]]:
-    """Yield the begin and the end of a question."""
+    """Yield the events of the beginning and the end of a question."""
     each = {
         "cat": "question",
         "id": question.event,
@@ -58,7 +58,7 @@ def ends_of(from_us: int, question: Arrow, to_us: int, answer: Arrow, step: int)
 
 
 def instant(arrow: Arrow, at_us: int, step: int) -> dict[str, Any]:
-    # A reply is in the lane of its agent; its target is the lane of the clients.
+    # A reply is shown in the lane of its agent, although its target is the lane of the clients.
     lane = arrow.source if arrow.kind == "reply" else arrow.target
     where = {"pid": PROCESS, "tid": lane, "ts": at_us, "s": "t"}
     args = {"event": arrow.event.replace(ANSWER, " answer"), "step": step}

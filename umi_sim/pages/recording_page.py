@@ -1,4 +1,4 @@
-"""The page of a recording: a run of a memory that ran elsewhere, repeated here."""
+"""The page of a recording: repeats the recorded run of a live memory."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -27,7 +27,7 @@ from umi_sim.runs import recorded
 
 AGENT: Final = "a"
 WAKE: Final = "wake"
-UNKNOWN: Final = ("", "unknown")  # of an answer to a question that no operation in flight has asked
+UNKNOWN: Final = ("", "unknown")  # the label of an answer without a question in flight
 
 
 def data_of(file: str, head: RecordingHead, steps: Sequence[Taken]) -> dict[str, object]:
@@ -46,7 +46,7 @@ def data_of(file: str, head: RecordingHead, steps: Sequence[Taken]) -> dict[str,
 
 
 def play_recording(head: RecordingHead, steps: Sequence[Taken], roots: Sequence[str], first: int) -> PageRun:
-    """Return the run from step `first` on; of the roots only the memory is known."""
+    """Return the run from step `first` on; if there are roots, with states of the memory."""
     memory, telling, states = Memory(head.scope, head.config), Telling(), States(("memory",))
     lanes, found = Lanes.of([AGENT]), []
     start_ms = steps[0].now_ms if steps else 0
@@ -57,8 +57,8 @@ def play_recording(head: RecordingHead, steps: Sequence[Taken], roots: Sequence[
             lanes.knows(item_of(taken.value))
         arrows = tuple(lanes.arrows(records))
         delta = states.look(partial(look, memory)) if roots and number >= first - 1 else NOTHING
-        # Each look is what changed since the last one, so the
-        # first, at step first - 1, has all that there is by then.
+        # Each look returns the changes since the previous one, so the
+        # look at step first - 1 contains the changes of all steps before.
         if number < first:
             base = delta
             continue
@@ -71,18 +71,18 @@ def look(memory: Memory, _: str) -> Tree:
 
 
 class Telling(Owner):
-    """Writes a step of a recording as the records that a run in the simulator leaves."""
+    """Writes the steps of a recording as records, like those of a run in the simulator."""
 
     questions: recorded.Questions = msgspec.field(default_factory=recorded.Questions)
 
     def records(self, memory: Memory, taken: Taken, world_ms: int) -> list[Record]:
         trace = Trace(keep_all=True)
         trace.world_ms = world_ms
-        # Before the step, as in a run (law 4 of world.py): the input is shown even if the memory raises.
+        # The input is written before the step, as in a run (law 4 of world.py), in case the memory raises.
         self.tell_value(trace, taken)
         try:
             effects = memory.step(taken.now_ms, taken.value)
-        except Exception as error:  # whatever it is, the memory has raised it
+        except Exception as error:  # any exception is one of the memory
             trace.add(Tag.MARK, f"{type(error).__name__}: {error}")
             effects = ()
         self.questions.learn(memory)
@@ -115,7 +115,7 @@ class Telling(Owner):
 
 
 def item_of(request: Request) -> Op:
-    """Return a request as an item of a record, without fields at their default."""
+    """Return a request as an item, without fields that have their default value."""
     args = {
         field.name: getattr(request, field.name)
         for field in list_fields(type(request))

@@ -1,4 +1,4 @@
-"""The page of a seed file, or of a seed: its run, done once more, and why it fails."""
+"""The page of a seed file, or of a seed: repeats its run, and explains its failure."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,11 +14,11 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 from umi_sim.seedfile.files import SeedFile
 
-ITEM_COUNT_MAX: Final = 60  # a longer run needs too many runs to find its needed items
+ITEM_COUNT_MAX: Final = 60  # finding the needed items of a longer run takes too many runs
 
 
 def data_of(file: str, seed: SeedFile, runs: int) -> dict[str, object]:
-    """Return all data of the page. `runs`: how often the rest is drawn anew after each item."""
+    """Return all data of the page. `runs`: the number of runs that `why` draws after each item."""
     playback = Playback(seed.config, seed.items)
     verdict, _ = playback.live()
     failure = verdict.failure
@@ -34,7 +34,7 @@ def data_of(file: str, seed: SeedFile, runs: int) -> dict[str, object]:
 
 
 def drawn_data(config: RunConfig, repeat: str) -> dict[str, object]:
-    """Return the page of the run of a seed, without an analysis of its failure."""
+    """Return the data of the page of a seed, without an analysis of its failure."""
     verdict, _ = Playback(config).live()
     failure = verdict.failure
     about = About(

@@ -1,8 +1,8 @@
-"""The file around a page: one constant document, the script and the style it may run, and the data.
+"""The file around a page: a constant document with its script, its style, and the data.
 
-Law 1. The document asks no network for anything, and says so to the browser (Content-Security-Policy).
-Law 2. Data is JSON in an element that no browser runs, with every `<`, `>` and `&` written as an escape.
-Law 3. Nothing of the data stands in the document itself: the script makes text nodes of it.
+Law 1. The document makes no network requests, and its Content-Security-Policy forbids them.
+Law 2. Data is JSON in an element that no browser executes, with every `<`, `>` and `&` escaped.
+Law 3. No data is part of the HTML itself: the script turns data into text nodes.
 """
 
 import json
@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Final
 
 MARK: Final = '<meta name="generator" content="umi-sim">'
-# `</script>` in a text would end the element of the data. The two separators end a line in older JavaScript.
+# `</script>` in a text would end the data element. The two separators are line ends in older JavaScript.
 UNSAFE: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
@@ -45,7 +45,7 @@ def document(script: str, data: Mapping[str, object]) -> str:
 
 
 def as_json(data: Mapping[str, object]) -> str:
-    """Write JSON in ASCII that ends no element and begins none."""
+    """Return JSON in ASCII that cannot begin or end an HTML element."""
     return json.dumps(data, separators=(",", ":")).translate(UNSAFE)
 
 
@@ -55,6 +55,6 @@ def source(name: str) -> str:
 
 def digest(content: str) -> str:
     """Return the entry of the content policy for the only script, or the only style, of a page."""
-    # The browser runs a script or style only if its hash is
-    # this one: whatever the data smuggled in would not run.
+    # The browser applies only a script or style with this hash,
+    # so it would not run a script that came with the data.
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"

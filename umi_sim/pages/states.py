@@ -1,8 +1,8 @@
-"""States: all that a run holds, step by step, as what each step changed.
+"""States: the whole state of a run after each step, stored as the changes of each step.
 
-Law 1. What stood at a path after any step follows from the changes of the steps up to it.
-Law 2. A path is a number in a table of names, a value one in a table of texts: each is written once.
-Law 3. Most telling first: what a user knows before what only the machinery knows.
+Law 1. The value at a path after a step follows from the changes of the steps up to it.
+Law 2. Paths and values are numbers in tables of names and of texts, so that each is written once.
+Law 3. Changes that a user cares about come before internal ones (QUIET).
 """
 
 import re
@@ -14,9 +14,9 @@ from umi_sim.kernel.wording import cut, escape_text
 from umi_sim.record.state_tree import Branch, Tree, describe_tree, is_same
 
 NAME_CHARS_MAX: Final = 80
-ROOTS: Final = ("memory", "storage", "world")  # what the judge believes is `umi-sim step` to show
+ROOTS: Final = ("memory", "storage", "world")  # `umi-sim step` also shows the state of the judge
 REMOVED: Final = -1
-QUIET: Final = re.compile(  # the time, counts, and parts of an operation that its row contains
+QUIET: Final = re.compile(  # internal: times, counts, and parts of an operation
     r"(memory\.[^.]*\.(seen_ms|request_count|marks|waiting\..*|.*\.due_ms"
     r"|operations\.[^.]*\.(facts|learned|asked|sent|pages|calls|notes)\b.*)|world\..*)"
 )
@@ -25,24 +25,24 @@ Parts = tuple[str, ...]
 
 
 class Delta(Data):
-    """The change of one step: numbers of paths and of their new texts. The first are the most important."""
+    """The changes of one step, as numbers of a path and of its new text; the first `telling_count` matter."""
 
     changes: tuple[tuple[int, int], ...] = ()
     telling_count: int = 0
 
 
 class States(Owner):
-    """The tables, and what is there now."""
+    """The tables of paths and texts, and the current values."""
 
     roots: tuple[str, ...] = ROOTS
-    paths: list[tuple[int, str]] = []  # number of the parent, or -1; name
+    paths: list[tuple[int, str]] = []  # (number of the parent or -1, name)
     texts: list[str] = []
     numbers: dict[Parts, int] = {}
     text_numbers: dict[str, int] = {}
     now: dict[Parts, Tree] = {}
 
     def look(self, at: Callable[[str], Tree]) -> Delta:
-        """Compare the values at the roots with those before, for the next step."""
+        """Read the values below the roots, and return the changes since the previous call."""
         then, self.now = self.now, dict(leaves({root: at(root) for root in self.roots}))
         changed = [path for path in self.now if path not in then or not is_same(then[path], self.now[path])]
         changed += [path for path in then if path not in self.now]
@@ -54,8 +54,8 @@ class States(Owner):
         if not path:
             return -1
         if path not in self.numbers:
-            # Parents first, so each has a smaller number than
-            # its children: life.js counts from the last one up.
+            # A parent gets its number before its children, because
+            # life.js counts from the last number down.
             parent = self.number(path[:-1])
             self.numbers[path] = len(self.paths)
             self.paths.append((parent, escape_text(cut(path[-1], NAME_CHARS_MAX))))
@@ -72,7 +72,7 @@ class States(Owner):
 
 
 def leaves(parts: Mapping[str, Tree], above: Parts = ()) -> Iterator[tuple[Parts, Tree]]:
-    """Yield all that has no parts, with its path; what might have some and has none counts."""
+    """Yield each leaf with its path; a branch without parts is a leaf."""
     for name, tree in parts.items():
         path = (*above, name)
         if isinstance(tree, Branch) and tree.parts:

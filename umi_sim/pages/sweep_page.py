@@ -1,6 +1,6 @@
-"""The page of a sweep: what was run, what failed, which faults met which rules, and what was reached.
+"""The page of a sweep: its runs, its failures, the rules that judged under each fault, and events reached.
 
-Law 1. A pure function of the outcome, as its report is; the longest runs are those of the most steps.
+Law 1. The page is a pure function of the outcome, like the report. The longest runs have the most steps.
 """
 
 import json
@@ -24,7 +24,7 @@ RESULTS: Final = {"pass": "PASS", "fail": "FAIL", "interrupted": "STOPPED"}
 
 
 def sweep_data(outcome: SweepOutcome, command: str, pages: Mapping[str, str]) -> dict[str, object]:
-    """Return all data of the page. `command` repeats the sweep; `pages`: of failures, by fingerprint."""
+    """Return all data of the page. `command` repeats the sweep; `pages`: paths by fingerprint of failures."""
     totals = outcome.totals
     head = report(outcome).head.partition(" ")[2]
     known = {each.seed.fingerprint for each in outcome.kept if each.seed}
@@ -68,7 +68,7 @@ def failure_pages(outcome: SweepOutcome, folder: str) -> Iterator[tuple[str, str
 
 
 def failure(found: FoundFailure, hits: int, known: Iterable[str], page: str) -> list[object]:
-    """Return whether it is new, kind, rule, message, hits, smallest seed, the command, and its page."""
+    """Return the cells of a failure: is it new, kind, rule, message, hits, smallest seed, commands, page."""
     where = f"{found.scenario} seed {found.seed}"
     look = f"umi-sim html {found.path} --open" if found.text and found.has_items else ""
     is_new = found.fingerprint not in known
@@ -85,21 +85,21 @@ def scenarios(outcome: SweepOutcome) -> Iterator[list[object]]:
         yield [name, summary.runs, summary.operations, failed]
 
 
-# What met what.
+# The map of faults and rules.
 
 
 def kinds(outcome: SweepOutcome) -> list[str]:
-    """Return the kinds of faults that happened, then the others that might have."""
+    """Return the kinds of faults that fired, then the other kinds that the scenarios allow."""
     known, fired = kinds_of(outcome.files.values()), outcome.totals.fired
-    # Those that happened in the order of the registry, then
-    # injections of kinds that no file names, then the idle ones.
+    # Kinds that fired come in the order of the registry, then
+    # fired kinds that no scenario names, then the others.
     return list(dict.fromkeys((*filter(fired.get, known), *sorted(+fired), *known)))
 
 
 def fault_map(outcome: SweepOutcome, shown: Iterable[FoundFailure]) -> dict[str, object]:
-    """Return rules by faults: in how many runs a rule judged while the fault was injected, and broken ones.
+    """Return a table of rules by faults: the number of runs with the fault in which the rule judged.
 
-    Each row is a rule by name, what it promises, and for each fault a number, below zero where it broke.
+    Each row has the name of a rule, its promise, and a number for each fault, negative if the rule broke.
     """
     met, columns = outcome.totals.met, kinds(outcome)
     broken = {pair for found in shown for pair in broken_pairs(found)}
@@ -107,8 +107,8 @@ def fault_map(outcome: SweepOutcome, shown: Iterable[FoundFailure]) -> dict[str,
 
     def cell(kind: str, rule: str) -> int:
         count = met[kind][rule] if kind in met else 0
-        # At least -1: a rule that broke may not have been
-        # counted as judging, and -0 would look like "never met".
+        # At least -1, because a rule that broke may not be counted as
+        # judging, and -0 would look like a rule that never judged.
         return -max(1, count) if (kind, rule) in broken else count
 
     rules = [rule_named(each) for each in sorted(judged | {rule for _, rule in broken})]
@@ -117,12 +117,12 @@ def fault_map(outcome: SweepOutcome, shown: Iterable[FoundFailure]) -> dict[str,
 
 
 def holds(row: Sequence[Any]) -> bool:
-    """Return whether the rule of a row of the map held under each fault; the other rows come first."""
+    """Return True if the rule of a row of the map held under each fault; the other rows come first."""
     return min(row[-1], default=0) >= 0
 
 
 def broken_pairs(found: FoundFailure) -> Iterator[tuple[str, str]]:
-    # Without a file that can be read (too large, too new) nothing is known about its faults.
+    # If the file cannot be read (too large, too new), its faults are unknown.
     with suppress(BadSeedFile, json.JSONDecodeError):
         seed = seed_file.loads(found.text.encode(), found.path)
         if seed.failure:
