@@ -1,10 +1,10 @@
-"""One life of a store on a disk that loses power, and what must hold after each cut.
+"""One case: a store on a disk that loses power several times, and the checks after each power cut.
 
-Law 1. What was acknowledged is there, with its key; a batch that was not is there as a whole or not at all.
-Law 2. Searches say what a scan of the rows says: indexes lose nothing either.
-Law 3. What was deleted is in no file once that is acknowledged, and no cut brings it back.
-Law 4. A sealed file still has its seal, and is no older than the last commit that was acknowledged.
-Law 5. A case is a value: the same one runs the same, down to the last byte that is written.
+Law 1. An acknowledged batch is durable, and so is its key. Another batch is stored completely or not at all.
+Law 2. Searches find the same rows as a scan, so indexes lose nothing either.
+Law 3. After a delete is acknowledged, no file contains the deleted text, and no power cut restores it.
+Law 4. A sealed file keeps a valid seal, and is no older than the last acknowledged commit.
+Law 5. A case is deterministic: it always writes the same bytes.
 """
 
 from collections.abc import Mapping
@@ -30,18 +30,18 @@ from umi_sim.testing.storage_twin import StorageTwin, agree
 SCOPE: Final = Scope("ann", "helper")
 KINDS: Final = ("entity", "receipt", "vector")
 PATH: Final = "agent.db"
-LOG_PAGES: Final = 12  # so short that the log is written into the file all the time
+LOG_PAGES: Final = 12  # so short that the log is checkpointed into the file all the time
 WORDS: Final = "green black tea coffee likes hates Ann Bob works Acme".split()
 LETTERS: Final = "bcdfghjklmnpqrstvwxz"
-LETTER_COUNT: Final = 12  # of a word that no other row has
+LETTER_COUNT: Final = 12  # letters of a random word that makes each content unique
 AT_MS: Final = 1_000
 TRIES_MAX: Final = 3
 SEAL: Final = SealOptions(b"a key that is in no file".ljust(32))
 
 
 class Case(Data):
-    """`batches`: the number each is drawn from. `cuts`: at which event of each life the power goes; `fails`:
-    at which something fails, 0 is never. After the last cut the disk is sound. `is_sealed`: the file is."""
+    """A case. `batches`: the seeds of the batches. `cuts`: for each incarnation the event of its power cut;
+    `fails`: the event that fails, or 0. After the last cut the disk is sound. `is_sealed`: the file is."""
 
     seed: int
     batches: tuple[int, ...]
@@ -52,7 +52,7 @@ class Case(Data):
 
 
 class CaseOutcome(Data):
-    """`broken` says what does not hold; `cut_count` how often the power went; `trace` what was written."""
+    """The result. `broken`: the broken promise, or ""; `trace`: a hash of all events of the disk."""
 
     broken: str
     cut_count: int
@@ -60,7 +60,7 @@ class CaseOutcome(Data):
 
 
 def run(case: Case) -> CaseOutcome:
-    """Run lives until all batches are acknowledged, and look at the file a last time."""
+    """Run incarnations until all batches are acknowledged, and check the file a last time."""
     disk = Disk(Stream(case.seed, "disk"), fails_full=case.seed % 2 == 0)
     with mount_files(disk, Stream(case.seed, "sqlite")) as files:
         life = CaseRun(case, files)
@@ -74,7 +74,7 @@ def run(case: Case) -> CaseOutcome:
 
 
 class CaseRun:
-    """`pending`: sent and not answered. `done`: what was answered, with its answer."""
+    """A case in progress. `pending`: the batch without an answer. `done`: committed batches and answers."""
 
     def __init__(self, case: Case, files: FileSystem) -> None:
         self.case, self.files, self.twin = case, files, StorageTwin()
@@ -82,12 +82,12 @@ class CaseRun:
         self.pending: Commit | None = None
         self.done: list[tuple[Commit, Committed]] = []
         self.cut_count = 0
-        self.sealed_count = 0  # the number of the last commit that was acknowledged, if the file is sealed
-        self.deleted: dict[str, str] = {}  # words of content that no row has any more, by id of its last row
+        self.sealed_count = 0  # number of the last acknowledged commit of a sealed file
+        self.deleted: dict[str, str] = {}  # unique words of deleted rows, by id
 
     def live(self) -> None:
         left = list(self.case.batches)
-        # (0, 0) at the end: a life without a cut, in which all batches that are left are acknowledged.
+        # (0, 0) is a last incarnation without a cut, in which all remaining batches are acknowledged.
         for cut_at, fail_at in (*zip(self.case.cuts, self.case.fails, strict=True), (0, 0)):
             self.files.disk = self.files.disk.again(cut_at, fail_at)
             try:
@@ -102,8 +102,8 @@ class CaseRun:
         self.begin()
 
     def begin(self) -> None:
-        """Open the file again, as often as it fails, and look what is there."""
-        is_alone = self.case.journal == "wal"  # else its index would be in memory that processes share
+        """Open the file, again if that fails, and check its content. Raises AssertionError."""
+        is_alone = self.case.journal == "wal"  # otherwise SQLite would keep the log's index in shared memory
         seal = SEAL if self.case.is_sealed else None
         way = OpenOptions(NAME, self.case.journal, is_alone, LOG_PAGES, sync=self.files.sync, seal=seal)
         self.search_files("what was deleted stays deleted through a power cut")
@@ -123,13 +123,13 @@ class CaseRun:
             assert number >= self.sealed_count, f"a file is as new as its anchor\n  got       {number}"
 
     def commit(self, commit: Commit) -> None:
-        """Send a batch until it is acknowledged, also one whose outcome is unknown."""
+        """Send a batch, and send it again while its outcome is unknown, until it is answered."""
         self.pending = commit
         for _ in range(TRIES_MAX):
             assert self.store is not None
             try:
                 answer = self.store.commit(commit, AT_MS)
-            except apsw.FullError:  # the caller is told that nothing has happened
+            except apsw.FullError:  # a full disk means that nothing was written
                 self.pending = None
                 return
             except (apsw.IOError, apsw.CantOpenError):
@@ -153,7 +153,7 @@ class CaseRun:
         return answer
 
     def leave(self) -> None:
-        """End the process; what it still does reaches no disk."""
+        """End the process; writes while it closes the file no longer reach the disk."""
         if self.store is not None:
             if self.files.disk.left is None:
                 self.files.disk.cut_power()
@@ -161,10 +161,10 @@ class CaseRun:
                 self.store.close()
             self.store = None
 
-    # What must hold.
+    # Checks.
 
     def note_deleted(self, commit: Commit, before: Mapping[str, str]) -> None:
-        """Note what an acknowledged batch has deleted, unless the storage says that it still has to."""
+        """Record the texts that an acknowledged batch has deleted, unless the log still has to be emptied."""
         assert self.store is not None
         if self.case.journal != "wal" or self.store.owes_empty_log:
             return
@@ -176,7 +176,7 @@ class CaseRun:
     def search_files(self, law: str) -> None:
         files = self.files.disk.files
         for word in self.deleted.values():
-            # The index of words spells each in hexadecimal, and shares beginnings.
+            # The word index stores words in hexadecimal and shares prefixes: only the end is searched.
             needles = (word.encode(), word.encode().hex()[-12:].encode())
             held = [name for name, it in files.items() if any(needle in it.content for needle in needles)]
             agree(law, held, [])
@@ -186,12 +186,12 @@ class CaseRun:
         found = self.store.read(0, ByFilter(SCOPE, KINDS)).rows
         rows = self.twin.matching(CountRows(SCOPE, KINDS))
         if self.pending is not None and found != rows:
-            # Sent and not answered: the rows are those before it, or those with it, and nothing in between.
+            # A batch without an answer: the rows are those before it, or those after it.
             agree("a batch is there as a whole or not at all", found, ahead(self.twin, self.pending))
-            self.expect_answer(self.pending)  # from now on it counts, though no caller was told
+            self.expect_answer(self.pending)  # it is durable, so it counts as committed
         else:
             agree("what was acknowledged is there", found, rows)
-        # The last two are enough: the cut came shortly after them, and older ones were looked at before.
+        # The last two batches are enough, because the cut came shortly after them.
         for commit, answer in self.done[-2:]:
             agree("a known key is answered as the first time", self.store.commit(commit, AT_MS), answer)
         self.search()
@@ -212,7 +212,7 @@ def ahead(twin: StorageTwin, commit: Commit) -> tuple[object, ...]:
 
 
 def draw_batch(number: int, twin: StorageTwin) -> Commit:
-    """Return a batch with its receipt, as a memory makes them: planned from what is there."""
+    """Return a batch with its receipt, as a memory makes them, with expects from the current rows."""
     chance = Stream(number, "batch")
     ids = [f"ent_{chance.below(6)}" for _ in range(chance.between(1, 3))]
     writes = tuple(write for row_id in dict.fromkeys(ids) for write in about(row_id, chance))
@@ -223,13 +223,13 @@ def draw_batch(number: int, twin: StorageTwin) -> Commit:
 
 
 def words_of(twin: StorageTwin) -> dict[str, str]:
-    """Return the word of each entity that no other row has, by id."""
+    """Return the unique last word of the content of each entity, by id."""
     bodies = (row.body for row in twin.rows.values())
     return {body.id: body.content.split()[-1] for body in bodies if isinstance(body, Entity)}
 
 
 def about(row_id: str, chance: Stream) -> tuple[Write, ...]:
-    """Return an entity and its vector, or neither any more."""
+    """Return the writes of an entity and its vector, or of the deletion of both."""
     entity, vector = Address(SCOPE, "entity", row_id), Address(SCOPE, "vector", row_id)
     if chance.chance(1, 5):
         return Write(entity, None), Write(vector, None)

@@ -1,9 +1,9 @@
-"""A disk: files as a running process sees them, and what is durable of them.
+"""A disk: files as a running process sees them, and their durable content.
 
-Law 1. What was synced survives; of what was not, each sector may survive or not, in any order.
-Law 2. A file that was made or deleted may be again as it was, until its directory is synced.
-Law 3. After a sync that failed, what it should have made durable may be lost, though it is still read.
-Law 4. Events (a write, a cut, a sync, a delete) are counted; at one of them the power goes, or it fails.
+Law 1. Synced writes survive a power cut. Of other writes each sector may survive or not, in any order.
+Law 2. Until its directory is synced, a power cut may undo the creation or deletion of a file.
+Law 3. After a failed sync the unsynced writes may be lost, although the process still reads them.
+Law 4. Events (write, cut, sync, delete) are counted; the power fails at one of them, and another one fails.
 """
 
 from hashlib import blake2b
@@ -15,11 +15,11 @@ from umi_core.data import Owner
 from umi_sim.kernel.prng import Stream
 
 SECTOR_BYTES: Final = 512
-KEPT: Final = (1, 2)  # of the sectors that were not synced
+KEPT: Final = (1, 2)  # the chance of an unsynced sector to survive
 
 
 class PowerCut(Exception):
-    """The power has gone. Open files are lost."""
+    """The power has failed. Open files are lost."""
 
 
 class DiskFull(Exception):
@@ -27,11 +27,11 @@ class DiskFull(Exception):
 
 
 class DiskFailed(Exception):
-    """The disk could not do it."""
+    """The disk could not do the operation."""
 
 
 class File(Owner):
-    """`content` is read; `durable` is certain; `writes` came since, where None cuts at a place."""
+    """A file. `content`: as read; `durable`: as synced; `writes` since: (place, data or None to truncate)."""
 
     content: bytearray = msgspec.field(default_factory=bytearray)
     durable: bytes = b""
@@ -39,7 +39,7 @@ class File(Owner):
 
 
 class Disk(Owner):
-    """At event `cut_at` the power goes, event `fail_at` fails; `fails_full`: for want of room."""
+    """A disk. The power fails at event `cut_at`, event `fail_at` fails; `fails_full`: writes fail as full."""
 
     chance: Stream
     cut_at: int = 0
@@ -48,11 +48,11 @@ class Disk(Owner):
     hashed: "blake2b" = msgspec.field(default_factory=lambda: blake2b(digest_size=16))
     event_count: int = 0
     files: dict[str, File] = {}
-    entries: dict[str, File] = {}  # of the directory, durable
-    moves: list[tuple[str, File | None]] = []  # made or deleted since
-    left: dict[str, bytes] | None = None  # by the cut
+    entries: dict[str, File] = {}  # the durable entries of the directory
+    moves: list[tuple[str, File | None]] = []  # files created or deleted (None) since
+    left: dict[str, bytes] | None = None  # the files that a power cut left; None before it
 
-    # What a running process does.
+    # Operations of a running process.
 
     def open(self, name: str) -> File:
         if name not in self.files:
@@ -75,8 +75,8 @@ class Disk(Owner):
         try:
             self.event("sync", len(file.content), b"")
         except (DiskFull, DiskFailed):
-            # What was not written is given up, as Linux does after a failed sync: a second sync would
-            # succeed, and make durable nothing of it.
+            # Unsynced writes are dropped, as Linux does after a failed sync: a second sync would succeed
+            # without making them durable.
             file.durable, file.writes = self.survivors(file), []
             raise
         file.durable, file.writes = bytes(file.content), []
@@ -95,7 +95,7 @@ class Disk(Owner):
         self.moves = []
 
     def event(self, kind: str, place: int, data: bytes) -> None:
-        """Raises PowerCut, DiskFull, DiskFailed. A process that was cut off goes on with files of no disk."""
+        """Count an event. Raises PowerCut, DiskFull or DiskFailed. After a power cut events are ignored."""
         if self.left is not None:
             return
         self.event_count += 1
@@ -106,18 +106,18 @@ class Disk(Owner):
         if self.event_count == self.fail_at:
             raise DiskFull if self.fails_full and kind == "write" else DiskFailed
 
-    # The power.
+    # Power cuts.
 
     def cut_power(self) -> None:
-        """Decide what is left: of the directory some first changes, of the files some sectors."""
+        """Draw what survives: the first changes of the directory, and some sectors of the files."""
         entries = dict(self.entries)
-        # A prefix, as file systems keep the order of changes
-        # of one directory; sectors of files have no order.
+        # A prefix of the changes survives, because file systems keep the
+        # order of changes of one directory; sectors of files have no order.
         apply(entries, self.moves[: self.chance.between(0, len(self.moves))])
         self.left = {name: self.survivors(entries[name]) for name in sorted(entries)}
 
     def survivors(self, file: File) -> bytes:
-        """Durable bytes, and of each later write the sectors that got there."""
+        """Return the durable content, with the surviving sectors of each later write."""
         content = bytearray(file.durable)
         for place, data in file.writes:
             if data is None:
@@ -130,7 +130,7 @@ class Disk(Owner):
         return bytes(content)
 
     def again(self, cut_at: int, fail_at: int) -> "Disk":
-        """Return the disk when the power is back: what is left is durable, and events are counted anew."""
+        """Return the disk after the power is back: surviving content is durable, and events start at 0."""
         if self.left is None:
             self.cut_power()
         assert self.left is not None
@@ -141,7 +141,7 @@ class Disk(Owner):
 
 
 def put(content: bytearray, place: int, data: bytes | None) -> None:
-    """Write there, or cut there; a gap is zeros."""
+    """Write data at a place, with zeros in a gap before it, or truncate at the place if data is None."""
     if data is None:
         del content[place:]
         return

@@ -1,6 +1,6 @@
-"""Many lives on a disk that loses power, and the smallest one that fails.
+"""Runs many cases on a disk that loses power, and shrinks the first one that fails.
 
-Law 1. Which cases there are follows from their numbers alone.
+Law 1. A case depends on its seed and the journal alone.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,15 +16,15 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.kernel.wording import plural
 from umi_sim.shrink.reduction import fewer, lower
 
-CUT_COUNT: Final = 5  # of each case
-EVENTS_MAX: Final = 400  # of a life, more or less
+CUT_COUNT: Final = 5  # power cuts of each case
+EVENTS_MAX: Final = 400  # the last event for a power cut or a failure
 BATCHES_MAX: Final = 20
-SEALED: Final = (1, 4)  # of the cases
-RUNS_MAX: Final = 200  # to make a case small
+SEALED: Final = (1, 4)  # the share of cases with a sealed file
+RUNS_MAX: Final = 200  # runs to shrink a case
 
 
 class DiskHunt(Data):
-    """How often the power went in all cases; the first case that fails, and as small as it gets."""
+    """The result of a hunt: counts of cases and power cuts, the first failing case, and its shrunk form."""
 
     case_count: int
     cut_count: int
@@ -57,7 +57,7 @@ def hunt(seeds: Collection[int], journal: str = "wal") -> DiskHunt:
 
 
 def shrink_case(case: Case) -> Case:
-    """Return the smallest case that was met within RUNS_MAX runs and breaks the same promise."""
+    """Return the smallest case found within RUNS_MAX runs that breaks the same promise."""
     promise, best, run_count = promise_of(run(case)), case, 0
 
     def works(**changes: Any) -> bool:
@@ -92,5 +92,5 @@ def replace_at(values: Sequence[int], at: int, value: int) -> tuple[int, ...]:
 
 
 def promise_of(outcome: CaseOutcome) -> str:
-    """Return the first line of what does not hold."""
+    """Return the broken promise: the first line of `broken`."""
     return outcome.broken.partition("\n")[0]

@@ -1,4 +1,4 @@
-"""The disk as a file system of SQLite, with a chance of its own, so that a case runs the same every time."""
+"""The disk as a file system of SQLite, with its own random numbers, so that a case is deterministic."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,12 +14,12 @@ JOURNALS: Final = apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_SUPER_JOURNAL
 
 
 class Opened:
-    """An open file, the only one there is, so that locks do nothing."""
+    """An open file. Only one process uses the disk, so locks do nothing."""
 
     def __init__(self, disk: Disk, file: File, is_new_journal: bool) -> None:
         self.disk, self.file, self.is_new = disk, file, is_new_journal
 
-    def xRead(self, amount: int, offset: int) -> bytes:  # as SQLite calls it, here and below
+    def xRead(self, amount: int, offset: int) -> bytes:  # this name and those below are SQLite's
         return bytes(self.file.content[offset : offset + amount])
 
     def xWrite(self, data: bytes, offset: int) -> None:
@@ -42,7 +42,7 @@ class Opened:
         return 512
 
     def xDeviceCharacteristics(self) -> int:
-        # A sector that is written again is old or new, and its neighbours stay: what `survivors` does, too.
+        # A power cut leaves a sector old or new, and does not change its neighbours, as in `Disk.survivors`.
         return apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE
 
     def xCheckReservedLock(self) -> bool:
@@ -57,7 +57,7 @@ class Opened:
 
 
 class FileSystem(apsw.VFS):
-    """`disk` is the one that is there now; files that were opened on an earlier one stay there."""
+    """A file system on the current `disk`; files that were opened on an earlier disk stay on that."""
 
     def __init__(self, disk: Disk, chance: Stream) -> None:
         self.disk, self.chance = disk, chance
@@ -74,7 +74,7 @@ class FileSystem(apsw.VFS):
             self.disk.delete(name, bool(syncdir))
 
     def sync(self, path: str) -> None:
-        """Make durable what a file holds, as `fsync` does, which reaches no simulated disk."""
+        """Make a file durable, in place of `fsync`, which would not reach the simulated disk."""
         if path in self.disk.files:
             with as_sqlite():
                 self.disk.sync(self.disk.files[path], is_new=False)
@@ -91,7 +91,7 @@ class FileSystem(apsw.VFS):
 
 @contextmanager
 def as_sqlite() -> Iterator[None]:
-    """Raise failures of the disk under the names that SQLite has for them."""
+    """Raise failures of the disk as the exceptions of SQLite."""
     try:
         yield
     except DiskFull:
@@ -102,11 +102,11 @@ def as_sqlite() -> Iterator[None]:
 
 @contextmanager
 def mount_files(disk: Disk, chance: Stream) -> Iterator[FileSystem]:
-    """Let SQLite use this disk, and draw its random numbers from this chance, until the block ends."""
+    """Make SQLite use this disk, and draw random numbers from `chance`, until the block ends."""
     before = apsw.vfs_names()[0]
     files = FileSystem(disk, chance)
     apsw.set_default_vfs(NAME)
-    apsw.randomness(0)  # forget the random bytes that SQLite has in store
+    apsw.randomness(0)  # drops the random bytes that SQLite has buffered
     try:
         yield files
     finally:
