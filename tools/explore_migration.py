@@ -1,5 +1,5 @@
-"""Tries every short life of a migration, from each phase on. If a rule breaks, the steps to it are printed
-and the exit status is 1. For example: `python tools/explore_migration.py 2 1 2 1 1`.
+"""Tries every short run of a migration, from each phase on. If a rule breaks, it prints the steps that lead
+to this, and exits with status 1. Example: `python tools/explore_migration.py 2 1 2 1 1`.
 """
 
 import argparse

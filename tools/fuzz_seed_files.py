@@ -1,8 +1,8 @@
-"""Damages real files of runs and reads them: each is refused in one line, or read, and never does harm.
+"""Damages real files of runs and reads them: each must be refused in one line, or read, and do no harm.
 
-`python tools/fuzz_seed_files.py [COUNT] [SEED]`: by default 200 000 damaged files; a test does 10 000. Of
-those that are read some are run, not far, and shown. Reading must open, import, compile and start nothing.
-Of ten one is a file of a store, and one of a program.
+`python tools/fuzz_seed_files.py [COUNT] [SEED]`: by default 200 000 damaged files; a test does 10 000. Some
+of the files that can be read are run for a few steps, and shown. Reading must not open, import, compile or
+start anything. One file in ten is of a store, and one of a program.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ Json = Any
 FOLDER: Final = Path(__file__).resolve().parent.parent / "scenarios" / "seeds"
 BANNED: Final = ("open", "import", "exec", "compile", "os.", "socket.", "subprocess.", "shutil.", "ctypes.")
 STEPS_RUN: Final = 400
-SHORT_COUNT: Final = 5  # the shortest files have all that there is, and are quickest
+SHORT_COUNT: Final = 5  # the shortest files have all kinds of values, and are the fastest to read
 LINE_CHARS_MAX: Final = 500
 NAME: Final = "damaged.json"
 CASE: Final[Json] = {
@@ -88,15 +88,15 @@ VALUES: Final[tuple[Json, ...]] = (
 
 
 def originals() -> list[bytes]:
-    """The files of the corpus, the shortest first."""
+    """Return the files of the corpus, the shortest first."""
     return sorted((path.read_bytes() for path in FOLDER.glob("*.json")), key=len)
 
 
-# Damage.
+# Kinds of damage.
 
 
 def damaged(data: bytes, stream: Stream) -> bytes:
-    """The file with one to three damages of one sort."""
+    """Return the file with one to three damages of one kind."""
     damage = stream.pick((with_bytes, with_tokens, with_structure))
     for _ in range(stream.between(1, 3)):
         data = damage(data, stream)
@@ -104,7 +104,7 @@ def damaged(data: bytes, stream: Stream) -> bytes:
 
 
 def with_bytes(data: bytes, stream: Stream) -> bytes:
-    """A byte changed, taken out or put in; or the end cut off."""
+    """Return the file with a byte changed, removed or inserted, or without its end."""
     at = stream.below(len(data) + 1)
     made = {
         0: lambda: data[:at] + bytes([stream.below(256)]) + data[at + 1 :],
@@ -116,7 +116,7 @@ def with_bytes(data: bytes, stream: Stream) -> bytes:
 
 
 def with_tokens(data: bytes, stream: Stream) -> bytes:
-    """A piece of JSON where it may or may not belong, or a piece of the file once more."""
+    """Return the file with a piece of JSON inserted anywhere, or with a piece of the file repeated."""
     at = stream.below(len(data) + 1)
     if stream.chance(1, 4):
         start = stream.below(len(data) + 1)
@@ -125,7 +125,7 @@ def with_tokens(data: bytes, stream: Stream) -> bytes:
 
 
 def with_structure(data: bytes, stream: Stream) -> bytes:
-    """Another value, a key more or less, an entry twice: still JSON."""
+    """Return the file, still JSON, with a value changed, a key added or removed, or an entry repeated."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):
@@ -137,7 +137,7 @@ def with_structure(data: bytes, stream: Stream) -> bytes:
 
 
 def containers(value: Json) -> Iterator[Json]:
-    """All lists and objects that hold something."""
+    """Yield all lists and objects that are not empty."""
     if isinstance(value, dict | list) and value:
         yield value
         for inner in value.values() if isinstance(value, dict) else value:
@@ -158,11 +158,11 @@ def change(place: Json, stream: Stream) -> None:
         place.insert(stream.below(len(place) + 1), place[key])
 
 
-# Reading, under watch.
+# Reading, with a watch on side effects.
 
 
 class Watch:
-    """Notes what is opened, imported, compiled or started while it is armed."""
+    """Records the files opened, modules imported, code compiled and processes started while it is armed."""
 
     def __init__(self) -> None:
         self.is_armed = False
@@ -183,7 +183,7 @@ class Watch:
 
 
 def outcome(data: bytes, read: Callable[[bytes, str], Saved] = seed_file.loads) -> Saved | str:
-    """What was read, or the line that refuses it."""
+    """Return the content of a file, or the line that refuses the file."""
     try:
         return read(data, NAME)
     except (BadSeedFile, BadFile) as error:
@@ -195,7 +195,7 @@ def outcome(data: bytes, read: Callable[[bytes, str], Saved] = seed_file.loads) 
 
 
 def run_a_little(seed: SeedFile) -> str:
-    """How a damaged file that could be read runs: it may fail in any way but inside the simulator."""
+    """Run a damaged file that could be read, and return its result; the simulator itself must not fail."""
     config = structs.replace(seed.config, planted=None)
     verdict, _ = run_once(config, seed.items, step_max=STEPS_RUN)
     failure = verdict.failure
@@ -204,7 +204,7 @@ def run_a_little(seed: SeedFile) -> str:
 
 
 def show_other(saved: SavedCase | SavedRun) -> str:
-    """Show a damaged file of a store or a program, and run its case on a program of ours; what it was."""
+    """Show a damaged file of a store or a program, and run the case of a program on one of ours."""
     if isinstance(saved, SavedRun):
         assert list(laid_out(report_store(NAME, saved)))
         assert store_page.data_of(NAME, saved)
@@ -222,7 +222,7 @@ async def wait_twice() -> None:
 
 
 def fuzz(count: int, seed: int, watch: Watch, run_every: int) -> Counter[str]:
-    """Damage and read so many files; how many were refused, read, run. Every `run_every`-th is run."""
+    """Damage and read `count` files, and run every `run_every`-th of them; return counts of the results."""
     stream, files, counts = Stream(seed, "fuzz"), originals(), Counter[str]()
     warm_up(files)
     for number in range(count):
@@ -239,7 +239,7 @@ def fuzz(count: int, seed: int, watch: Watch, run_every: int) -> Counter[str]:
 
 
 def warm_up(files: Sequence[bytes]) -> None:
-    """Import what messages and rare values need, so that nothing is left to import."""
+    """Import the modules that messages and rare values need, so that reading need not import any."""
     assert registry.MUTANTS
     for old, new in (
         (b"", b""),

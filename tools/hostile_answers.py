@@ -1,9 +1,9 @@
-"""Lives worlds whose services answer anything at all: no step raises, nothing in flight is forgotten.
+"""Runs worlds whose services give arbitrary answers: no step may raise, and no operation may be forgotten.
 
 `python tools/hostile_answers.py [STEPS] [SEED]`: by default 1 000 000 steps; a test takes some thousands.
-Before every fourth answer or so comes one with a wrong part, however deep: another type, a number without
-end, half of a character, an answer of another class. After each step the state keeps its invariants, and each
-operation in flight has a time at which it gives up. Then all lives are run again without assertions.
+About every fourth answer is preceded by one with a wrong part at any depth: another type, a huge number, half
+of a character, an answer of another class. After each step the state must keep its invariants, and each
+operation in flight must have a deadline. Then all incarnations are run again without assertions.
 """
 
 import copy
@@ -40,7 +40,7 @@ from umi_sim.world.world import OutOfSteps
 
 SCENARIOS: Final = ("storm", "core", "all_faults", "languages", "sessions")
 STEPS_OF_A_WORLD: Final = 3_000
-WORLDS_AT_ONCE: Final = 50  # in one process without assertions: its start takes longer than a world
+WORLDS_AT_ONCE: Final = 50  # in each process without assertions, as its start takes longer than a world
 WRONG: Final[tuple[Any, ...]] = (
     None, True, -1, 0, 1, 2**31, 2**70, 1.5, float("nan"), "", "x", "x" * 20_000, "\ud800", "a\x00", b"\xff",
     (), [], [[]], {}, {"a": 1}, object(), Scope("u", "a"), ModelReplied(1, "{}"), Embedded(1, ((0,),)),
@@ -49,7 +49,7 @@ WRONG: Final[tuple[Any, ...]] = (
 
 
 def spoilt(value: Any, stream: Stream) -> Any:
-    """The value with one part, however deep, that is wrong."""
+    """Return the value with one wrong part, at any depth."""
     names = list(type(value).__struct_fields__) if is_struct(type(value)) else []
     if names and stream.chance(9, 10):
         return with_part(value, stream.pick(names), stream)
@@ -67,7 +67,7 @@ def with_part(value: Any, name: str, stream: Stream) -> Any:
     made = copy.copy(value)
     structs.force_setattr(
         made, name, spoilt(getattr(value, name), stream)
-    )  # past every check of a constructor
+    )  # bypasses the checks of the constructor
     return made
 
 
@@ -76,7 +76,7 @@ Life = tuple[Scope, Config, list[tuple[int, Any]], bytes]
 
 
 class HostileMachine(UmiMachine):
-    """A memory that gets other answers than the world gives."""
+    """A memory that gets wrong answers in addition to those of the world."""
 
     def __init__(self, *args: Any, stream: Stream, **others: Any) -> None:
         super().__init__(*args, **others)
@@ -94,7 +94,7 @@ class HostileMachine(UmiMachine):
         self.steps.append((now_ms, value))
         effects = super().step(now_ms, value)
         must_wait(self)
-        if len(self.steps) % SAVED_EVERY == 0:  # what it has believed is no reason to refuse it
+        if len(self.steps) % SAVED_EVERY == 0:  # a state with wrong answers must still be restored
             Memory.restore(self.snapshot(), self.registry, life=self.life)
         return effects
 
@@ -107,14 +107,14 @@ class HostileMachine(UmiMachine):
         return other if isinstance(other, Answer) else answer
 
     def make_copy(self) -> None:
-        """A copy would not be hostile."""
+        """Return no copy, because it would not be hostile."""
 
 
 def must_wait(memory: UmiMachine) -> None:
     try:
         check_memory(memory.state)
     except Broken as broken:
-        if broken.rule != rules.CORE_LIMITS.name:  # what storage says that core holds may be more than fits
+        if broken.rule != rules.CORE_LIMITS.name:  # wrong rows of core may exceed its limits
             raise
     memory.deadline_ms()
     for operation in memory.state.operations.values():
@@ -134,12 +134,12 @@ class HostileTarget(UmiTarget):
 
 
 class Silent(Inspector):
-    """Judges nothing: a wrong answer is believed."""
+    """An inspector that judges nothing, because the right replies to wrong answers are unknown."""
 
     def observe_answer(self, *_: object) -> None: ...
     def check_outcome(self, *_: object) -> None: ...
     def observe_reply(self, agent: str, op_id: str, *_: object) -> None:
-        if agent in self.oracle.agents:  # else it is a life that was taken over
+        if agent in self.oracle.agents:  # otherwise the incarnation was taken over
             self.oracle.agents[agent].requests.pop(op_id)
 
     def observe_crash(self, agent: str) -> None: ...
@@ -150,7 +150,7 @@ class Silent(Inspector):
 
 
 def run_world(scenario: str, seed: int, steps_max: int) -> list[Life]:
-    """The lives of a world. Raises what a step raised."""
+    """Run a world, and return its incarnations. Raises any exception of a step."""
     config = structs.replace(draw(find(scenario), seed), equivalences=(), revise_every=0)
     target = HostileTarget(config, BUILT_IN, Stream(seed, "hostile", scenario))
     with begin_run(config, inspector=Silent(config), target_of=lambda *_: target) as live:
@@ -159,12 +159,12 @@ def run_world(scenario: str, seed: int, steps_max: int) -> list[Life]:
             live.world.begin()
             live.world.run_until_quiet(steps_max)
         except OutOfSteps:
-            pass  # some operations, answered with nonsense for ever, are tried for ever
+            pass  # with endless wrong answers some operations retry forever
     return [machine.record for machine in target.machines]
 
 
 def relive(lives: Sequence[Life]) -> None:
-    """Again in a process without assertions. Raises CalledProcessError if any comes out otherwise."""
+    """Run incarnations again in a process without assertions. Raises CalledProcessError if any differs."""
     command = (sys.executable, "-O", str(Path(__file__).with_name("without_asserts.py")))
     subprocess.run(command, input=pickle.dumps(lives), check=True, stdout=subprocess.DEVNULL)
 

@@ -1,22 +1,22 @@
-"""House rules that no linter knows, as code: `python tools/house.py` prints what it finds; status 1 if any.
+"""House rules that no linter knows, as code: `python tools/house.py` prints findings; status 1 if any.
 
-One parse and one walk per file of the packages; every message names the replacement. To make an
+Each file of the packages is parsed and walked once, and every message names the replacement. To make an
 exception, change the table that forbids it, with a reason on the same line.
 
-  direction   the packages import downwards through LAYERS, and umi_core nothing impure
-  judges      who judges the memory imports nothing of it that decides
-  banned      calls, modules, methods and floats that make two runs differ
-  sets        nothing ordered comes from a set
-  asserts     one claim per assert
-  lengths     functions and files, as a ratchet
+  direction   the packages import downwards through LAYERS, and umi_core imports nothing impure
+  judges      judges of the memory import only those parts of it that make no decisions
+  banned      calls, modules, methods and floats that make two runs differ are forbidden
+  sets        no ordered value is made from a set
+  asserts     an assert makes one claim
+  lengths     functions and files have a limit; records of longer ones may only fall
   words       names keep to the glossary
-  classes     no two classes of the packages have one name
-  wording     docstrings and functions begin with a verb, as budgets that only fall
-  docs        the README and the docs together have no more words than they have today
-  paths       no path of a machine in a text
-  exports     __all__ of a package is what it binds in public
-  unused      every file is imported by another
-  circles     no files import each other, inside functions neither
+  classes     class names are unique in the packages
+  wording     docstrings and functions begin with a verb; the numbers of exceptions may only fall
+  docs        the README and the docs together have a limit of words
+  paths       no text contains a path of a machine
+  exports     __all__ of a package lists its public names
+  unused      every file is imported by another one
+  circles     imports have no cycles, including those inside functions
 """
 
 import ast
@@ -123,8 +123,8 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("__main__",),
     ),
 }
-# judges: where the memory decides, nothing of it is imported but pure functions, which tests/properties
-# compare with a reference; a reference imports words alone, or a mistake would be on both sides
+# judges: a judge imports only vocabulary and pure functions of the memory, and tests/properties compare these
+# functions with references. A reference imports only vocabulary, so that no mistake is on both sides.
 DISK: Final = "umi_sim/disk/"  # the only room that runs code of umi_live
 JUDGES: Final = ("umi_sim/judge/oracle/", "umi_sim/judge/plain/")
 REFERENCE: Final = re.compile(
@@ -195,7 +195,7 @@ CORE_STDLIB: Final = set(
     "functools hashlib heapq html itertools json math operator re string struct textwrap types typing "
     "unicodedata urllib zlib".split()
 )
-FOR_TYPES: Final = {"typing_extensions"}  # what type checkers know and is never run: under TYPE_CHECKING only
+FOR_TYPES: Final = {"typing_extensions"}  # only for type checkers, so only under TYPE_CHECKING
 NUMPY_FILE: Final = "umi_core/policies/similarity.py"  # numpy is most of a start-up: one file, loaded late
 MATH_EXACT: Final = {
     "isqrt",
@@ -206,7 +206,7 @@ MATH_EXACT: Final = {
     "factorial",
 }  # libm rounds differently per machine
 
-# banned: what makes two runs differ, and what to use instead
+# banned: sources of differences between two runs, each with its replacement
 CORE_CALLS: Final = {
     "hash": "a blake2b digest of the encoding",
     "id": "an id derived in ids.py",
@@ -219,9 +219,9 @@ CORE_CALLS: Final = {
 }
 SIM_CALLS: Final = {"hash": "a blake2b digest", "id": "a name or a counter"}
 EXEMPT: Final = {
-    ("id", "umi_sim/kernel/fork.py"),  # a copy of a graph must know what it has met already
-    ("id", "umi_sim/programs/module_state.py"),  # so must a walk through one
-    ("hash", "umi_core/data.py"),  # what a dict asks of its keys; it goes nowhere else
+    ("id", "umi_sim/kernel/fork.py"),  # a copy of a graph must recognise objects that it has copied
+    ("id", "umi_sim/programs/module_state.py"),  # and a walk through one, objects that it has met
+    ("hash", "umi_core/data.py"),  # only for keys of dicts
 }
 CORE_MODULES: Final = {
     "time": "now_ms of the step",
@@ -332,7 +332,7 @@ PYTHON_OLDEST: Final = (3, 11)  # requires-python of pyproject.toml
 ROOT: Final = Path(__file__).resolve().parent.parent
 TEXT_BYTES_MAX: Final = 4 * 1024 * 1024
 
-# wording: how many there are, in the packages together. A number may fall, never rise
+# wording: counts over all packages, which may only fall
 QUESTION_WORDS: Final = re.compile(r"(What|Whether|Of|Who|Whoever)\b")
 PARTICIPLES: Final = set(
     "begun born bought broken brought built caught chosen done drawn driven fallen forgotten found given "
@@ -363,7 +363,7 @@ def main() -> int:
 
 
 def check_files(files: Mapping[str, str]) -> list[str]:
-    """Findings over texts by their path, sorted, each as `path:line: message`."""
+    """Return sorted findings, each as `path:line: message`; `files`: texts by path."""
     findings: list[str] = []
     trees: dict[str, ast.Module] = {}
     for path, text in files.items():
@@ -394,7 +394,7 @@ def check_files(files: Mapping[str, str]) -> list[str]:
 
 
 def has_top(path: str, files: Container[str]) -> bool:
-    """Has the file arrived that imports, in the end, all others of the package?"""
+    """Return True if the files include the one that, directly or not, imports all others of the package."""
     return TOPS.get(path.split("/")[0]) in files
 
 
@@ -404,13 +404,13 @@ def read_files(root: Path) -> dict[str, str]:
         folders[:] = sorted(name for name in folders if name == ".ci" or not SKIPPED_FOLDER.match(name))
         for path in (Path(folder, name) for name in sorted(names) if name != ".git"):  # a linked work tree
             if path.is_file() and path.stat().st_size <= TEXT_BYTES_MAX:
-                with contextlib.suppress(UnicodeDecodeError):  # then it is not a text
+                with contextlib.suppress(UnicodeDecodeError):  # not a text file
                     files[path.relative_to(root).as_posix()] = path.read_text("utf-8")
     return files
 
 
 def check_reference(path: str, text: str) -> list[str]:
-    """Findings where a reference imports what it is compared with."""
+    """Return findings for a reference that imports the code with which it is compared."""
     found = list[str]()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
@@ -427,17 +427,17 @@ def check_reference(path: str, text: str) -> list[str]:
 
 
 def is_within(name: str, modules: Iterable[str]) -> bool:
-    """Is it one of these modules, or something in one of them?"""
+    """Return True if a name is one of these modules, or inside one of them."""
     return any(f"{name}.".startswith(f"{module}.") for module in modules)
 
 
 class Walk(ast.NodeVisitor):
-    """The one walk over a file. `sets` is a stack: the names known to hold a set, per enclosing scope."""
+    """The walk over a file. `sets` is a stack of scopes, each with the names known to hold a set."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.is_core = path.startswith("umi_core/")
-        self.is_live = path.startswith("umi_live/")  # clocks and floats are its own
+        self.is_live = path.startswith("umi_live/")  # umi_live may use clocks and floats
         self.findings: list[str] = []
         self.sets: list[set[str]] = [set()]
         self.excused: set[ast.AST] = set()  # comprehensions whose order has no effect
@@ -449,7 +449,7 @@ class Walk(ast.NodeVisitor):
     # direction, banned modules
 
     def visit_If(self, node: ast.If) -> None:
-        """What stands under TYPE_CHECKING never runs; its `else` does."""
+        """Visit the body under TYPE_CHECKING as code that never runs, and its `else` as normal code."""
         before, self.is_for_types = self.is_for_types, self.is_for_types or is_for_types(node.test)
         for statement in node.body:
             self.visit(statement)
@@ -640,7 +640,7 @@ class Walk(ast.NodeVisitor):
         self.sets.pop()
 
     def bound_sets(self, nodes: Iterable[ast.AST]) -> set[str]:
-        """Names, also `self.name`, that these statements bind to a set and to nothing else."""
+        """Return the names, also `self.name`, that these statements bind to a set and to nothing else."""
         sets, others = set[str](), set[str]()
         self.sets.append(set(self.sets[-1]))  # a later statement may build on an earlier one
         for node in nodes:
@@ -664,11 +664,11 @@ class Walk(ast.NodeVisitor):
         self.findings += check_words(self.path, node.lineno, node.name)
 
 
-# sets: what a statement binds, what a type says
+# sets: bindings of statements, and types that are sets
 
 
 def own_nodes(body: Sequence[ast.AST]) -> list[ast.AST]:
-    """All nodes in source order, without the insides of nested functions, classes and lambdas."""
+    """Return all nodes in source order, without those inside nested functions, classes and lambdas."""
     found, waiting = list[ast.AST](), list(reversed(body))
     while waiting:
         found.append(node := waiting.pop())
@@ -678,7 +678,7 @@ def own_nodes(body: Sequence[ast.AST]) -> list[ast.AST]:
 
 
 def bindings(node: ast.AST) -> tuple[list[str], ast.expr | None, ast.expr | None]:
-    """The names a statement binds, the annotation, the value."""
+    """Return the names that a statement binds, the annotation, and the value."""
     match node:
         case ast.Assign(targets=targets, value=value):
             return [name for target in targets for name in target_names(target)], None, value
@@ -714,7 +714,7 @@ def is_set_type(annotation: ast.expr | None) -> bool:
 
 
 def is_keys(node: ast.expr) -> bool:
-    """A view of keys: ordered by itself, but its algebra gives sets."""
+    """Return True for a view of keys, which is ordered, but whose operators return sets."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "keys"
 
 
@@ -747,7 +747,7 @@ def is_split(package: str) -> bool:
 
 
 def absolute(path: str, node: ast.ImportFrom) -> str:
-    """The full name of the module that a `from` names, leading dots resolved."""
+    """Return the full name of the module that a `from` names, with leading dots resolved."""
     if not node.level:
         return node.module or ""
     package = path.split("/")[: -node.level]
@@ -771,7 +771,7 @@ def check_words(path: str, line: int, name: str) -> Iterator[str]:
 
 
 def check_classes(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
-    """Find classes whose name an earlier one has: a reader who searches for a name must find one class."""
+    """Find duplicate class names: a search for a name must find one class."""
     first: dict[str, str] = {}
     for path, inside in nodes.items():
         packaged = inside if path.startswith(tuple(LAYERS)) else ()
@@ -782,7 +782,7 @@ def check_classes(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
 
 
 def check_wording(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
-    """Check both budgets; a finding names no place, since any of them may be the new one."""
+    """Check both budgets; a finding names no line, because any of the counted ones may be new."""
     packaged = [node for path, inside in nodes.items() if path.startswith(tuple(LAYERS)) for node in inside]
     named = [node for node in packaged if isinstance(node, Function | ast.ClassDef)]
     asking = sum(bool(QUESTION_WORDS.match(ast.get_docstring(node) or "")) for node in named)
@@ -796,7 +796,7 @@ def check_wording(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
 
 
 def check_described(path: str, inside: Sequence[ast.AST]) -> Iterator[str]:
-    """Find names that a docstring describes, and that its function or class does not have: renamed, say."""
+    """Find names that a docstring describes but its function or class does not have, after a rename."""
     for node in (node for node in inside if isinstance(node, Function | ast.ClassDef)):
         docstring = re.sub(r"\s+", " ", ast.get_docstring(node) or "")
         if described := DESCRIBED.findall(docstring):
@@ -818,7 +818,7 @@ def check_docs(files: Mapping[str, str]) -> Iterator[str]:
 
 
 def is_bare_participle(node: Function) -> bool:
-    """Check whether a function is named like `told` or `checked`; a property, read like a field, may be."""
+    """Return True if a function, other than a property, has a name like `told` or `checked`."""
     name = node.name.strip("_")
     is_property = any("property" in ast.unparse(each) for each in node.decorator_list)
     is_regular = name.endswith("ed") and "_" not in name and name not in VERBS_IN_ED
@@ -837,7 +837,7 @@ def check_paths(path: str, text: str) -> Iterator[str]:
 
 
 def check_exports(path: str, tree: ast.Module) -> Iterator[str]:
-    """`__all__` of the two packages is literal, and is what they bind in public (`__getattr__` may add)."""
+    """Check that `__all__` of both packages lists their public names literally (`__getattr__` may add)."""
     listed: list[str] | None = None
     bound: set[str] = set()
     for node in tree.body:
@@ -862,7 +862,7 @@ def check_exports(path: str, tree: ast.Module) -> Iterator[str]:
 
 
 def names_listed(value: ast.expr | None) -> list[str] | None:
-    """The strings of a literal list or tuple; None if it is anything else."""
+    """Return the strings of a literal list or tuple; None for anything else."""
     try:
         names = ast.literal_eval(value or "")
     except (ValueError, SyntaxError):
@@ -874,7 +874,7 @@ def names_listed(value: ast.expr | None) -> list[str] | None:
 
 
 def check_unused(nodes: Mapping[str, Sequence[ast.AST]], pyproject: str) -> Iterator[str]:
-    """Source files that no source file or tool imports; a test alone does not make a file needed."""
+    """Yield source files that no source file or tool imports; imports of tests do not count."""
     used = entry_points(pyproject)
     for path, inside in nodes.items():
         own = module_of(path)
@@ -890,7 +890,7 @@ def check_unused(nodes: Mapping[str, Sequence[ast.AST]], pyproject: str) -> Iter
 
 
 def check_circles(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
-    """One ring of files of which each imports the next, wherever in it the import stands."""
+    """Yield one cycle of files of which each imports the next, at the top or inside a function."""
     paths = {module_of(path): path for path in nodes}
     needs = {module: dict.fromkeys(needed(path, nodes[path], paths)) for module, path in paths.items()}
     for who, what in (*LATE, *zip(paths, paths, strict=True)):  # itself is no circle
@@ -904,7 +904,7 @@ def check_circles(nodes: Mapping[str, Sequence[ast.AST]]) -> Iterator[str]:
 
 
 def needed(path: str, nodes: Sequence[ast.AST], known: Container[str]) -> Iterator[str]:
-    """The modules that a file imports when it runs: those for type checkers are left out."""
+    """Yield the modules that a file imports when it runs, without those for type checkers."""
     for_types = {
         inner for node in nodes if isinstance(node, ast.If) and is_for_types(node.test)
         for inner in ast.walk(node)
@@ -927,7 +927,7 @@ def is_for_types(test: ast.expr) -> bool:
 
 
 def imported(path: str, node: ast.AST) -> Iterator[str]:
-    """Modules that a node may load: by import, or as text `umi_sim.module` or `.module` in a table."""
+    """Yield modules that a node may load: by import, or by `umi_sim.module` or `.module` in a table."""
     match node:
         case ast.Import(names=names):
             yield from (alias.name for alias in names)

@@ -1,9 +1,9 @@
-"""Interpreters: do other Pythons, and the lowest dependencies, live the same lives? Needs a network.
+"""Interpreters: checks that other Pythons, and the lowest dependencies, run the same. Needs a network.
 
 `python -m tools.interpreters [PYTHON ...] [--seeds N]` makes an environment for each of these interpreters
 with the newest versions of the dependencies, and one for its own with the lowest that pyproject.toml allows.
-Each lives the seeds 0..N-1 of every scenario, and makes ids, keys and words of every character that there is.
-What they print must be what this interpreter prints. Status 0: it is. 1: it differs somewhere. 2: an
+Each runs the seeds 0..N-1 of every scenario, and makes ids, keys and words of every Unicode character. Their
+output must equal that of this interpreter. Status 0: all are equal. 1: some output differs. 2: an
 environment cannot be made.
 """
 
@@ -37,11 +37,11 @@ def main(args: Sequence[str]) -> int:
     return compare(options.pythons, options.seeds)
 
 
-# What every interpreter must tell alike.
+# Output that must be equal for every interpreter.
 
 
 def list_run_lines(seed_count: int) -> Iterator[str]:
-    """A line for each run, with the hash of its trace, and one for each block of characters."""
+    """Yield a line for each run, with its trace hash, and a line for each block of characters."""
     from umi_sim.scenario.files import list_shipped
 
     yield from characters()
@@ -59,7 +59,7 @@ def lives(names: Iterable[str], seed_count: int) -> Iterator[str]:
 
 
 def characters() -> Iterator[str]:
-    """Ids and readings of each character, alone and among others, by blocks of 4096."""
+    """Yield digests of ids and readings of each character, alone and in a text, by blocks of 4096."""
     from umi_core.ids import entity_id, fact_id
     from umi_core.language.pronouns import read
     from umi_core.language.sentences import sentences
@@ -87,7 +87,7 @@ def characters() -> Iterator[str]:
         yield f"characters from {start:06x} {digest.hexdigest()}"
 
 
-# Others.
+# Other interpreters.
 
 
 def compare(pythons: Sequence[str], seed_count: int) -> int:
@@ -112,7 +112,7 @@ def compare(pythons: Sequence[str], seed_count: int) -> int:
 
 
 def lines_of(python: str, tell: Sequence[str]) -> Iterator[str]:
-    """Raises CalledProcessError if it does not get to the end."""
+    """Yield the output lines of another interpreter. Raises CalledProcessError if it fails."""
     with subprocess.Popen((python, *tell), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield from map(str.strip, process.stdout)

@@ -1,13 +1,13 @@
-"""Kills what a memory needs, at any moment, and counts what is lost or there twice.
+"""Kills processes of a memory, or its database server, at random times, and counts lost and duplicate facts.
 
-    python tools/kill_live.py [KILLS]               SIGKILL to a process that remembers on a file
-    python tools/kill_live.py [KILLS] --postgres    to two hosts that share a server of PostgreSQL
-    python tools/kill_live.py [KILLS] --server      to that server, under a host that lives on
-    python tools/kill_live.py [CUTS] --cuts         no process: the connection is cut at each message in turn
+    python tools/kill_live.py [KILLS]               kills a process with a database file
+    python tools/kill_live.py [KILLS] --postgres    kills two hosts that share a PostgreSQL server
+    python tools/kill_live.py [KILLS] --server      kills that server; the host survives
+    python tools/kill_live.py [CUTS] --cuts         kills nothing; cuts the connection at each message in turn
 
-The next process goes on where the last one was killed, and whatever had no answer is asked again under its
-`request_key`. Status 1 if anything that was acknowledged is lost, or anything happened twice. Needs the extra
-`live`; with a server, `postgres` and the programs of PostgreSQL, of which a private server is started.
+The next process continues where the last one was killed, and repeats requests without an answer under their
+`request_key`. Status 1 if an acknowledged fact is lost, or a request was executed twice. Needs the extra
+`live`; with a server, `postgres` and the programs of PostgreSQL, with which it starts a private server.
 """
 
 import argparse
@@ -31,16 +31,16 @@ from umi_live import LiveMemory, NotDone, StoreError, open_memory
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-ALIVE_MS_MAX: Final = 120  # after its first answer; a process takes longer to start
-AGENTS: Final = ("one", "two")  # each on a host of its own
+ALIVE_MS_MAX: Final = 120  # from the first answer of a process on, since its start takes longer
+AGENTS: Final = ("one", "two")  # each on its own host
 AGAIN_S: Final = 0.02
-FACT_COUNT: Final = 4  # of a memory whose connection is cut
-PROCESSES: Final = multiprocessing.get_context("forkserver")  # each begins with what is imported already
+FACT_COUNT: Final = 4  # facts of a memory whose connection is cut
+PROCESSES: Final = multiprocessing.get_context("forkserver")  # each starts with all modules imported
 Counts = tuple[int, int, int]  # acknowledged, lost, doubled
 
 
 async def remember_on(path: str, agent: str, number: int, answers: "Connection[int, int]") -> None:
-    """Until killed: one request after the other, each number sent when its request is done."""
+    """Make one request after the other until killed, and send the number of each request that is done."""
     async with open_memory(path, user="ann", agent=agent) as memory:
         while True:
             try:
@@ -67,14 +67,14 @@ class Child:
         sent.close()
 
     def wait(self) -> None:
-        """Wait for one answer more."""
+        """Wait for the next answer."""
         self.next = self.answers.recv() + 1
 
     def kill(self) -> int:
-        """Kill it, and return the first number without an answer."""
+        """Kill the process, and return the first number without an answer."""
         self.process.kill()
         self.process.join()
-        with suppress(EOFError):  # the last number may be cut off
+        with suppress(EOFError):  # the last number may be incomplete
             while True:
                 self.wait()
         self.answers.close()
@@ -86,7 +86,7 @@ def live(path: str, agent: str, number: int, answers: "Connection[int, int]") ->
 
 
 def killed(path: str, agent: str, number: int, chance: random.Random) -> int:
-    """The first number that has no answer yet, after one process more."""
+    """Start a process and kill it; return the first number without an answer."""
     child = Child(path, agent, number)
     child.wait()
     time.sleep(chance.randrange(ALIVE_MS_MAX) / 1_000)
@@ -101,7 +101,7 @@ def kill_hosts(path: str, agent: str, kills: int) -> Counts:
 
 
 def kill_server(server: PrivateServer, kills: int) -> Counts:
-    """The host gets no notice, and goes on when the server is there again."""
+    """Kill the server repeatedly; the host continues when the server runs again. Return the counts."""
     chance, path = random.Random(1), server.clear_database()
     child = Child(path, AGENTS[0], 0)
     for _ in range(kills):
@@ -114,7 +114,7 @@ def kill_server(server: PrivateServer, kills: int) -> Counts:
 
 
 def cut_connections(server: PrivateServer, cuts: int) -> Counts:
-    """One memory after the other, of which the first is cut at the first message, and so on to the last."""
+    """Cut the connection of one memory after the other: at the first message, the second, up to the last."""
     counts = [0, 0, 0]
     for at in range(1, cuts + 1):
         found, is_cut = asyncio.run(live_with_cut(server.clear_database(), at))
@@ -125,13 +125,13 @@ def cut_connections(server: PrivateServer, cuts: int) -> Counts:
 
 
 async def live_with_cut(address: str, at: int) -> tuple[Counts, bool]:
-    """Return what is lost if the connection is cut at this message, and whether there was such a message."""
+    """Return the counts with the connection cut at this message, and whether there was such a message."""
     with CuttingProxy(address, at) as proxy:
         remembered = itertools.count()
-        for last in (FACT_COUNT // 2, FACT_COUNT):  # two lives
+        for last in (FACT_COUNT // 2, FACT_COUNT):  # two incarnations
             number = next(remembered)
             while number < last:
-                # An opening that fails, or a request without an answer, is done again.
+                # If opening fails, or a request has no answer, it is tried again.
                 with suppress(StoreError, NotDone):
                     async with open_memory(proxy.address, user="ann", agent="one") as memory:
                         while number < last:
@@ -144,7 +144,7 @@ async def live_with_cut(address: str, at: int) -> tuple[Counts, bool]:
 
 
 async def counted(path: str, agent: str, acknowledged: int) -> tuple[int, int]:
-    """How many facts are lost, and how many commits happened twice."""
+    """Return the number of lost facts, and of commits that happened twice."""
     async with open_memory(path, user="ann", agent=agent) as memory:
         facts = {entity.content: entity.version async for entity in memory.entities()}
         receipts = [row async for row in memory.rows(("receipt",)) if isinstance(row.body, Receipt)]

@@ -1,8 +1,8 @@
-"""Lowest: do the lower bounds in pyproject.toml hold? Needs a network, and takes about three minutes.
+"""Lowest: checks the lower bounds in pyproject.toml. Needs a network, and takes about three minutes.
 
 `python tools/lowest.py [PYTEST ARGUMENTS]` makes an environment in which every dependency has the lowest
-version that pyproject.toml allows, and runs a world and a part of the tests there, or what the arguments
-name. Status 0: all is well. 1: something fails with these versions. 2: they cannot be installed together.
+version that pyproject.toml allows, and runs a world and a part of the tests there, or the tests that the
+arguments name. Status 0: all pass. 1: something fails. 2: these versions cannot be installed together.
 """
 
 import re
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-# They check and build the source, and no test of the smoke set imports them; mutmut wants a newer click.
+# Tools that check and build the source; no test of the smoke set imports them. mutmut needs a newer click.
 NOT_IMPORTED: Final = ("hatchling", "mutmut", "mypy", "ruff")
 WORLD: Final = ("-m", "umi_sim", "sweep", "smoke", "all_faults", "--seeds", "0..1", "--jobs", "1")
 TESTS: Final = (
@@ -28,7 +28,7 @@ TESTS: Final = (
 
 
 def lowest(requirements: Iterable[str]) -> Iterator[str]:
-    """`msgpack>=1.0` as `msgpack==1.0`, with its extras. Raises ValueError for one without a lower bound."""
+    """Yield `msgpack==1.0` for `msgpack>=1.0`, with extras. Raises ValueError if there is no lower bound."""
     for requirement in requirements:
         name, bound = re.match(r"([A-Za-z0-9_.-]+(?:\[\w+\])?)(?:>=([0-9.]+))?", requirement).groups()  # type: ignore[union-attr]  # both may be empty
         if not bound:

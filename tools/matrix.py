@@ -1,9 +1,8 @@
-"""Which bug needs which kind of fault: measured, and kept for the tests.
+"""Measures for each kind of fault a planted bug that needs it, and writes the result for the tests.
 
 `python tools/matrix.py [KIND...]` measures all kinds, or these, and writes tests/golden/needs.json: the bug,
-the first seed that shows it where its kind is alone, the rule, and in how many seeds all other kinds together
-do not show it.
-Status 4 if a kind is needed by no bug.
+the first seed that shows it when only this kind is injected, the rule, and the number of seeds in which all
+other kinds together do not show it. Status 4 if no bug needs a kind.
 """
 
 import json

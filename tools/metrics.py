@@ -1,11 +1,11 @@
-"""How well a memory does what it is for: the six success metrics, measured on a labelled corpus.
+"""Measures the six success metrics of a memory on a labelled corpus.
 
     python tools/metrics.py          with the simulated model and embedder
     python tools/metrics.py --model https://HOST/v1#MODEL --embedder https://HOST/v1#MODEL:DIMS
 
-The key for an endpoint is read from UMI_LIVE_KEY. What the memory decides is separated from what a model
-answers: the first is measured with rewrites, verdicts and vectors that are as labelled. The status is 1 if a
-target is missed, and 2 if an endpoint does not answer. docs/metrics.md tells what the rows mean.
+The key for an endpoint is read from UMI_LIVE_KEY. Decisions of the memory are measured separately from
+answers of a model, with rewrites, verdicts and vectors that equal the labels. The status is 1 if a target is
+missed, and 2 if an endpoint does not answer. docs/metrics.md explains the rows.
 """
 
 import argparse
@@ -49,7 +49,7 @@ Answer = TypeVar("Answer")
 
 
 def rows_of_memory() -> Iterator[Row]:
-    """What the memory decides."""
+    """Yield the rows of decisions of the memory."""
     some, close, closer = queries(), labelled_vectors(4), labelled_vectors(6)
     yield from detection_rows(some)
     yield from gate_rows(some)
@@ -63,7 +63,7 @@ def rows_of_memory() -> Iterator[Row]:
 
 
 class Services(Data):
-    """A model and an embedder, simulated ones if no other is named."""
+    """A model and an embedder; simulated ones unless endpoints are given."""
 
     model: Model = truth
     name: str = SIMULATED
@@ -73,7 +73,7 @@ class Services(Data):
 
 
 def rows_of_model(given: Services) -> Iterator[Row]:
-    """What they answer."""
+    """Yield the rows of answers of the model and the embedder."""
     some = queries()
     yield from resolution_rows(some, given.model, given.name)
     if given.name != SIMULATED:
@@ -86,14 +86,14 @@ def rows_of_model(given: Services) -> Iterator[Row]:
 
 
 def page_with(page: str, rows: list[Row]) -> str:
-    """Return the page with this table; what vectors of words come to says little and is left out."""
+    """Return the page with this table, without the row of simulated vectors, which means little."""
     rows = [row for row in rows if not row.by.endswith(WORDS)]
     before, _, rest = page.partition(BEGIN)
     return f"{before}{BEGIN}\n{as_page(rows)}\n{END}{rest.partition(END)[2]}"
 
 
 async def patient(ask: Callable[[], Awaitable[Answer]]) -> Answer:
-    """The answer of an endpoint that may be busy for a while. Raises ServiceFailed."""
+    """Return the answer of an endpoint, and retry while it is busy. Raises ServiceFailed."""
     for _ in range(ATTEMPTS - 1):
         try:
             return await ask()
@@ -103,7 +103,7 @@ async def patient(ask: Callable[[], Awaitable[Answer]]) -> Answer:
 
 
 def services(model_url: str | None, embedder_url: str | None, runner: asyncio.Runner) -> Services:
-    """Raises LiveError for an address that is none."""
+    """Return the services at these addresses, or simulated ones. Raises LiveError for a bad address."""
     key, given = os.environ.get("UMI_LIVE_KEY"), Services()
     if model_url is not None:
         chat = ChatModel(model_url, key)

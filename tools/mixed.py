@@ -1,10 +1,10 @@
-"""Mixed worlds: scenarios that each do what two of ours do, with more faults, lives and repeats than either.
+"""Mixed worlds: scenarios that each combine two of ours, with more faults, crashes and repeats than either.
 
     .venv/bin/python tools/mixed.py FOLDER [--count 40] [--seed 1]
     umi-sim sweep FOLDER/*.toml --seeds 0..11
 
-Two rules that are each right where they were written may be wrong where both apply. What is drawn follows
-from the seed. Each file is a scenario as any other: `umi-sim run FOLDER/x007.toml --seed 3` repeats a run.
+Two rules may each be right in their own scenarios, and wrong where both apply. The scenarios follow from the
+seed. Each file is an ordinary scenario: `umi-sim run FOLDER/x007.toml --seed 3` repeats a run.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from umi_sim.scenario.files import list_shipped
 
 Document = dict[str, Any]
 SECTIONS: Final = ("agents", "workload", "memory", "clock", "services", "faults", "run")
-NOT_MIXED: Final = ("explore", "target", "mutant", "manual")  # worlds of one purpose
+NOT_MIXED: Final = ("explore", "target", "mutant", "manual")  # scenarios with a special purpose
 LEFT_OUT: Final = ("weights", "marks", "off", "policy", "storage", "reason")  # mixed otherwise, or too narrow
 COUNT_MAX: Final = 1_000
 OPERATIONS: Final = ([10, 60], [20, 80], [30, 120])
@@ -64,7 +64,7 @@ def main(args: list[str]) -> int:
 
 @cache
 def worlds() -> dict[str, Document]:
-    """Those that ship and whose requests are drawn, by name."""
+    """Return the shipped scenarios with drawn requests, by name."""
     found = {name: tomllib.loads(path.read_text()) for name, path in sorted(list_shipped().items())}
     return {
         name: it
@@ -75,7 +75,7 @@ def worlds() -> dict[str, Document]:
 
 
 def mixed(name: str, draw: Stream) -> Document:
-    """A scenario of this name: two of ours, their settings together, and half of what MORE holds."""
+    """Return a scenario of this name: the settings of two of ours together, and half of those in MORE."""
     known = worlds()
     one, other = draw.shuffle([*known])[:2]
     both = known[one], known[other]
@@ -92,7 +92,7 @@ def mixed(name: str, draw: Stream) -> Document:
             if draw.chance(1, 2):
                 found[section][key] = draw.pick(values)
     if found["agents"].get("scopes") == "hostile":
-        found["agents"].pop("users", None)  # such names say themselves whose they are
+        found["agents"].pop("users", None)  # hostile scopes determine their users
     found["workload"] |= {"operations": draw.pick(OPERATIONS), "weights": weights(both)}
     found["run"] |= {"equivalences": draw.subset(NAMES, 1, 4) or [RESTORE]}
     if off := sorted({rule: None for it in both for rule in it.get("run", {}).get("off", ())}):
@@ -101,7 +101,7 @@ def mixed(name: str, draw: Stream) -> Document:
 
 
 def weights(both: tuple[Document, Document]) -> dict[str, int]:
-    """Of both together; of one that says nothing, every request is made."""
+    """Return the weights of both; a scenario without weights makes every request."""
     weights = [it.get("workload", {}).get("weights") for it in both]
     if None in weights:
         return {}
@@ -110,7 +110,7 @@ def weights(both: tuple[Document, Document]) -> dict[str, int]:
 
 
 def lines(document: Document) -> Iterator[str]:
-    """As TOML; a table in a table is written in one line."""
+    """Yield the lines of a document as TOML, with nested tables inline."""
     for section, table in document.items():
         yield f"[{section}]"
         yield from (f"{key} = {literal(value)}" for key, value in table.items() if value != {})

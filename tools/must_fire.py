@@ -1,4 +1,4 @@
-"""Must fire: in how many runs of `all_faults` each declared kind of fault is seen to fire.
+"""Must fire: counts the runs of `all_faults` in which each declared kind of fault fires.
 
 `python tools/must_fire.py [SEEDS]` runs seeds 0 to SEEDS - 1, 1000 by default, and prints a row per kind,
 rarest first. Status 4 if a kind fires in fewer than 1 of 50 runs, or if a run breaks a promise.
@@ -15,12 +15,12 @@ from umi_sim.scenario.files import draw, find
 
 SCENARIO: Final = "all_faults"
 SEED_COUNT: Final = 1_000
-SHARE_MIN: Final = 50  # one run in so many
+SHARE_MIN: Final = 50  # at least one run in so many
 HARNESS: Final = 4
 
 
 def counted(seed_count: int) -> tuple[Counter[str], list[str]]:
-    """In how many runs each kind fired, and which runs broke a promise."""
+    """Return the number of runs in which each kind fired, and the runs that broke a promise."""
     scenario, runs, broken = find(SCENARIO), Counter[str](), list[str]()
     for seed in range(seed_count):
         verdict, _ = run_once(draw(scenario, seed))

@@ -1,18 +1,18 @@
-"""Asks others whether our judges are right: histories of stores, with mistakes and without, judged by three.
+"""Compares our judges with independent ones, on histories of stores with and without mistakes.
 
     git clone https://github.com/anishathalye/porcupine
     .venv/bin/python -m tools.outside_judges porcupine
 
 Each number makes one run of one store: of tools/outside/stores.py, or of the working tier of a memory. Our
 judge judges the run, and its history is exported (umi_sim/record/history.py). Porcupine checks each history.
-Those of at most SMALL operations, and those of the working tier, which has no concurrency, are also checked
-by trying every order (tools/outside/models.py). Of a run that our judge refuses, they must refuse the history
-and accept it without its last answers.
+Histories of at most SMALL operations, and those of the working tier, which has no concurrency, are also
+checked by trying every order (tools/outside/models.py). If our judge refuses a run, the others must refuse
+its history, and accept the history without its last answers.
 
-A disagreement is explained if it is gone once they know in which respect our contracts promise more than
-linearizability: LAWS, and docs/targets.md. Status 1 if one is not. The argument is a checkout of Porcupine,
-which is built with Go, or a program that was built of tools/outside/porcupine.go; without it, only the small
-histories are checked.
+A disagreement is explained if it disappears when the other judges also check the laws by which our contracts
+promise more than linearizability (LAWS, and docs/targets.md). Status 1 if one is not explained. The argument
+is a checkout of Porcupine, which is built with Go, or a program built from tools/outside/porcupine.go.
+Without it, only small histories are checked.
 """
 
 import argparse
@@ -65,7 +65,7 @@ SMALL: Final = 9  # operations
 TOGETHER_MAX: Final = 3
 ITEM_COUNT_MAX: Final = 14
 Json = Any
-Events = Sequence[Mapping[str, Json]]  # as exported
+Events = Sequence[Mapping[str, Json]]  # the events of an exported history
 Checker = Callable[[str, Sequence[Operation], Mapping[str, Json]], bool]
 
 LAWS: Final[Mapping[str, Law]] = {  # the first is linearizability alone; what explains most comes last
@@ -77,9 +77,9 @@ LAWS: Final[Mapping[str, Law]] = {  # the first is linearizability alone; what e
 
 
 class JudgedHistory(Data):
-    """A history, and what our judge says of it.
+    """A history, and the verdict of our judge.
 
-    `before`: how many events come before the answers that it refuses. `rule`: which it names then.
+    `before`: the number of events before the answers that it refuses; `rule`: the rule that it names.
     """
 
     number: int
@@ -92,7 +92,7 @@ class JudgedHistory(Data):
     rule: str = ""
 
     def is_equal(self, checker: Checker, law: Law) -> bool:
-        """Return whether a checker says of this history what our judge says."""
+        """Return True if a checker agrees with our judge about this history."""
         if checker(self.model, operations(self.events, law), self.flags) != self.is_accepted:
             return False
         known = operations(self.events[: self.before], law)
@@ -102,7 +102,12 @@ class JudgedHistory(Data):
 # Runs of stores.
 
 STORES: Final[Mapping[str, type[OneRow]]] = {"kv": OneRowKv, "sessions": OneRowSessions}
-NOT_ANSWERS: Final = ("hang", "invariant", "process", ERROR_SAYS_IT.name)  # no history shows them broken
+NOT_ANSWERS: Final = (
+    "hang",
+    "invariant",
+    "process",
+    ERROR_SAYS_IT.name,
+)  # no history shows violations
 
 
 @cache
@@ -114,7 +119,7 @@ def store_and_moments(model: str, bug: str) -> tuple[type[OneRow], Moments]:
 def run_store(
     model: str, bug: str, number: int, item_count_max: int = ITEM_COUNT_MAX
 ) -> JudgedHistory | None:
-    """Judge one run of a store; None if it ended for a reason that no history shows."""
+    """Judge one run of a store; return None if it ended for a reason that no history shows."""
     store, moments = store_and_moments(model, bug)
     items = [item for item in draw_items(store, number, moments) if not is_crowd(item)]
     items = put_together(items[:item_count_max], Stream(number, "outside", "together"))
@@ -122,7 +127,7 @@ def run_store(
     if verdict.broken is not None and verdict.broken.rule in NOT_ANSWERS:
         return None
     is_given_up = verdict.broken is None and len(verdict.steps) < len(items)
-    if is_given_up:  # more states were possible than it follows; what came last is not judged
+    if is_given_up:  # too many states were possible, so the last step was not judged
         verdict = structs.replace(verdict, steps=verdict.steps[:-1])
     before = len(history_of(structs.replace(verdict, steps=verdict.steps[: verdict.ended_at])))
     events, rule = exported(history_of(verdict)), verdict.broken.rule if verdict.broken else ""
@@ -130,12 +135,12 @@ def run_store(
 
 
 def is_crowd(item: Item) -> bool:
-    """Return whether it fills a place with more than a page: of such a run each judge takes seconds."""
+    """Return True if an item fills a place with more than a page, which each judge takes seconds to check."""
     return any(isinstance(it, list | dict) and len(it) >= CROWD for op in item.ops for it in op.args.values())
 
 
 def put_together(items: Sequence[Item], chance: Stream) -> list[Item]:
-    """Let two in three of the operations that follow one another be concurrent."""
+    """Make two in three of consecutive operations concurrent."""
     found: list[Item] = []
     for item in items:
         last = found[-1] if found else item
@@ -148,7 +153,7 @@ def put_together(items: Sequence[Item], chance: Stream) -> list[Item]:
 
 
 def exported(events: Sequence[HistoryEvent]) -> Events:
-    """Return the events as a reader of the exported lines has them."""
+    """Return the events as read from the exported lines."""
     return [json.loads(line) for line in write_history(events, ".jsonl").splitlines()]
 
 
@@ -163,7 +168,7 @@ WORKING: Final = {
     "workload.operations": "[4, 80]", "workload.adversarial": "1/8", "memory.auto_populate": "false",
     "run.equivalences": "[]",
 }  # fmt: skip
-STEPS_MAX: Final = 5_000  # some mistakes let a memory ask for ever
+STEPS_MAX: Final = 5_000  # some mistakes make a memory ask forever
 LIMITS: Final = {
     "default_ttl_ms": "working_ttl_ms_default", "bytes_max": "working_bytes_max",
     "entry_count_max": "working_entry_count_max",
@@ -175,7 +180,7 @@ OFF: Final = tuple(
 
 
 class LyingMachine(UmiMachine):
-    """A memory that gives another answer than the right one, once."""
+    """A memory that gives one wrong answer."""
 
     left: int
     stream: Stream
@@ -191,7 +196,7 @@ class LyingMachine(UmiMachine):
         return structs.replace(effect, outcome=Done(self.stream.pick(others))) if others else effect
 
     def make_copy(self) -> None:
-        """A copy would not lie."""
+        """Return no copy, because it would give no wrong answer."""
 
 
 def list_others(value: object) -> tuple[object, ...]:
@@ -217,7 +222,7 @@ class LyingTarget(UmiTarget):
 
 
 class ReplyInspector(HistoryInspector):
-    """An inspector that knows whether it has found a reply to be wrong."""
+    """An inspector that records whether it has judged a reply to be wrong."""
 
     is_judging_reply = False
 
@@ -232,7 +237,7 @@ class ReplyInspector(HistoryInspector):
 
 
 def run_working(bug: str, number: int) -> JudgedHistory | None:
-    """Judge one run of the working tier by its replies; None if it ended for another reason."""
+    """Judge one run of the working tier by its replies; return None if it ended for another reason."""
     config = structs.replace(draw(find("working"), number, WORKING), off=OFF)
     target_of: TargetOf = chosen
     if bug == "lies":
@@ -311,7 +316,7 @@ def build(checkout: Path, folder: Path) -> Path:
 
 
 class Comparison(Owner):
-    """What came of all histories.
+    """The results of all histories.
 
     `rows`: counts by store and mistake. `disagreements`: runs by law, store and mistake.
     """
@@ -325,12 +330,12 @@ class Comparison(Owner):
     small_count: int = 0
 
     def take(self, history: JudgedHistory | None) -> None:
-        """Have a history checked, and count it."""
+        """Check a history with all checkers, and count the result."""
         if history is None:
             self.rows["(left out: ended for a reason that is no answer)", ""]["histories"] += 1
             return
         count = sum(event["type"] == "invoke" for event in history.events)
-        is_small = count <= SMALL or history.model == "working"  # which has one order alone
+        is_small = count <= SMALL or history.model == "working"  # that has only one order
         checkers = [*([self.checker] if self.checker else []), *([is_linearizable] if is_small else [])]
         try:
             law = find_law(history, checkers)

@@ -1,6 +1,6 @@
-"""The pictures of docs/, drawn from real runs and from the code: `python tools/pictures.py`; a test compares.
+"""Draws the pictures of docs/ from real runs and from the code: `python tools/pictures.py`; a test compares.
 
-They are SVG whose text stays text: it can be searched, copied and read aloud. Dark browsers show them dark.
+They are SVG with real text, which can be searched, copied and read aloud. Dark mode shows them dark.
 """
 
 from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ def box(x: int, y: int, width: int, height: int, kind: str = "box") -> str:
     return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6" class="{kind}"/>'
 
 
-# The architecture, with what the code has of each part.
+# The architecture, with counts from the code.
 
 
 def architecture() -> str:
@@ -141,7 +141,7 @@ def fault_count(group: str) -> int:
     return sum(kind.partition("_")[0] == group for kind in KINDS)
 
 
-# One life.
+# One run.
 
 LANE: Final = 150
 GUTTER: Final = 90
@@ -150,7 +150,7 @@ TOP: Final = 40
 
 
 def life() -> str:
-    """The run that is left of the example, once it is shrunk."""
+    """Draw the shrunk run of the example."""
     seed = shrunk_example()[0]
     found = play_steps(Playback(seed.config, seed.items), ())
     height = TOP + ROW * (sum(len(step.arrows) for step in found.steps) + 1) + 10
@@ -197,14 +197,14 @@ def lane(number: int) -> int:
     return GUTTER + LANE * number + LANE // 2
 
 
-# How shrinking went.
+# The progress of shrinking.
 
 WIDTH: Final = 760
 HEIGHT: Final = 320
 
 
 class Tried(Data):
-    """One run of a search: how many items it had, and whether it failed in the same way."""
+    """One run of shrinking: its number of items, and whether it failed in the same way."""
 
     size: int
     fails: bool
@@ -241,7 +241,7 @@ def points(tried: list[Tried], title: str) -> Iterator[str]:
 
 @cache
 def shrunk_example() -> tuple[SeedFile, list[Tried]]:
-    """The example, made as small as it can be, and every run that it took."""
+    """Return the shrunk example, and every run that shrinking took."""
     name, number, bug = BUG
     config = structs.replace(scenario.draw(scenario.find(name), number), planted=bug)
     verdict = runner.run(config)

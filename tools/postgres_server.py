@@ -1,6 +1,6 @@
-"""A private server of PostgreSQL in a temporary folder, for tests and measurements: `with private_server()`.
+"""A private PostgreSQL server in a temporary folder, for tests and measurements: `with private_server()`.
 
-UMI_POSTGRES names the folder of its programs; else they are looked for where Debian and others put them.
+UMI_POSTGRES names the folder of its programs; without it the usual folders of distributions are searched.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 NAMED: Final = os.environ.get("UMI_POSTGRES", "")
 FOLDERS: Final = ("/usr/lib/postgresql", "/usr/local/bin", "/usr/local/pgsql/bin")
 READY_S_MAX: Final = 60
-QUICK: Final = ("-c", "fsync=off")  # a server that is killed loses nothing: the system has what it wrote
+QUICK: Final = ("-c", "fsync=off")  # safe here: after a kill, the operating system still has all writes
 
 
 def find_programs() -> Path | None:
@@ -36,7 +36,7 @@ def find_programs() -> Path | None:
 
 
 class PrivateServer:
-    """A server on a port of this machine, which may be killed and started again."""
+    """A server on a local port, which can be killed and started again."""
 
     def __init__(self, programs: Path, folder: Path, settings: Sequence[str]) -> None:
         self.programs, self.folder, self.settings = programs, folder, settings
@@ -61,7 +61,7 @@ class PrivateServer:
             raise RuntimeError(f"{name}: {done.stderr}")
 
     def start(self) -> None:
-        """Start it, and wait until it takes connections."""
+        """Start the server, and wait until it accepts connections."""
         command = [str(self.programs / "postgres"), "-D", str(self.data), "-p", str(self.port), "-k", ""]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
@@ -81,7 +81,7 @@ class PrivateServer:
         raise RuntimeError(self.log.read_text(errors="replace")[-2_000:])
 
     def stop(self, how: signal.Signals) -> None:
-        """Stop it: SIGINT in order; SIGQUIT at once, as if it had crashed."""
+        """Stop the server: SIGINT is an orderly stop, SIGQUIT an immediate one, like a crash."""
         self.process.send_signal(how)
         self.process.wait()
 
@@ -98,7 +98,7 @@ class PrivateServer:
         return self.address_of(name)
 
     def clear_database(self) -> str:
-        """Return the address of a database without a memory, always the same one, which costs less."""
+        """Empty the same database each time, which is faster than a new one, and return its address."""
         import psycopg
 
         with psycopg.connect(self.address_of("postgres"), autocommit=True) as connection:
@@ -111,9 +111,9 @@ class PrivateServer:
 
 
 class CuttingProxy:
-    """Stands between clients and a server, and cuts a connection instead of handing on message `cut_at`.
+    """A proxy that cuts a connection instead of forwarding message `cut_at`; 0 cuts none.
 
-    Messages of both sides are counted, over all connections; 0 cuts none. `address`: for the clients.
+    Messages of both sides are counted, over all connections. `address`: the address for clients.
     """
 
     def __init__(self, address: str, cut_at: int) -> None:
@@ -140,13 +140,13 @@ class CuttingProxy:
                 client, _ = self.listening.accept()
                 server = socket.create_connection(self.server)
                 self.ends += client, server
-                for end in (client, server):  # else each small message waits for the one before
+                for end in (client, server):  # otherwise a small message waits for the previous one
                     end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 for pair in ((client, server, 0), (server, client, 1)):
                     threading.Thread(target=self.hand_on, args=pair, daemon=True).start()
 
     def hand_on(self, source: socket.socket, sink: socket.socket, letters: int) -> None:
-        """Hand on message after message; the first of a client has no letter before its length."""
+        """Forward message after message; the first one of a client has no type letter before its length."""
         with suppress(OSError, ValueError), source.makefile("rb") as stream:
             while len(head := stream.read(letters + 4)) == letters + 4:
                 message = head + stream.read(int.from_bytes(head[letters:]) - 4)
@@ -169,7 +169,7 @@ def shut(end: socket.socket) -> None:
 
 @contextmanager
 def private_server(*settings: str) -> Iterator[PrivateServer]:
-    """A server until the end of the block. Raises RuntimeError if there is none, or it does not start."""
+    """Run a server until the end of the block. Raises RuntimeError if PostgreSQL is missing or fails."""
     programs = find_programs()
     if programs is None:
         raise RuntimeError("no PostgreSQL: apt-get install postgresql, or name its programs in UMI_POSTGRES")

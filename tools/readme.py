@@ -1,4 +1,4 @@
-"""The commands that the README shows, run again: what it shows is what they print."""
+"""Runs the commands that the README shows, and replaces their output in it."""
 
 import os
 import re
@@ -15,12 +15,12 @@ WIDTH: Final = 120
 
 
 def readme() -> str:
-    """The README with what its commands print today."""
+    """Return the README with the current output of its commands."""
     return SHOWN.sub(lambda found: found[1] + printed(found[2]), README.read_text())
 
 
 def printed(arguments: str) -> str:
-    """What umi-sim prints in a folder of its own."""
+    """Return the output of umi-sim in a temporary folder."""
     env = {**os.environ, "PYTHONPATH": str(README.parent), "COLUMNS": str(WIDTH)}
     command = [sys.executable, "-m", "umi_sim", *split(arguments)]
     with TemporaryDirectory() as folder:

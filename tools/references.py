@@ -1,8 +1,7 @@
-"""Measure how well references are resolved: labelled talk of scenarios/data, its rewrites from SimLLM.
+"""Measures how well references are resolved, on the labelled talk of scenarios/data with rewrites by SimLLM.
 
 A second table has the questions of tests/quality, with right and wrong rewrites from their labels.
-`python tools/references.py` prints both by language, `-v` also what went wrong; status 1 below a
-threshold.
+`python tools/references.py` prints both by language, `-v` also the errors; status 1 below a threshold.
 """
 
 import json
@@ -35,8 +34,8 @@ LANGUAGES: Final = {"en": "English", "de": "German", "es": "Spanish", "zh": "Chi
 class Example(Data):
     """A query after some turns, oldest first, and what it means.
 
-    `expected` are phrases that a right resolution says in this order, `a|b` where either will do; empty if
-    the turns do not tell what is meant. `gone` are the terms that it no longer has.
+    `expected`: the phrases of a right resolution in their order, `a|b` for alternatives; empty if the turns
+    do not determine the meaning. `gone`: terms that a right resolution must not contain.
     """
 
     language: str
@@ -59,7 +58,7 @@ class Row(Data):
 
     @property
     def passes(self) -> bool:
-        """More than 80 % of what can be resolved is right, more than 95 % of the rest is left as it was."""
+        """Return True if over 80 % of resolvable queries are right, and over 95 % of others are unchanged."""
         return (
             self.right * 100 > RESOLVED_PERCENT_MIN * self.resolvable
             and self.left * 100 > UNCHANGED_PERCENT_MIN * self.unresolvable
@@ -67,7 +66,7 @@ class Row(Data):
 
 
 def examples(text: str) -> list[Example]:
-    """The examples of a file, one JSON object per line."""
+    """Return the examples of a file, one JSON object per line."""
     return [example(json.loads(line)) for line in text.splitlines()]
 
 
@@ -89,7 +88,7 @@ def texts(value: object) -> tuple[str, ...]:
 
 
 def resolved(one: Example) -> Resolution:
-    """What becomes of the query: detection, the question, SimLLM's truth, the gate."""
+    """Return the resolution of a query by detection, the question to the model, SimLLM and the gate."""
     turns = shown_turns(one.turns)
     known = resolve_without_model(one.query, turns, True)
     if known is not None:
@@ -100,7 +99,7 @@ def resolved(one: Example) -> Resolution:
 
 
 def is_right(one: Example, resolution: Resolution) -> bool:
-    """Whether the expected phrases stand there in order, and the terms are gone."""
+    """Return True if the expected phrases occur in order, and none of the terms in `gone`."""
     own_words = words(resolution.query)
     at = 0
     for phrase in one.expected:
@@ -114,13 +113,13 @@ def is_right(one: Example, resolution: Resolution) -> bool:
 
 
 def end_of(phrase: tuple[str, ...], own_words: tuple[str, ...], start: int) -> int:
-    """Where a phrase ends, from a place on; 0 if it does not stand there."""
+    """Return the end of the first occurrence of a phrase from `start` on; 0 if there is none."""
     places = range(start, len(own_words) - len(phrase) + 1)
     return next((at + len(phrase) for at in places if own_words[at : at + len(phrase)] == phrase), 0)
 
 
 def measured(some: Iterable[Example]) -> list[Row]:
-    """The rows of the languages, and a last one for all."""
+    """Return the rows of the languages, and a last one for all."""
     verdicts: dict[str, list[str]] = {language: [] for language in LANGUAGES}
     for one in some:
         verdicts[one.language].append(verdict(one))
@@ -158,19 +157,19 @@ class Question(Data):
     refers: bool
     means: Means
     right: tuple[str, ...]
-    wrong: tuple[tuple[str, Means], ...]
+    wrong: tuple[tuple[str, Means], ...]  # rewrites that name another entity
 
     @property
     def is_asked(self) -> bool:
         return resolve_without_model(self.query, self.turns, True) is None
 
     def takes(self, rewrite: str) -> bool:
-        """Check whether a line is taken that names nothing."""
+        """Return True if the memory accepts a rewrite that names no reference."""
         found = judge_rewrite(rewrite, self.query, self.turns, CONFIDENCE_MIN_PPM)
         return self.is_asked and found.outcome == "resolved"
 
     def takes_named(self, rewrite: str, later: int = 0, means: Means = ()) -> bool:
-        """Check whether a rewrite is taken that names what is meant, and a turn so many later than right."""
+        """Return True if the memory accepts a rewrite that names a reference; `later`: error of its turn."""
         rows = [
             {"reference": reference, "means": text, "turn": number - later}
             for reference, text, number in means or self.means
@@ -183,7 +182,7 @@ class Question(Data):
 
     @property
     def is_right(self) -> bool:
-        """Check whether a right rewrite is taken, named or not as the labels allow."""
+        """Return True if the memory accepts a right rewrite, with or without a named reference."""
         take = self.takes_named if self.means else self.takes
         return any(take(rewrite) for rewrite in self.right)
 
@@ -225,7 +224,7 @@ class Score(Data):
 
 
 def score(some: Iterable[Question]) -> Score:
-    """Count what refers and is resolved by a right rewrite; a question without one is not counted there."""
+    """Count questions with references, and those resolved by a right rewrite, if they have one."""
     every = list(some)
     referring = [it for it in every if it.refers and it.right]
     wrong = [it.takes_wrong(*each) for it in referring for each in it.wrong]

@@ -1,6 +1,6 @@
-"""A hook of mkdocs: links that lead out of docs/, into the source, are shown as what they name.
+"""A hook of mkdocs: replaces links out of docs/, into the source, by their text.
 
-A site holds the pages alone; in a checkout and on a code host the same links work as they are.
+The site contains only the pages; in a checkout and on a code host these links work.
 """
 
 import posixpath
@@ -11,7 +11,7 @@ OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#:\s]+)(#[^)]*)?\)")
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
-    """The page without links that leave the folder, or that name a folder."""
+    """Return the page without links that leave docs/ or lead to a folder."""
     here = posixpath.dirname(page.file.src_uri)
 
     def shown(found: re.Match[str]) -> str:

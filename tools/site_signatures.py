@@ -1,7 +1,7 @@
-"""An extension of griffe, which reads the code for docs/reference.md: signatures of classes with fields.
+"""An extension of griffe, which reads the code for docs/reference.md: adds signatures to classes with fields.
 
-griffe knows what a dataclass takes, and not what a class of umi_core/data.py does. Fields of bases come
-first.
+griffe knows the parameters of a dataclass, but not those of a class of umi_core/data.py. Fields of bases
+come first.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ BASES = {"umi_core.data.Data", "umi_core.data.Owner", "umi_core.data.Mutable"}
 
 
 class FieldSignatures(griffe.Extension):
-    """Give each class with fields the `__init__` that msgspec will make."""
+    """Adds to each class with fields the `__init__` that msgspec generates."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         for each in find_classes(pkg):
@@ -21,7 +21,7 @@ class FieldSignatures(griffe.Extension):
 
 
 def find_classes(parent: griffe.Object) -> list[griffe.Class]:
-    """Return the classes below a module or a class, those inside others too."""
+    """Return all classes below a module or a class, nested ones included."""
     own = [it for it in parent.members.values() if isinstance(it, griffe.Module | griffe.Class)]
     inside = [found for it in own for found in find_classes(it)]
     return [it for it in own if isinstance(it, griffe.Class)] + inside
@@ -47,5 +47,5 @@ def make_init(each: griffe.Class) -> griffe.Function:
 
 
 def is_field(field: griffe.Attribute) -> bool:
-    """Return whether an attribute is a field: it is annotated, and not with ClassVar."""
+    """Return True if an attribute is a field: it is annotated, and not with ClassVar."""
     return field.annotation is not None and "instance-attribute" in field.labels

@@ -1,11 +1,11 @@
-"""Which wrong questions of a memory remain undetected? In each run one step asks for a wrong thing.
+"""Finds wrong questions of a memory that the judge does not detect: in each run one step asks wrongly.
 
     .venv/bin/python tools/spoiled_questions.py [SCENARIO ...] [--runs N] [--first SEED]
 
-By default 30 runs of each of SCENARIOS, some minutes. Of one step that the run goes through every question
-has one field changed, always in the same way, as by a mistake in the code of a memory: a limit, a kind, a row
-of a commit, a word of a prompt. It prints how many runs failed, and of the others what was changed. Not every
-field matters: rows that are asked for in another order are the same rows.
+By default 30 runs of each of SCENARIOS, some minutes. Every question of one step has one field changed,
+always in the same way, as if the code of a memory had a mistake: a limit, a kind, a row of a commit, a word
+of a prompt. The tool prints the number of runs that failed, and the changes of the others. Not every change
+matters: the order of the rows in a read, for example, does not.
 """
 
 from collections.abc import Callable
@@ -25,13 +25,13 @@ from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 
 FIRST_SEED: Final = 83_000
-ASSIGNED: Final = ("request_id", "timeout_ms", "key", "profile", "store")  # the engine fills them in later
+ASSIGNED: Final = ("request_id", "timeout_ms", "key", "profile", "store")  # the engine sets these later
 Row = tuple[str, str]  # workflow and step
 Ask = Callable[[Any, Any], Any]
 
 
 def with_asks(registry: Registry, other: Callable[[Row, Ask], Ask]) -> Registry:
-    """The registry with other questions in the latest revision of each workflow."""
+    """Return the registry with other questions in the latest revision of each workflow."""
     revisions = {
         name: (
             *known[:-1],
@@ -47,7 +47,7 @@ def with_ask(workflow: str, step: Step, other: Callable[[Row, Ask], Ask]) -> Ste
 
 
 def rows_of(config: RunConfig) -> tuple[Row, ...]:
-    """The steps that ask something in this run."""
+    """Return the steps that ask something in this run."""
     met: dict[Row, None] = {}
 
     def noted(row: Row, ask: Ask) -> Ask:
@@ -64,7 +64,7 @@ def rows_of(config: RunConfig) -> tuple[Row, ...]:
 
 
 class Spoiler(Owner):
-    """`row` asks for something else, always in the same way. `done`: what was changed at first."""
+    """Changes the questions of the step `row`, always in the same way. `done`: the first change, as text."""
 
     row: Row
     which: int
@@ -96,7 +96,7 @@ def describe_change(row: Row, path: Path, old: object, new: object) -> str:
 
 
 def run_seed(scenario: str, seed: int) -> tuple[str, str]:
-    """The rule that saw it, or what happened instead; and what was changed."""
+    """Return the rule that detected the change, or the result instead, and the change."""
     overrides = {"run.equivalences": "[]"}
     config = structs.replace(draw(find(scenario), seed, overrides), revise_every=0)
     stream = Stream(seed, "asked", scenario)
@@ -104,7 +104,7 @@ def run_seed(scenario: str, seed: int) -> tuple[str, str]:
     registry = with_asks(BUILT_IN, spoiler.spoilt)
     try:
         failure = run_once(config, target_of=lambda *_: UmiTarget(config, registry))[0].failure
-    except Exception as error:  # whatever it is, the judge has raised it
+    except Exception as error:  # any other exception is one of the judge
         return RAISED, f"{spoiler.done}: {type(error).__name__}: {error}"
     return failure.rule if failure else PASSED, spoiler.done
 

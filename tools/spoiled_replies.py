@@ -1,11 +1,11 @@
-"""What does the judge let pass? In each run one field of one reply is another one than the memory made.
+"""Finds wrong replies that the judge does not detect: in each run one field of one reply is changed.
 
     .venv/bin/python tools/spoiled_replies.py [SCENARIO ...] [--runs N] [--first SEED]
 
-By default 50 runs of each of SCENARIOS, some minutes. It prints how many runs failed, and of the others which
-field of which reply was changed, and into what. Not every field can be judged: without another source, any
-value may be right. A run that raises is a mistake of the judge, which must take whatever a memory replies.
-What an error says is allowed is left as it is: those words are for people.
+By default 50 runs of each of SCENARIOS, some minutes. It prints the number of runs that failed, and for the
+others the reply, the field and its new value. Not every field can be judged: without another source, any
+value may be right. A run that raises is a mistake of the judge, which must accept any reply of a memory. The
+field `allowed` of errors is never changed, because its words are for people.
 """
 
 import argparse
@@ -31,9 +31,9 @@ SCENARIOS: Final = (
     "sessions", "reorganise", "crowd",
 )  # fmt: skip
 FIRST_SEED: Final = 73_000
-REPLY_MAX: Final = 25  # which of the first replies of a life is changed
+REPLY_MAX: Final = 25  # one of so many first replies of a run is changed
 TRIES: Final = 6
-SHOWN: Final = 60  # characters of a value
+SHOWN: Final = 60  # characters of a value in the output
 SPARED: Final = "allowed"
 PASSED: Final = "PASSED"
 RAISED: Final = "RAISED"
@@ -41,7 +41,7 @@ Path = tuple[str | int, ...]
 
 
 class Spoiler(Owner):
-    """`left`: so many replies are passed on as they are; `done`: what was changed, once it was."""
+    """Changes one reply. `left`: the number of replies before it; `done`: the change, once it was made."""
 
     stream: Stream
     left: int
@@ -65,7 +65,7 @@ class Spoiler(Owner):
 
 
 def paths(value: Any, path: Path = ()) -> Iterator[Path]:
-    """To each field and each member, however deep."""
+    """Yield the paths to each field and each member, at any depth."""
     steps: list[str | int] = list(range(len(value))) if type(value) is tuple else []
     if is_struct(type(value)):
         steps = [name for name in value.__struct_fields__ if name != SPARED]
@@ -113,7 +113,7 @@ class SpoilingMachine(UmiMachine):
         return tuple(map(self.spoiler.spoilt, super().step(now_ms, value)))
 
     def make_copy(self) -> None:
-        """A copy would reply otherwise."""
+        """Return no copy, because it would reply differently."""
 
 
 class SpoilingTarget(UmiTarget):
@@ -128,20 +128,20 @@ class SpoilingTarget(UmiTarget):
 
 
 def run_seed(scenario: str, seed: int) -> tuple[str, str]:
-    """The rule that saw it, or what happened instead; and what was changed."""
+    """Return the rule that detected the change, or the result instead, and the change."""
     overrides = {"run.equivalences": "[]"}
     config = structs.replace(draw(find(scenario), seed, overrides), revise_every=0)
     stream = Stream(seed, "spoiled", scenario)
     spoiler = Spoiler(stream, stream.below(REPLY_MAX))
     try:
         failure = run_once(config, target_of=lambda *_: SpoilingTarget(config, spoiler))[0].failure
-    except Exception as error:  # whatever it is, the judge has raised it
+    except Exception as error:  # any other exception is one of the judge
         return RAISED, f"{spoiler.done}: {type(error).__name__}: {error}"
     return failure.rule if failure else PASSED, spoiler.done
 
 
 def tell(document: str | None, run: Callable[[str, int], tuple[str, str]], first: int, runs: int) -> None:
-    """Live so many runs of each scenario that is named; print what passed, and how many failed by what."""
+    """Run so many seeds of each named scenario; print undetected changes, and counts of failures by rule."""
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=document, formatter_class=layout)
     parser.add_argument("names", nargs="*", metavar="SCENARIO")

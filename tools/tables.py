@@ -1,4 +1,4 @@
-"""Tables and pictures of docs/, and outputs in the README, made from the code.
+"""Generates tables and pictures of docs/, and outputs in the README, from the code.
 
 `python tools/tables.py` writes them; tests compare.
 """
@@ -90,7 +90,7 @@ BEGIN, END = "<!-- rooms: drawn by tools/tables.py -->\n", "<!-- end of rooms --
 
 
 def architecture() -> str:
-    """The page as it is, with its pictures of both packages drawn anew."""
+    """Return the page with new pictures of both packages."""
     before, _, rest = (DOCS / "architecture.md").read_text().partition(BEGIN)
     return before + BEGIN + rooms() + END + rest.partition(END)[2]
 
@@ -112,7 +112,7 @@ def rooms() -> str:
 
 
 def first_sentence(package: str, folder: str) -> str:
-    """Name a folder, with the first sentence that it says of itself."""
+    """Return the name of a folder, with the first sentence of its docstring."""
     source = (DOCS.parent / package / folder / "__init__.py").read_text()
     summary = (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
     return f"{folder + '/':<15} {summary}"

@@ -1,7 +1,7 @@
-"""Unmet: the lines of umi_core that no run meets. What is wrong there no run can show.
+"""Unmet: lists the lines of umi_core that no run executes, so that no run can show a mistake in them.
 
-`python tools/unmet.py [SEEDS]` runs seeds 0 to SEEDS - 1, 3 by default, of each scenario that ships, and
-prints a row per file with the lines that none of them met; last, how many of all lines were met. Minutes.
+`python tools/unmet.py [SEEDS]` runs seeds 0 to SEEDS - 1, 3 by default, of each shipped scenario, and prints
+a row per file with the lines that no run executed, and last the share of executed lines. Takes minutes.
 """
 
 import sys
@@ -13,11 +13,11 @@ from coverage import Coverage
 
 SEED_COUNT: Final = 3
 ROOT: Final = Path(__file__).resolve().parent.parent
-LEFT_OUT: Final = ("canary", "explore_", "long_life")  # a planted bug, another command, a life of minutes
+LEFT_OUT: Final = ("canary", "explore_", "long_life")  # a planted bug, another command, a run of minutes
 
 
 def run_seeds(seed_count: int) -> None:
-    """Imported here: what is imported before has lines that are not counted."""
+    """Run the seeds. Imports are inside, because lines of modules imported before are not counted."""
     from umi_sim.runs.runner import run_once
     from umi_sim.scenario.files import draw, find
 
@@ -28,7 +28,7 @@ def run_seeds(seed_count: int) -> None:
 
 
 def unmet(counted: Coverage) -> Iterator[tuple[str, int, int, str]]:
-    """Of each file its name, how many lines it has, how many were not met, and which, as a text."""
+    """Yield for each file its name, the number of its lines, and the number and a list of unmet ones."""
     for path in sorted((ROOT / "umi_core").rglob("*.py")):
         _, lines, _, missing, numbers = counted.analysis2(str(path))
         yield path.relative_to(ROOT / "umi_core").as_posix(), len(lines), len(missing), numbers

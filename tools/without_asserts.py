@@ -1,7 +1,7 @@
-"""Lives recorded lives again under `python -O`, which takes assertions away: all must come to the same.
+"""Repeats recorded incarnations under `python -O`, without assertions: the results must be the same.
 
 `python -O tools/without_asserts.py < LIVES`: pickled lives of tools/hostile_answers.py, which starts this.
-umi_sim judges by assertions and does not start without them; umi_core must hold without any.
+umi_sim judges by assertions and does not start without them; umi_core must work without any.
 """
 
 import pickle
@@ -19,7 +19,7 @@ def relive(scope: Any, config: Any, steps: list[tuple[int, Any]], digest: bytes)
 
 
 if __name__ == "__main__":
-    lives = pickle.load(sys.stdin.buffer)  # of our own process alone
+    lives = pickle.load(sys.stdin.buffer)  # only ever written by hostile_answers.py
     others = [number for number, life in enumerate(lives) if not relive(*life)]
     print(f"{len(lives)} lives again" + (f", others: {others[:5]}" if others else ""))
     sys.exit(1 if others or __debug__ else 0)
