@@ -153,6 +153,10 @@ def check_plan(
     plan, core = facts.get("plan"), facts.get("core")
     if not isinstance(core, CoreTier) or not isinstance(plan, Planned):  # the slower check comes second
         return
+    if facts.get("earlier") is not None and plan.core is None:
+        # Another request has committed under this key. The plan repeats its value, which tells of core as it
+        # was then, and the commit decides: the same request is repeated, a different one is refused.
+        return
     after, request = core if plan.core is None else plan.core, facts.get("request")
     endings = {it.body.id: it.body.by for it in writes if isinstance(it.body, Ended)}
     change = CoreChange(core, after, plan, list_named(request, core, plan), endings)
