@@ -31,7 +31,7 @@ AttributeValue = tuple[str, tuple[str, ...]]
 
 
 class AttributeClaims(Data):
-    """What a statement claims: the values of attributes, and the values and predicates that have ended.
+    """The claims of a statement: the values of attributes, and the values and predicates that have ended.
 
     `relation`: what the subject is to the speaker, such as `my sister`, or `I`; empty for a name only.
     `values`: attributes with their values. `gone`: attributes with values that no longer hold; values of one

@@ -148,7 +148,7 @@ class SpeakerTurn(Data):
 
 
 class SentenceContext(Data):
-    """What is known before a sentence is read: the names so far, and who I, he or she and `the user` are."""
+    """The context of a sentence: the names so far, and the persons that I, he or she and `the user` are."""
 
     names: set[str]
     speaker: Named | None = None

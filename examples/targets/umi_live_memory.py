@@ -12,7 +12,7 @@ from umi_live import Closed, RequestRefused, delete_user, open_memory
 from umi_live.store import Store
 from umi_sim.targets import MISSING, MemoryStore
 
-NOBODY = "nobody"  # the user of an id that was never made
+UNKNOWN_USER = "unknown"  # in ids that were never given out
 
 
 class Live(MemoryStore):
@@ -79,4 +79,4 @@ class Live(MemoryStore):
 
 
 def owner_of(id):
-    return json.loads(id) if id.startswith("[") else (NOBODY, id)
+    return json.loads(id) if id.startswith("[") else (UNKNOWN_USER, id)

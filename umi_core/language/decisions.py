@@ -22,8 +22,8 @@ PLACEHOLDER: Final = "{query}"
 
 
 class Decision(Data):
-    """What a reply decides. `is_enough`: the search may stop. `rewrite`: another query, or None. `why`: the
-    reason why the reply could not be read, or None."""
+    """The decision of a reply. `is_enough`: the search may stop. `rewrite`: another query, or None. `why`:
+    the reason why the reply could not be read, or None."""
 
     is_enough: bool
     rewrite: str | None = None

@@ -9,8 +9,8 @@ Law 1. An entry exists as soon as its last record, the head, is committed; the h
 entries that it drops. Law 2. Dropped records are deleted after that commit. If the process ends before, reads
 ignore the rest, and the next `sweep` of the log deletes them; the same holds for an entry whose time to live
 (`ttl`, in ms) is over. A record that drops others is deleted after them: without it they would be shown
-again. Law 3. Changes and reads of one memory run one at a time, and complete even if their
-caller is cancelled.
+again. Law 3. Changes and reads of one memory run one at a time, and complete even if their caller is
+cancelled.
 """
 
 import asyncio

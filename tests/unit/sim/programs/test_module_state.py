@@ -171,7 +171,7 @@ lazy: asyncio.Lock | None = None
 
 
 class Bank:
-    """Its method is a service, so it is elsewhere, whoever holds it."""
+    """One of its methods is a service, so it stays outside of the process, whichever object refers to it."""
 
     def __init__(self) -> None:
         self.rows: list[str] = []

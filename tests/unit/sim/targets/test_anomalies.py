@@ -117,7 +117,7 @@ def test_a_report_has_the_name() -> None:
 
 
 class KeepsLast(Changes):
-    """Of concurrent changes only the last one is kept."""
+    """Keeps only the last of several concurrent changes."""
 
     async def put(self, key: str, value: object) -> None:
         rows = dict(self.rows)

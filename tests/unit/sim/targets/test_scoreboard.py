@@ -211,9 +211,9 @@ def test_a_known_divergence_breaks_the_promise_that_its_smallest_run_shows() -> 
     }
 
 
-def test_a_known_divergence_that_is_met_at_once_is_of_the_promise_of_one_request() -> None:
+def test_a_known_divergence_of_a_single_request_counts_for_its_own_promise() -> None:
     class Declared(Overwritten):
-        """What it cannot read is taken for a refusal, of each request."""
+        """Declares each error of an unreadable file as known."""
 
         fails = ()
         known = (Known("notes.md: a death", says="Expecting"),)
