@@ -36,14 +36,14 @@ def scoreboard(
     """Run every adapter of a folder, and show which promises each store keeps.
 
     An adapter whose package is not installed is left out, and the table says so. What breaks is kept as a
-    seed file with a script.
+    seed file with a script; the files of earlier calls are run again.
 
     \b
     umi-sim scoreboard examples/targets --seconds 60 --jobs 2 --out scoreboard.md
     umi-sim scoreboard . mine:Mine --json
     """
 
-    from umi_sim.record.saved_failures import write_whole
+    from umi_sim.record.saved_failures import BadFile, write_whole
     from umi_sim.targets import scoreboard as board
 
     try:
@@ -60,9 +60,12 @@ def scoreboard(
     if out and (Path(out).suffix != ".md" or not Path(out).resolve().parent.is_dir()):
         refuse(f"--out {out}: name a file that ends in .md, in a folder that is there")
     scored = []
-    for each in board.score_subjects(folder, chosen, seconds, jobs, Path(files)):
-        scored.append(each)
-        at("scoreboard", len(scored), len(chosen), unit="store")
+    try:
+        for each in board.score_subjects(folder, chosen, seconds, jobs, Path(files)):
+            scored.append(each)
+            at("scoreboard", len(scored), len(chosen), unit="store")
+    except BadFile as error:
+        refuse(error)
     lines = list(board.write_table(scored, seconds, strftime("%Y-%m-%d"), files))
     if out:
         write_whole(Path(out), "".join(f"{line}\n" for line in lines).encode())

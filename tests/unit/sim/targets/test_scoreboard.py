@@ -1,6 +1,7 @@
 """Goal: the table says of each adapter what was held, what broke, and what it was not held to and why."""
 
 import asyncio
+import inspect
 import json
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import KnownMet, run
 from umi_sim.targets.promises import PROMISES, RULES, list_promises, promise_broken
 from umi_sim.targets.scoreboard import AdapterRun, ScoredSubject, list_adapters, unite_classes, write_table
+from umi_sim.targets.seed_files import write
 
 STORES = """
 '''A dict. Run with umi-forgets 1.0.'''
@@ -97,6 +99,36 @@ def test_each_adapter_has_a_row_and_each_failure_a_file_and_a_script(folder: Pat
     runs = group_digits(keeps["runs"])
     assert f"| `stores:Keeps` | umi-forgets not installed | {runs} | – | – | **broken** |" in table
     assert "- **forgets**: not expressible: no operation removes" in table
+
+
+class Rarely(Kv):
+    """Loses the other keys with a put of a key that no run draws."""
+
+    def make(self) -> None:
+        self.kept: dict[str, object] = {}
+
+    def put(self, key: str, value: object) -> None:
+        self.kept = {**({} if key == "drawn by no run" else self.kept), key: value}
+
+    def get(self, key: str) -> object:
+        return self.kept.get(key, MISSING)
+
+
+@pytest.mark.slow
+def test_a_kept_failure_is_run_again_and_counts(folder: Path) -> None:
+    head = "from umi_sim.targets import MISSING, Kv"
+    (folder / "stores.py").write_text(f"{head}\n\n{inspect.getsource(Rarely)}")
+    puts = [ContractOp("put", {"key": key, "value": 1}) for key in ("a", "drawn by no run")]
+    items = [Item("op", (op,)) for op in (*puts, ContractOp("get", {"key": "a"}))]
+    kept = write(Rarely, "stores:Rarely", run(Rarely, items), folder / "kept")
+    [rarely] = json.loads(scoreboard(".", "--seconds", "1", "--files", "kept", "--json").stdout)
+    [failure] = rarely["failures"]
+    assert (failure["promise"], failure["file"], rarely["cells"]["answers"]) == (
+        "answers", kept.name, "broken",
+    )  # fmt: skip
+    (folder / "kept" / "damaged.json").write_text("{")
+    done = scoreboard(".", "--seconds", "1", "--files", "kept")
+    assert (done.exit_code, "damaged.json" in done.stderr) == (2, True)
 
 
 @pytest.mark.slow
