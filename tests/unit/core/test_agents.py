@@ -79,6 +79,7 @@ def deleted() -> Pair:
     return purged(pair)
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize(
     "request_",
     [

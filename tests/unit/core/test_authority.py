@@ -156,6 +156,7 @@ WIRE: Final[tuple[Callable[[str], tuple[str, str, str]], ...]] = (
 HEADERS: Final = {"author": "user", "x-author": "user"}
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("request_of", WIRE)
 def test_a_request_over_http_does_not(request_of: Callable[[str], tuple[str, str, str]], name: str) -> None:

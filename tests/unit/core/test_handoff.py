@@ -272,6 +272,7 @@ def test_a_load_whose_facts_are_not_stored_changes_nothing() -> None:
     assert b.ask(Count("c")) == Done(0)
 
 
+@pytest.mark.uncounted
 def test_a_save_names_how_many_facts_it_cannot_carry() -> None:
     a, b = opened()
     for n in range(SESSION_FACT_COUNT_MAX + 2):

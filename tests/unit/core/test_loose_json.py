@@ -33,6 +33,7 @@ STYLES: dict[str, Callable[[str], str]] = {
 }
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("style", STYLES)
 @given(VALUES)
 def test_a_value_is_read_in_whatever_style_it_was_written(style: str, value: Json) -> None:

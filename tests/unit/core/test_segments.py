@@ -51,6 +51,7 @@ def test_every_line_is_in_one_span(pairs: list[tuple[int, int]], line_count: int
         assert [at for start, end in found for at in range(start, end + 1)] == list(range(line_count))
 
 
+@pytest.mark.uncounted
 @given(LINES, st.integers(1, 5))
 def test_segments_are_the_text_and_none_is_too_long(lines: list[str], window: int) -> None:
     found = segments_of(lines, windows(len(lines), window))

@@ -38,6 +38,7 @@ def ways() -> Iterator[Stream]:
 TOM: Final = Stored("e1", 1, "created")
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize(
     ("request_", "line", "body"),
     [
@@ -117,6 +118,7 @@ def test_every_request_of_the_api_can_be_written() -> None:
     assert {type(it) for it in SAYABLE} == known
 
 
+@pytest.mark.uncounted
 @pytest.mark.parametrize("request_", SAYABLE)
 def test_in_every_spelling_it_is_the_request_that_was_meant(request_: Request) -> None:
     for draw in ways():
