@@ -89,6 +89,15 @@ def test_a_user_remembers_recalls_and_forgets(tmp_path: Path) -> None:
     run(live)
 
 
+def test_a_request_that_is_refused_begins_no_memory(tmp_path: Path) -> None:
+    async def live() -> None:
+        async with asking(tmp_path / "a.db") as ask:
+            await value_of(ask("POST", "/remember", {"text": ""}), 400)
+            assert list(tmp_path.iterdir()) == []
+
+    run(live)
+
+
 def test_turns_and_times_reach_the_memory(tmp_path: Path) -> None:
     async def live() -> None:
         async with asking(tmp_path / "a.db") as ask:
