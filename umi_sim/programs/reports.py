@@ -23,6 +23,7 @@ from umi_sim.record.saved_failures import name_subject
 
 if TYPE_CHECKING:
     from umi_sim.programs.failure_files import SavedCase
+    from umi_sim.shrink.search import Budget
 
 MESSAGE_CHARS_MAX: Final = 400
 NOWHERE: Final = re.compile(r" at ?(?=,|$)|: *$")
@@ -228,14 +229,15 @@ def choose_shown(events: Sequence[ProgramEvent]) -> list[ProgramEvent]:
     return [*events[max(0, first - EVENTS_BEFORE) :][:EVENTS_SHOWN]]
 
 
-def report_needed(name: str, file: str, program: Program, saved: "SavedCase") -> Report:
-    """Report for each perturbation how the run ends without it. Raises BadProgram."""
+def report_needed(name: str, file: str, program: Program, saved: "SavedCase", budget: "Budget") -> Report:
+    """Report for each perturbation how the run ends without it, while there is time. Raises BadProgram."""
     with same_for_each_run(program):
         outcome = run_case(program, saved.perturbations, saved.seed)
         broken = judge(program, outcome)
         if broken is None:
             raise BadProgram(f"{file}: passes now, and there is nothing to explain")
-        needed = [(str(each), end) for each, end in find_needed(program, saved.perturbations, saved.seed)]
+        others = find_needed(program, saved.perturbations, saved.seed)
+        needed = [(str(each), end) for each, end in budget.limit(others)]
     rows = [whole("repeat", show_replay(file, name)), BLANK, *list_causes(broken, outcome)]
     rows += under("needed", (row("", f"{each}; without it: {end}") for each, end in needed))
     value = {"rule": broken.rule, "needed": [{"what": each, "without": end} for each, end in needed]}
