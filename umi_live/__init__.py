@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         InDoubt,
         LiveError,
         NotDone,
+        NotErased,
         RequestFailed,
         RequestRefused,
         ScopeTaken,
@@ -84,8 +85,8 @@ _MODULES: Final = {
     "blocking": "BlockingMemory open_blocking",
     "contents": "delete_user",
     "errors": (
-        "Closed FileTampered InDoubt LiveError NotDone RequestFailed RequestRefused ScopeTaken StoreError "
-        "TimedOut"
+        "Closed FileTampered InDoubt LiveError NotDone NotErased RequestFailed RequestRefused ScopeTaken "
+        "StoreError TimedOut"
     ),
     "memory": "LiveMemory open_memory",
     "results": "Hits Result find_references",
@@ -97,8 +98,8 @@ _HOMES: Final = {name: module for module, names in _MODULES.items() for name in 
 
 __all__ = [
     "BatchResult", "BatchStatement", "BlockingMemory", "Closed", "Embedder", "FileTampered", "Hits",
-    "InDoubt", "LiveError", "LiveMemory", "Model", "NotDone", "RequestFailed", "RequestRefused", "Result",
-    "ScopeTaken", "ServiceFailed", "StoreError", "TimedOut", "Topic", "Usage", "delete_user",
+    "InDoubt", "LiveError", "LiveMemory", "Model", "NotDone", "NotErased", "RequestFailed", "RequestRefused",
+    "Result", "ScopeTaken", "ServiceFailed", "StoreError", "TimedOut", "Topic", "Usage", "delete_user",
     "find_references", "open_blocking", "open_memory", "report_usage",
 ]  # fmt: skip
 

@@ -113,8 +113,8 @@ def advance_anchor(options: SealOptions, line: AnchorLine) -> None:
         os.close(file)
 
 
-def create_anchor(options: SealOptions, line: AnchorLine) -> None:
-    """Create an anchor. Raises FileTampered if there is one with a commit already; StoreError."""
+def check_new_anchor(options: SealOptions) -> None:
+    """Raise the errors of `create_anchor`, as far as they are known before, and create nothing."""
     assert options.anchor is not None
     with anchor_errors(options):
         found = read_anchor(options)
@@ -122,6 +122,14 @@ def create_anchor(options: SealOptions, line: AnchorLine) -> None:
         if found is not None and found.number:
             message = f"names commit {found.number:,} of a file that is not there any more; restore that file"
             raise FileTampered(f"{options.anchor}: {message}, or name another anchor")
+        os.stat(os.path.dirname(options.anchor))
+
+
+def create_anchor(options: SealOptions, line: AnchorLine) -> None:
+    """Create an anchor. Raises FileTampered if there is one with a commit already; StoreError."""
+    assert options.anchor is not None
+    check_new_anchor(options)
+    with anchor_errors(options):
         fresh = f"{options.anchor}.new"
         with suppress(FileNotFoundError):
             os.unlink(fresh)

@@ -20,7 +20,8 @@ from umi_core.domains import bad_turns
 from umi_core.errors import BadOption, BadTime, Error
 from umi_core.language.times import LAST_MS
 from umi_core.limits import ENTITY_NAME_BYTES_MAX
-from umi_core.messages.requests import Request, arguments_of
+from umi_core.memory import list_misuses
+from umi_core.messages.requests import Request, arguments_of, bad_request
 from umi_core.text import has_control, show_value
 from umi_core.values import Turn
 from umi_live.errors import RequestRefused
@@ -154,15 +155,25 @@ def as_tuples(value: Any) -> Any:
 # Fields of a request.
 
 
-def check_values(request: Request) -> None:
-    """Raise RequestRefused for times after the year 9999, and for speakers with control characters."""
+def find_refusal(request: Request) -> Error | None:
+    """Return the error for which a memory refuses a request in every state; None if there is none.
+
+    Refuses also times after the year 9999, and speakers with control characters. Nothing has to be open.
+    """
     for name in TIMES:
         at_ms: object = getattr(request, name, None)
         if isinstance(at_ms, int) and at_ms > LAST_MS:
-            refuse(BadTime(name, show_value(at_ms), TIME))
+            return BadTime(name, show_value(at_ms), TIME)
     speaker: object = getattr(request, "speaker", None)
     if isinstance(speaker, str) and has_control(speaker):
-        refuse(BadOption("speaker", show_value(speaker), SPEAKER))
+        return BadOption("speaker", show_value(speaker), SPEAKER)
+    error = next(list_misuses(0, request), None) or bad_request(request)
+    return None if error is None else explain_refusal(request, error)
+
+
+def check_request(request: Request) -> None:
+    """Raise RequestRefused for a request that a memory refuses in every state."""
+    refuse(find_refusal(request))
 
 
 def explain_refusal(request: Request, error: Error) -> Error:

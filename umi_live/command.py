@@ -22,12 +22,15 @@ from umi_core.data import Data, list_fields
 from umi_core.language.times import format_time
 from umi_core.language.words import auto_name
 from umi_core.messages.effects import Degraded
+from umi_core.messages.requests import Memorize, Remember, Request, ShareArchive
+from umi_core.messages.results import ArchiveShared, Memorized, Remembered
 from umi_core.rows import Ended, Entity, fact_of
 from umi_core.text import show_value
 from umi_core.values import AUTHORS, MEMORY_TYPES, MODEL
 from umi_live import contents
 from umi_live.access import Caller, ServeLimits, TokenFile, append_token, check_names, make_token
 from umi_live.anchor import SealOptions, seal_options
+from umi_live.arguments import check_request
 from umi_live.chats import (
     ImportCount,
     count_left_out,
@@ -104,10 +107,15 @@ class MemoryOptions(Data):
         """Open the memory for reading and call `use`. Raises LiveError if the file has nothing of it."""
         await self.read(use, must_have=True)
 
-    async def write(self, use: Use) -> None:
-        """Open or create the memory and call `use`. Raises LiveError for `:memory:`, which would be lost."""
+    async def write(self, use: Use, request: Request | None = None) -> None:
+        """Open or create the memory and call `use`. Raises LiveError for `:memory:`, which would be lost.
+
+        `request`: checked first, as a request that is refused must create no database.
+        """
         if self.db == MEMORY:
             raise LiveError(f"{MEMORY} is gone when the command ends; name a file with --db")
+        if request is not None:
+            check_request(request)
         await self.work(use)
 
     async def change(self, use: Use) -> None:
@@ -293,7 +301,6 @@ on_shown: Final = taking(*OPTIONS, *FILE_OPTIONS, JSON_OPTION)
 on_file: Final = taking(OPTIONS[0], *FILE_OPTIONS)  # `--db` is the first option
 reading: Final = taking(*OPTIONS, *FILE_OPTIONS, work=MemoryOptions.read)
 reading_shown: Final = taking(*OPTIONS, *FILE_OPTIONS, JSON_OPTION, work=MemoryOptions.read)
-writing_shown: Final = taking(*OPTIONS, *FILE_OPTIONS, JSON_OPTION, work=MemoryOptions.write)
 changing_shown: Final = taking(*OPTIONS, *FILE_OPTIONS, JSON_OPTION, work=MemoryOptions.change)
 
 
@@ -309,15 +316,20 @@ def cli() -> None:
 
 
 @cli.command()
-@writing_shown
+@on_shown
 @click.option("--speaker", help="The person who says `I` in the text. Default: the user.")
 @click.argument("text")
-async def remember(target: MemoryOptions, memory: LiveMemory, text: str, speaker: str | None) -> None:
+def remember(target: MemoryOptions, text: str, speaker: str | None) -> None:
     """Store what a text says."""
-    remembered = await memory.remember(text, speaker=speaker)
-    for key, change, fact in await read_changes(memory, remembered.value):
-        target.show(f"{change:<9}  {line_of(fact, key)}", {"change": change, **describe_fact(fact, key)})
-    show_degraded(remembered.degraded)
+    request = Remember(0, text, speaker=speaker)
+
+    async def use(memory: LiveMemory) -> None:
+        remembered = await memory.ask(request, Remembered)
+        for key, change, fact in await read_changes(memory, remembered.value):
+            target.show(f"{change:<9}  {line_of(fact, key)}", {"change": change, **describe_fact(fact, key)})
+        show_degraded(remembered.degraded)
+
+    asyncio.run(target.write(use, request))
 
 
 def describe_fact(fact: Entity | None, key: str) -> dict[str, object]:
@@ -364,15 +376,20 @@ async def recall(
 
 
 @cli.command()
-@writing_shown
+@on_shown
 @click.option("--none", is_flag=True, help="Share with no agent.")
 @click.argument("agents", nargs=-1)
-async def share(target: MemoryOptions, memory: LiveMemory, agents: tuple[str, ...], none: bool) -> None:
+def share(target: MemoryOptions, agents: tuple[str, ...], none: bool) -> None:
     """Let AGENTS, and no others, search this archive, and list them. Without AGENTS: list them only."""
     if none and agents:
         raise LiveError(f"--none shares with no agent, and {agents[0]!r} is named; leave one out")
-    for agent in await memory.share(agents if agents or none else None):
-        target.show(agent, {"agent": agent})
+    request = ShareArchive(0, agents if agents or none else None)
+
+    async def use(memory: LiveMemory) -> None:
+        for agent in (await memory.ask(request, ArchiveShared)).value.agents:
+            target.show(agent, {"agent": agent})
+
+    asyncio.run(target.change(use) if request.agents is None else target.write(use, request))
 
 
 @cli.command()
@@ -392,9 +409,10 @@ def memorize(target: MemoryOptions, file: TextIO, uri: str | None, memory_types:
         text = file.read()
     except UnicodeDecodeError:
         raise LiveError(f"{file.name}: is no text") from None
+    request = Memorize(0, text, uri=uri, memory_types=memory_types or None)
 
     async def use(memory: LiveMemory) -> None:
-        memorized = await memory.memorize(text, uri=uri, memory_types=memory_types or None)
+        memorized = await memory.ask(request, Memorized)
         ids = [stored.id for stored in memorized.value.entities]
         paths = await memory.paths_of(ids)
         for stored in memorized.value.entities:
@@ -410,7 +428,7 @@ def memorize(target: MemoryOptions, file: TextIO, uri: str | None, memory_types:
         target.show(line, {**row, "uncovered_count": uncovered_count})
         show_degraded(memorized.degraded)
 
-    asyncio.run(target.write(use))
+    asyncio.run(target.write(use, request))
 
 
 def topics_of(paths: tuple[str, ...]) -> str:
@@ -589,20 +607,21 @@ def serve(target: MemoryOptions, host: str, port: int, tokens: str | None, **giv
     async def run() -> None:
         if table is not None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, table.refresh)
-        # Kept open, so that memories open fast and an unusable file is reported before the first request.
-        store = await Store.open(target.db, seal=target.seal)
-        try:
-            memory = target.make_memory(target.user, "probe")
-            await target.probe_services(memory)
-            await memory.model.close()
-            await memory.embedder.close()
-            with listen(host, port, table is not None) as listening:
+        memory = target.make_memory(target.user, "probe")
+        await target.probe_services(memory)
+        await memory.model.close()
+        await memory.embedder.close()
+        with listen(host, port, table is not None) as listening:
+            # Last, as options that are refused must create no file. Kept open, so that memories open fast and
+            # an unusable file is reported before the first request.
+            store = await Store.open(target.db, seal=target.seal)
+            try:
                 address = "{}:{}".format(*listening.getsockname())
                 click.echo(f"umi-live: {target.db} is served at http://{address}; Ctrl-C ends it", err=True)
                 server = MemoryServer(target.make_memory, table, target.user, ServeLimits(**given))
                 await run_server(server, listening)
-        finally:
-            await store.leave()
+            finally:
+                await store.leave()
 
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again after it has ended
         signal.signal(number, lambda *_: None)

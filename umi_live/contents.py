@@ -11,11 +11,11 @@ from umi_core.values import Scope
 from umi_live.anchor import SealOptions, seal_options
 from umi_live.arguments import checking
 from umi_live.claims import hold_unclaimed
-from umi_live.errors import StoreError
+from umi_live.errors import NotErased, StoreError
 from umi_live.files import is_address, show_path
 from umi_live.schema import OpenOptions, describe_error, open_connection, transaction
 from umi_live.seal import TABLES, Seal, SealState, find_seal
-from umi_live.storage import SqlStorage, TransactionCache
+from umi_live.storage import SqlStorage, TransactionCache, reporting_doubt
 from umi_live.store import UNSEALED, Path, Store
 from umi_live.transfer import import_rows, read_export
 
@@ -75,8 +75,8 @@ async def delete_user(
 ) -> int:
     """Delete the memories of a user for all agents, and all their bytes; return the number of deleted rows.
 
-    `seal`, `seal_anchor`: as for `open_memory`. Raises StoreError, also if there is no such file, and
-    ScopeTaken while one of these memories is open.
+    `seal`, `seal_anchor`: as for `open_memory`. Raises StoreError, also if there is no such file, ScopeTaken
+    while one of these memories is open, InDoubt, and NotErased if the rows are deleted and not their bytes.
     """
     check_there(path)
     store = await Store.open(path, seal=seal_options(seal, seal_anchor))
@@ -102,14 +102,20 @@ def delete_rows_of_user(storage: SqlStorage, user: str) -> int:
 
     Nothing is left in the tables, in free pages of the file or in the word index.
     """
-    with storage.writing():
-        storage.lock_scopes(list_scopes(storage, user), TransactionCache())
-        found: Any = storage.connection.execute(COUNT, (user,)).fetchone()
-        for statement in DELETES:
-            storage.connection.execute(statement, (user,))
-    storage.indexes.clear()
-    storage.rewrite()
-    storage.acknowledge()
+    with reporting_doubt(storage):
+        with storage.writing():
+            storage.lock_scopes(list_scopes(storage, user), TransactionCache())
+            found: Any = storage.connection.execute(COUNT, (user,)).fetchone()
+            for statement in DELETES:
+                storage.connection.execute(statement, (user,))
+        storage.indexes.clear()
+        storage.acknowledge()
+    try:
+        storage.rewrite()
+    except storage.errors as error:
+        deleted = f"{storage.path}: {found[0]} rows of user {user!r} are deleted, but not erased there"
+        reason = f"{storage.describe_error(error)}; `umi-live rewrite` erases them"
+        raise NotErased(f"{deleted}: {reason}") from error
     return int(found[0])
 
 

@@ -3,6 +3,7 @@
 LiveError
 |-- StoreError          the file cannot be used; nothing in it was changed
 |   `-- FileTampered    another program changed the sealed file
+|-- NotErased           a user is deleted, but the bytes may still be in the file, until it is rewritten
 |-- ScopeTaken          another process or object has the memory of this user and agent open already
 |-- NotDone             a request was not done, or its outcome is unknown
 |   |-- RequestRefused  the request is invalid; nothing changed
@@ -29,6 +30,10 @@ class StoreError(LiveError):
 
 class FileTampered(StoreError):
     """Another program changed a sealed file, or replaced it by an older copy."""
+
+
+class NotErased(LiveError):
+    """The rows of a user are deleted, but their bytes may still be in the file, until it is rewritten."""
 
 
 class ScopeTaken(LiveError):

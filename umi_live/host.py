@@ -4,8 +4,8 @@ Law 1. Only the event loop steps the memory, one value at a time; it never block
 Law 2. A request that is cancelled or times out is stopped if its commit was not sent yet; else it completes.
 Law 3. Each question gets exactly one answer; an exception of a service becomes the answer EffectFailed.
 Law 4. After `close` nothing steps the memory.
-Law 5. Each value that steps the memory can be encoded, and so recorded. A request that cannot be encoded is
-refused before the step; an answer that cannot be encoded counts as a failure of its service.
+Law 5. Each value that steps the memory can be encoded, and so recorded. Callers of `ask` check requests first
+(`find_refusal`); an answer that cannot be encoded counts as a failure of its service.
 """
 
 import asyncio
@@ -19,12 +19,11 @@ from msgspec import structs
 
 from umi_core.codec import encode
 from umi_core.domains import OpLabel
-from umi_core.errors import Error
 from umi_core.limits import OP_COUNT_MAX
-from umi_core.memory import Memory, list_misuses
+from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
-from umi_core.messages.effects import AskModel, ByVector, Commit, Embed, Read, Refused, Reply
-from umi_core.messages.requests import CoreRead, Request, WorkingRequest, bad_request
+from umi_core.messages.effects import AskModel, ByVector, Commit, Embed, Read, Reply
+from umi_core.messages.requests import CoreRead, Request, WorkingRequest
 from umi_live.deadlines import note_begun
 from umi_live.errors import Closed, FileTampered
 from umi_live.first_person import tell_user
@@ -74,8 +73,6 @@ class Host:
 
         Waits while too many requests are in flight. Cancelling this call withdraws the request (law 2).
         """
-        if not self.is_closed and (error := find_misuse(request)) is not None:
-            return Reply(request.op_id, Refused(error)), NO_USAGE
         await self.room.acquire()
         if self.is_closed:
             self.room.release()
@@ -337,8 +334,3 @@ def failure_answer(effect: AskModel | Embed, error: BaseException) -> EffectFail
             return EffectFailed(effect.request_id, "timeout")
     LOG.error("the %s has a mistake, and counts as unavailable", effect.service, exc_info=error)
     return EffectFailed(effect.request_id, "unavailable")
-
-
-def find_misuse(request: Request) -> Error | None:
-    """Return the error for which a memory refuses a request in every state; None if there is none."""
-    return next(list_misuses(0, request), None) or bad_request(request)

@@ -1,29 +1,35 @@
 """A server of the Model Context Protocol (MCP): its tools let any agent remember and recall.
 
 Law 1. Each call counts as the call of a model, so it cannot write the system block (umi_core/tiers/core.py).
+Law 2. Over standard input, a line that is no request gets an error as its response, and the server goes on.
 
 Needs the extra `mcp`: `pip install 'umi-sim[mcp]'`.
 """
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from typing import Any, Final, Literal, ParamSpec, TypeVar, get_args
 
+import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.types import ToolAnnotations
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, ToolAnnotations
 from pydantic import ValidationError
 
 from umi_core.data import Data
 from umi_core.messages.results import Hit
 from umi_core.rows import Ended, Entity, fact_of
-from umi_core.text import show_value
+from umi_core.text import SURROGATE, show_value
 from umi_core.values import BLOCK_KINDS
 from umi_live.deadlines import Seconds, limit_time
 from umi_live.errors import LiveError, TimedOut, own_version
 from umi_live.fact_order import list_end_times
 from umi_live.memory import LiveMemory, read_changes
+from umi_live.transfer import read_object
 
 INSTRUCTIONS: Final = (
     "A memory of the user that outlives this conversation. Recall before you answer, remember what the user "
@@ -58,6 +64,47 @@ def tool(hints: ToolAnnotations) -> Callable[[Method], Method]:
     return offer
 
 
+class StdioServer(MCPServer):
+    """A server that answers unreadable lines of standard input; the library drops them, and clients wait."""
+
+    async def run_stdio_async(self) -> None:
+        server = self._lowlevel_server
+        async with stdio_server() as (lines, replies), anyio.create_task_group() as group:
+            forward, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            group.start_soon(forward_messages, lines, forward, replies)
+            await server.run(messages, replies, server.create_initialization_options())
+            group.cancel_scope.cancel()
+
+
+async def forward_messages(lines: Any, forward: Any, replies: Any) -> None:
+    """Forward the messages of a client to the server, and answer each line that is none."""
+    async with forward:
+        async for item in lines:
+            if not isinstance(item, ValidationError):
+                await forward.send(item)
+            elif (error := refuse_line(item)) is not None:
+                await replies.send(SessionMessage(error))
+
+
+def refuse_line(error: ValidationError) -> JSONRPCError | None:
+    """Return the response to a line that is no message, with the id of its request; None for a blank line."""
+    mistakes = error.errors(include_url=False)
+    given, why = mistakes[0]["input"], mistakes[0]["msg"]
+    if mistakes[0]["type"] == "json_invalid":
+        code, found = PARSE_ERROR, read_object(str(given))  # also reads a lone surrogate
+        half = SURROGATE.search(json.dumps(found, ensure_ascii=False))
+        why = why if half is None else f"{show_value(half[0])} is half a character"
+        if not str(given).strip():
+            return None
+    else:
+        code, why = INVALID_REQUEST, "it is no message of JSON-RPC 2.0"
+        found = next((it["input"] for it in mistakes if it["type"] == "missing"), {})
+    number = found.get("id")
+    is_id = type(number) is int or (isinstance(number, str) and not SURROGATE.search(number))
+    shown = ErrorData(code=code, message=f"the line cannot be read, and nothing was changed: {why}")
+    return JSONRPCError(jsonrpc="2.0", id=number if is_id else None, error=shown)
+
+
 def server_of(memory: LiveMemory) -> MCPServer:
     """Return a server for a memory that stays open while the server runs."""
     return make_server(lambda: memory, str)
@@ -75,7 +122,7 @@ def make_server(
         make_strict_tool(explain_errors(getattr(tools, name), describe, seconds), hints)
         for name, hints in HINTS.items()
     ]
-    return MCPServer("umi", instructions=INSTRUCTIONS, version=own_version(), tools=offered)
+    return StdioServer("umi", instructions=INSTRUCTIONS, version=own_version(), tools=offered)
 
 
 class StrictTool(Tool):

@@ -155,9 +155,12 @@ class LiveMemory:
             raise LiveError(OPEN_ALREADY)
         with refusing():
             memory = Memory(self.scope, self.config, self.registry)
-        store = await Store.open(self.path, read_only=self.read_only, seal=self.seal)
-        config, embedder = self.config, self.embedder
+        config, embedder, recorder = self.config, self.embedder, None
         async with AsyncExitStack() as ending:  # if a later step raises, closes everything opened so far
+            if self.record is not None:  # first, since a path that is refused must create no database
+                recorder = Recorder(self.record)
+                ending.callback(recorder.close)
+            store = await Store.open(self.path, read_only=self.read_only, seal=self.seal)
             ending.push_async_callback(store.leave)
             if self.read_only:
                 embedder = await self._choose_embedder(store)
@@ -168,10 +171,8 @@ class LiveMemory:
             else:
                 await store.claim(self.scope)
                 ending.push_async_callback(store.give_up, self.scope)
-            recorder = None
-            if self.record is not None:  # before the first change of the file
-                recorder = Recorder(self.record, self.scope, config)
-                ending.callback(recorder.close)
+            if recorder is not None:  # before the first change of the file
+                recorder.write_head(self.scope, config)
             if not self.read_only:
                 # After the claim: `adopt` may delete vectors that another memory of this scope still uses.
                 await store.call(store.storage.adopt, self.scope, name_embedder(embedder))
@@ -721,12 +722,11 @@ class LiveMemory:
             raise StoreError(
                 f"{show_path(self.path)}: is open for reading only, and {request_name(type(request))} writes"
             )
+        if (error := arguments.find_refusal(request)) is not None:
+            return effects.Refused(error), NO_USAGE
         seconds = choose_seconds(self, timeout, self.timeout)
         async with limit_time(request_name(type(request)), seconds, self):
-            arguments.check_values(request)
             reply, used = await host.ask(name_speaker(request, self.scope.user))
-        if isinstance(reply.outcome, effects.Refused):
-            return effects.Refused(arguments.explain_refusal(request, reply.outcome.error)), used
         return reply.outcome, used
 
     def _find_opened(self) -> tuple[Host, Store]:

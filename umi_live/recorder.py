@@ -22,18 +22,16 @@ class Recorder:
     All methods except `close` may raise LiveError. The constructor raises it if the file exists already.
     """
 
-    def __init__(self, path: str | os.PathLike[str], scope: Scope, config: Config) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
             # One line at a time (buffering=1), so that the inputs of a killed process are in the file.
             self.file = open(path, "x", encoding="utf-8", buffering=1, opener=create_file)  # noqa: SIM115  # closed with the memory
         except OSError as error:
             raise LiveError(f"{path}: no recording can be written there: {error.strerror}") from None
         self.has_input = False
-        try:
-            self._write(RecordingHead(scope, config).line())
-        except LiveError:
-            self.close()
-            raise
+
+    def write_head(self, scope: Scope, config: Config) -> None:
+        self._write(RecordingHead(scope, config).line())
 
     def write_input(self, now_ms: int, value: Value) -> None:
         self._write(Taken(now_ms, value).line())

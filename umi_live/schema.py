@@ -19,7 +19,7 @@ from urllib.parse import quote
 import apsw
 
 from umi_core.data import Data
-from umi_live.anchor import SealOptions
+from umi_live.anchor import SealOptions, check_new_anchor
 from umi_live.claims import hold_unclaimed
 from umi_live.columns import TIE, body_of, ties_of
 from umi_live.errors import StoreError
@@ -137,7 +137,10 @@ DEFAULTS: Final = OpenOptions()
 def open_connection(path: str, options: OpenOptions = DEFAULTS) -> apsw.Connection:
     """Return a connection to the file, which is created if it is absent. Raises StoreError."""
     connection = None
-    if options.vfs is None and path != MEMORY and not options.is_read_only:
+    is_file = options.vfs is None and path != MEMORY and not options.is_read_only
+    if is_file and not os.path.exists(path) and options.seal is not None and options.seal.anchor is not None:
+        check_new_anchor(options.seal)
+    if is_file:
         # Created here, so that only its owner can read it; SQLite gives its log the same permissions. If this
         # fails, SQLite cannot create the file either, and its error says why.
         with suppress(OSError):

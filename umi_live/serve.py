@@ -43,6 +43,7 @@ from umi_core.messages.results import ArchiveShared, Forgotten, Hit, Recalled, R
 from umi_core.text import SURROGATE, show_value
 from umi_core.values import Turn
 from umi_live.access import Caller, ServeLimits, TokenFile, TokenTable
+from umi_live.arguments import check_request
 from umi_live.deadlines import limit_time
 from umi_live.errors import InDoubt, LiveError, NotDone, RequestFailed, StoreError, TimedOut
 from umi_live.mcp import make_server
@@ -393,6 +394,7 @@ class MemoryServer:
         if "user" in call.ignored:
             raise Denied(403, "Forbidden", NO_USER)
         self.check_known(request.method, path, call.ignored)
+        check_request(call.request)  # before the memory is opened, which writes
         async with self.pool.use(caller.user, call.agent) as memory:
             found = await respond(memory, await memory.drive(call.request))
         return write_response(found)

@@ -8,7 +8,7 @@ Law 5. A read sees every earlier commit, also of another connection or process.
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -45,6 +45,7 @@ from umi_live.columns import (
     written_versions,
 )
 from umi_live.conditions import clause, excluded_ids
+from umi_live.errors import InDoubt
 from umi_live.remains import pieces_of
 from umi_live.seal import UNCHECKED, Seal
 from umi_live.search import Index, Mask
@@ -85,6 +86,18 @@ class TransactionCache(Owner):
     erases: bool = False  # whether texts must be erased from the file and its log
     erased: set[bytes] = set()  # pieces of these texts
     changes_words: bool = False  # whether words of these texts must be removed from the index
+
+
+@contextmanager
+def reporting_doubt(storage: "SqlStorage") -> Iterator[None]:
+    """Turn an error after which it is unknown whether the commit inside was done into InDoubt."""
+    try:
+        yield
+    except storage.errors as error:
+        if storage.failure(error, commit=True) != "unknown":
+            raise
+        doubt = f"{storage.path}: {storage.describe_error(error)}; it may have been done or not: do it again"
+        raise InDoubt(None, doubt) from error
 
 
 def wall_ms() -> int:

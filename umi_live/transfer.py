@@ -22,7 +22,7 @@ from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import BODIES, Address, Row, fact_of
 from umi_core.values import Scope
 from umi_live.errors import LiveError
-from umi_live.storage import SqlStorage
+from umi_live.storage import SqlStorage, reporting_doubt
 
 KINDS: Final = tuple(it for it in BODIES if it not in ("epoch", "receipt"))  # those belong to one incarnation
 FORM: Final = {"umi": "export", "version": 2}  # in version 1 a row had all statements about an entity
@@ -108,10 +108,11 @@ def import_rows(storage: SqlStorage, export: Export) -> int:
     if storage.read(0, CountRows(scope, KINDS)).count:
         owner = f"user {scope.user!r} and agent {scope.agent!r}"
         raise LiveError(f"{owner} have a memory in this file already; nothing was imported")
-    if export.embedder is not None:
-        storage.adopt(scope, export.embedder)
-    # No versions are expected: this process has the claim on the scope, so no other one writes to it.
-    storage.commit(Commit(writes, ()), storage.clock_ms())
+    with reporting_doubt(storage):
+        if export.embedder is not None:
+            storage.adopt(scope, export.embedder)
+        # No versions are expected: this process has the claim on the scope, so no other one writes to it.
+        storage.commit(Commit(writes, ()), storage.clock_ms())
     return len(writes)
 
 

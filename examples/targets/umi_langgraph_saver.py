@@ -15,7 +15,6 @@ from umi_sim.targets import Sessions
 class Saver(Sessions):
     durable = erases = True
     refuses = (LiveError,)  # ids of more than 230 bytes
-    fails = ()
 
     async def make(self):
         self.adding = asyncio.Lock()

@@ -14,7 +14,6 @@ class Store(Kv):
     durable = True
     erases = True
     refuses = (ValueError, LiveError)  # names beyond 240 bytes, and labels that LangGraph refuses
-    fails = ()
 
     async def make(self):
         self.memory = await open_memory(self.folder / "umi.db", user="ann", agent="helper").__aenter__()

@@ -8,7 +8,8 @@ import json
 
 from umi_core.messages.requests import CreateEntity
 from umi_core.messages.results import Stored
-from umi_live import Closed, RequestRefused, delete_user, open_memory
+from umi_live import Closed, NotErased, RequestRefused, delete_user, open_memory
+from umi_live.contents import rewrite
 from umi_live.store import Store
 from umi_sim.targets import MISSING, MemoryStore
 
@@ -25,7 +26,6 @@ class Live(MemoryStore):
     delete_reports = "existed"
     refuses = (RequestRefused,)
     busy = (Closed,)
-    fails = ()
 
     async def make(self):
         self.path = self.folder / "umi.db"
@@ -75,7 +75,10 @@ class Live(MemoryStore):
         async with self.opening:
             if user in self.memories:
                 await self.memories.pop(user).__aexit__(None, None, None)
-            await delete_user(self.path, user)
+            try:
+                await delete_user(self.path, user)
+            except NotErased:  # deleted already; what is left of it, a rewrite erases
+                await rewrite(self.path)
 
 
 def owner_of(id):

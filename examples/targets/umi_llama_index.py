@@ -15,7 +15,6 @@ class Chat(Sessions):
     erases = True
     values = "text"
     refuses = (LiveError,)  # ids of more than 230 bytes
-    fails = ()
 
     async def make(self):
         self.memory = await open_memory(self.folder / "umi.db", user="ann", agent="helper").__aenter__()

@@ -12,7 +12,6 @@ class Session(Sessions):
     durable = True
     erases = True
     refuses = (LiveError,)  # ids of more than 230 bytes
-    fails = ()
 
     async def make(self):
         self.memory = await open_memory(self.folder / "umi.db", user="ann", agent="helper").__aenter__()

@@ -19,7 +19,7 @@ said.ModelMessagesTypeAdapter.dump_python([])  # builds its schema before a run 
 class History(Sessions):
     durable = erases = True
     values = "text"
-    refuses, fails = (LiveError,), ()  # ids of more than 230 bytes
+    refuses = (LiveError,)  # ids of more than 230 bytes
 
     async def make(self):
         self.saving = asyncio.Lock()

@@ -4,9 +4,10 @@ import asyncio
 import json
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -15,7 +16,7 @@ import apsw
 import httpx
 
 from umi_core.data import Data
-from umi_live import LiveMemory, Model, open_memory
+from umi_live import LiveMemory, Model, deadlines, open_memory
 from umi_live.access import Caller, ServeLimits, TokenTable, hash_token
 from umi_live.local import RuleModel
 from umi_live.serve import MemoryServer, listen, run_server
@@ -64,6 +65,26 @@ def holding_commits(store: Store) -> Iterator[threading.Event]:
             yield began
         finally:
             let_go.set()
+
+
+@contextmanager
+def ending_limits(seconds: float, wait: Callable[[], Awaitable[object]]) -> Iterator[None]:
+    """Let time limits of so many seconds end as soon as `wait` returns, on a slow machine too."""
+    ends: list[asyncio.Task[None]] = []
+
+    async def end(timer: asyncio.Timeout) -> None:
+        await wait()
+        timer.reschedule(asyncio.get_running_loop().time())
+
+    def limit(given: float | None) -> asyncio.Timeout:
+        timer = asyncio.timeout(given)
+        if given == seconds:
+            ends.append(asyncio.create_task(end(timer)))
+        return timer
+
+    with patch.object(deadlines, "asyncio", SimpleNamespace(timeout=limit)):
+        yield
+    assert all(it.done() for it in ends)
 
 
 def make_server(

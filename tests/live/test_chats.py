@@ -507,7 +507,7 @@ def test_broken_json_in_an_archive_is_named(shell: Shell) -> None:
 @pytest.mark.parametrize(
     "raw",
     [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\x9f", b"SQLite format 3\0\x10\0\1\1", b"a\0\xff",
-     b"\0\x9f\x81abc", b"\x7fELF\2\1\1\0", gzip.compress(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\x9f")],
+     b"\0\x9f\x81abc", b"\x7fELF\2\1\1\0", gzip.compress(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\x9f", mtime=0)],
 )  # fmt: skip
 def test_a_file_that_is_no_text_is_named_so(shell: Shell, raw: bytes) -> None:
     Path("chat.json").write_bytes(raw)

@@ -277,6 +277,24 @@ def test_a_command_that_changes_a_memory_makes_none(shell: Shell) -> None:
         assert "is not there, or empty" in shell.refused("forget", "--db", "typo.db", key)
 
 
+def test_what_is_refused_leaves_no_file_behind(shell: Shell, folder: Path) -> None:
+    (folder / "blank").write_text(" ")
+    (folder / "key").write_bytes(bytes(range(32)))
+    before = sorted(it.name for it in folder.iterdir())
+    tea, sealed = ("remember", "Ann likes tea."), ("--seal-key-file", "key", "--seal-anchor")
+    for words, message in (
+        (("remember", ""), "text is empty"), (("memorize", "blank"), "text is empty"),
+        (("memorize", "--uri", "", "key"), "uri"), (("import", "blank"), "no known format"),
+        (("import", "--from", "umi", "blank"), "no export"), (("share", ""), "member"),
+        (("share",), "is not there"), ((*tea, "--speaker", "a\nb"), "speaker"),
+        ((*tea, "--record", "key"), "File exists"), (("serve-mcp", "--record", "no/x"), "No such file"),
+        ((*tea, *sealed, "blank"), "is no anchor"), ((*tea, *sealed, "no/anchor"), "No such file"),
+        (("serve", "--host", "0.0.0.0"), "not this machine"), (("serve", "--model", "gpt"), "no address"),
+    ):  # fmt: skip
+        assert message in shell.refused(words[0], "--db", "new.db", *words[1:])
+        assert sorted(it.name for it in folder.iterdir()) == before, words
+
+
 def test_to_share_with_no_agent_and_with_one_is_refused(shell: Shell) -> None:
     shell("remember", "--db", "a.db", "Ann likes tea.")
     message = shell.refused("share", "--db", "a.db", "--none", "writer")

@@ -19,8 +19,10 @@ from umi_core.kelpie import requests as api
 from umi_core.messages.requests import CreateSession, Remember
 from umi_core.messages.results import SessionCreated
 from umi_core.rows import Category
-from umi_live import LiveMemory, delete_user, open_memory, schema
-from umi_live.contents import rewrite
+from umi_live import InDoubt, LiveMemory, NotErased, delete_user, open_memory, schema
+from umi_live.contents import import_lines, rewrite
+from umi_live.sqlite import SqliteStorage
+from umi_live.transfer import export_lines
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CANARY: Final = "Quagmirella"  # a name
@@ -223,6 +225,49 @@ def test_a_user_that_is_deleted_is_in_no_file(tmp_path: Path) -> None:
             await memory.set_block("human", STORY)
         await delete_user(path, CANARY)
         assert traces(tmp_path) == {}
+
+    asyncio.run(live())
+
+
+def test_a_user_who_is_deleted_and_not_erased_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "BUSY_MS", 1)
+    path = tmp_path / "agent.db"
+
+    async def live() -> None:
+        async with open_memory(path, user=CANARY, agent="helper") as memory:
+            await memory.remember(STORY)
+        reader = apsw.Connection(str(path))
+        reader.execute("begin; select count(*) from row").fetchall()
+        with pytest.raises(
+            NotErased, match=r"\d rows of user .* are deleted, but not erased .*: another prog"
+        ):
+            await delete_user(path, CANARY)
+        assert traces(tmp_path)
+        reader.close()
+        await rewrite(path)
+        assert traces(tmp_path) == {}
+
+    asyncio.run(live())
+
+
+def test_a_commit_of_unknown_outcome_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "agent.db"
+
+    async def live() -> None:
+        async with open_memory(path, user=CANARY, agent="helper") as memory:
+            await memory.remember(STORY)
+            assert memory.store is not None
+            lines = list(export_lines(memory.store.storage, memory.scope))
+
+        def fail(storage: SqliteStorage) -> None:
+            raise apsw.IOError("disk I/O error")
+
+        monkeypatch.setattr(SqliteStorage, "acknowledge", fail)
+        for change in (delete_user(path, CANARY), import_lines(tmp_path / "new.db", lines)):
+            with pytest.raises(InDoubt, match=r"the disk failed .* may have been done or not: do it again"):
+                await change
 
     asyncio.run(live())
 

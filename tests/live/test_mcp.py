@@ -1,7 +1,9 @@
 """Goal: an agent that speaks the Model Context Protocol remembers and recalls here, by its real client."""
 
 import asyncio
+import json
 import os
+import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -226,3 +228,42 @@ def test_the_command_serves_over_standard_input_and_output(tmp_path: Path) -> No
             await converse(client)
 
     asyncio.run(live())
+
+
+CALL = '{"jsonrpc": "2.0", "id": %s, "method": "tools/call", "params": {"name": "remember", "arguments": %s}}'
+UNREADABLE = {  # lines of a client, each with the id of its response and what the error says
+    CALL % (2, r'{"text": "tea \ud83d"}'): (2, r"\ud83d is half a character"),
+    CALL % ('"b"', r'{"\ude00": "tea"}'): ("b", r"\ude00 is half a character"),
+    CALL % (r'"\ud83d"', '{"text": "tea"}'): (None, "is half a character"),
+    CALL % (True, "{}}"): (None, "Invalid JSON"),
+    '{"jsonrpc": "2.0", "id": 3}': (3, "no message of JSON-RPC 2.0"),
+    '{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": 5}': (4, "no message of JSON-RPC 2.0"),
+    "[]": (None, "no message of JSON-RPC 2.0"),
+}
+
+
+@pytest.mark.slow
+def test_a_line_that_cannot_be_read_gets_an_error_and_the_server_goes_on(tmp_path: Path) -> None:
+    words = ["-m", "umi_live", "serve-mcp", "--db", str(tmp_path / "agent.db")]
+    surroundings = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, *words], env=surroundings, text=True, bufsize=1,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as server:  # fmt: skip
+        assert server.stdin is not None
+        assert server.stdout is not None
+        version = {"protocolVersion": "2025-06-18", "capabilities": {}}
+        begin = {"clientInfo": {"name": "test", "version": "1"}, **version}
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": begin}))
+        server.stdin.write('\n\n{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        assert json.loads(server.stdout.readline())["id"] == 1
+        for line, (number, message) in UNREADABLE.items():
+            server.stdin.write(line + '\n{"jsonrpc": "2.0", "id": 0, "method": "ping"}\n')
+            response = json.loads(server.stdout.readline())
+            assert (response["id"], message in str(response.get("error"))) == (number, True), response
+            assert json.loads(server.stdout.readline()) == {"jsonrpc": "2.0", "id": 0, "result": {}}
+        server.stdin.write(CALL % (9, r'{"text": "Ann likes tea \ud83c\udf75."}') + "\n")
+        response = json.loads(server.stdout.readline())
+        assert (response["id"], response["result"]["isError"]) == (9, False)
+        server.stdin.close()
+        assert server.wait() == 0

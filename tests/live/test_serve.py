@@ -9,7 +9,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +35,7 @@ from tests.live.served import (
     HeldModel,
     asking,
     count_rows,
+    ending_limits,
     holding_commits,
     make_server,
 )
@@ -85,6 +86,15 @@ def test_a_user_remembers_recalls_and_forgets(tmp_path: Path) -> None:
                 "repeated": False,
             }
             assert (await value_of(ask("POST", "/recall", {"query": "tea"})))["hits"] == []
+
+    run(live)
+
+
+def test_a_request_that_is_refused_begins_no_memory(tmp_path: Path) -> None:
+    async def live() -> None:
+        async with asking(tmp_path / "a.db") as ask:
+            await value_of(ask("POST", "/remember", {"text": ""}), 400)
+            assert list(tmp_path.iterdir()) == []
 
     run(live)
 
@@ -395,15 +405,14 @@ def test_the_path_of_the_file_is_not_shown_to_a_client(
 def test_a_request_that_is_out_of_time_ends_without_a_change(tmp_path: Path) -> None:
     async def live() -> None:
         model = HeldModel()
-        limits = structs.replace(QUICK, seconds=0.05)
-        async with asking(tmp_path / "a.db", model=model, limits=limits) as ask:
-            async with ask.server.pool.use("ann", "helper") as memory:
-                await memory.count()  # so that it is open
+        async with asking(tmp_path / "a.db", model=model) as ask:
             key = {"idempotency-key": "k"}
-            reply = await value_of(ask("POST", "/remember", TEA, headers=key), 503)
-            sentence = "not done within 0.05 seconds; nothing was changed"
-            assert reply == {"error": "TimedOut", "detail": f"remember: {sentence}"}
-            tool = await value_of(ask("POST", "/mcp", call_remember("Tom likes jam."), headers=MCP))
+            with ending_limits(QUICK.seconds, model.asked.wait):
+                reply = await value_of(ask("POST", "/remember", TEA, headers=key), 503)
+                sentence = "not done within 30 seconds; nothing was changed"
+                assert reply == {"error": "TimedOut", "detail": f"remember: {sentence}"}
+                model.asked.clear()
+                tool = await value_of(ask("POST", "/mcp", call_remember("Tom likes jam."), headers=MCP))
             assert (tool["result"]["isError"], sentence in str(tool["result"]["content"])) == (True, True)
             model.let_go.set()
             again = await value_of(ask("POST", "/remember", TEA, headers=key))
@@ -413,6 +422,10 @@ def test_a_request_that_is_out_of_time_ends_without_a_change(tmp_path: Path) -> 
     run(live)
 
 
+def in_thread(wait: Callable[[], object]) -> Callable[[], Awaitable[object]]:
+    return lambda: asyncio.to_thread(wait)
+
+
 def call_remember(text: str) -> dict[str, Any]:
     params = {"name": "remember", "arguments": {"text": text}}
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -420,15 +433,15 @@ def call_remember(text: str) -> dict[str, Any]:
 
 def test_a_request_whose_commit_takes_too_long_may_be_done_and_is_once(tmp_path: Path) -> None:
     async def live() -> None:
-        async with asking(tmp_path / "a.db", limits=structs.replace(QUICK, seconds=0.2)) as ask:
+        async with asking(tmp_path / "a.db") as ask:
             async with ask.server.pool.use("ann", "helper") as memory:
                 await memory.count()
             assert memory.store is not None
             key = {"idempotency-key": "k"}
-            with holding_commits(memory.store):
+            with holding_commits(memory.store) as began, ending_limits(QUICK.seconds, in_thread(began.wait)):
                 reply = await value_of(ask("POST", "/remember", TEA, headers=key), 504)
                 assert "it may be done yet: ask again with the same idempotency-key" in reply["detail"]
-            with holding_commits(memory.store):
+            with holding_commits(memory.store) as began, ending_limits(QUICK.seconds, in_thread(began.wait)):
                 tool = await value_of(ask("POST", "/mcp", call_remember("Tom likes jam."), headers=MCP))
                 assert "it may be done yet: look for it before you ask again" in str(tool["result"])
             again = await value_of(ask("POST", "/remember", TEA, headers=key))

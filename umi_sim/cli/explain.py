@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from umi_sim.explain.difference import Traced
     from umi_sim.explain.playback import Playback
     from umi_sim.explain.stepper import Stepper
+    from umi_sim.shrink.search import Budget
 
 RUNS_MAX: Final = 10_000
 SECONDS_MAX: Final = 120
@@ -157,7 +158,7 @@ def side_of(context: click.Context, text: str) -> Side:
 )  # fmt: skip
 @click.option(
     "--seconds", type=click.IntRange(1, 86_400), default=SECONDS_MAX, show_default=True, metavar="N",
-    help="Draw no more runs after this time.",
+    help="Begin no more runs after this time.",
 )  # fmt: skip
 @click.option("--scenario", "own", default="", metavar="FILE", help="The file of a scenario of your own.")
 @click.option(
@@ -180,15 +181,17 @@ def why(context: click.Context, run: str, runs: int, seconds: int, own: str, of:
     from umi_sim.explain import why_page
     from umi_sim.explain.report import replay_of
     from umi_sim.scenario import files as scenario
+    from umi_sim.shrink.search import Budget
 
+    budget = Budget(None, seconds)
     if other := find_other(run, of, ["--scenario"] if own else []):
-        return other.why()
-    file = run if Path(run).suffix == ".json" or is_file(run) else failing(context, run)
+        return other.why(budget)
+    file = run if Path(run).suffix == ".json" or is_file(run) else failing(context, run, budget)
     seed = readable(file)
     try:
         if own:
             scenario.of(seed.config, own)
-        found = asking.why(seed, runs, own, seconds)
+        found = asking.why(seed, runs, own, budget)
     except scenario.BadScenario as error:
         refuse(f"--scenario {error}")
     except asking.NothingToExplain as error:
@@ -198,15 +201,15 @@ def why(context: click.Context, run: str, runs: int, seconds: int, own: str, of:
     )
 
 
-def failing(context: click.Context, text: str) -> str:
-    """Run a seed, and return the path of the shrunk seed file of its failure."""
+def failing(context: click.Context, text: str, budget: "Budget") -> str:
+    """Run a seed, and return the path of the seed file of its failure, shrunk as far as its time allows."""
     from umi_sim.cli.shrink import smallest
     from umi_sim.runs import runner
 
     verdict = runner.run(config_named(context, text))
     if verdict.failure is None:
         refuse(f"{text}: passes, and there is nothing to explain")
-    return smallest(verdict).as_posix()
+    return smallest(verdict, budget).as_posix()
 
 
 # Steps.

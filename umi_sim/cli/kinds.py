@@ -7,7 +7,7 @@ Law 3. A file never causes an import: the user names the code of a run, with --o
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -19,13 +19,14 @@ import click
 from umi_sim.cli import recordings
 from umi_sim.cli.arguments import must_take_script
 from umi_sim.cli.console import refuse
-from umi_sim.kernel.report import Report, row, whole
+from umi_sim.kernel.report import Report, ReportRow, row, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.record.saved_failures import BadFile, format_of, name_subject, write_whole
 
 if TYPE_CHECKING:
     from umi_sim.pages.lives import PageRun
     from umi_sim.programs.program import Program
+    from umi_sim.shrink.search import Budget
     from umi_sim.targets.adapter import Adapter
 
 PageParts = tuple[Callable[[], Mapping[str, object]], Callable[[], "PageRun"]]
@@ -147,7 +148,7 @@ class StoreFile(NamedFile):
 
         return report_saved(self.file, self.saved)
 
-    def why(self) -> Report:
+    def why(self, budget: "Budget") -> Report:
         from umi_sim.cli.target import live_saved
         from umi_sim.targets import reports, shrinking
 
@@ -155,9 +156,9 @@ class StoreFile(NamedFile):
         verdict = live_saved(adapter, self.saved)
         if verdict.broken is None:
             refuse(f"{self.file}: passes now, and there is nothing to explain")
-        needed = list(shrinking.find_needed(adapter, verdict))
-        rows = [*reports.list_cause(adapter, verdict), *reports.report_needed(needed)]
-        if not needed:
+        needed = list(budget.limit(shrinking.find_needed(adapter, verdict)))
+        rows = [*reports.list_cause(adapter, verdict), *reports.report_needed(needed), *list_end(budget)]
+        if not (needed or budget.is_spent):
             rows.append(row("needed", f"of more than {shrinking.NEEDED_COUNT_MAX} items none is left out"))
         head = f"WHY {self.of} {verdict.broken.rule}: {verdict.broken.op}"
         return Report(head, rows, lambda: {"needed": [f"{change}: {end}" for _, change, end in needed]})
@@ -218,13 +219,14 @@ class ProgramFile(NamedFile):
 
         return report_saved(self.file, self.saved, all_events=all_items)
 
-    def why(self) -> Report:
+    def why(self, budget: "Budget") -> Report:
         from umi_sim.cli.program import refuse_bad
         from umi_sim.programs.reports import report_needed
 
         program = self.find_program()
         with refuse_bad(), redirect_stdout(sys.stderr):
-            return report_needed(self.of, self.file, program, self.saved)
+            found = report_needed(self.of, self.file, program, self.saved, budget)
+        return found.also(*list_end(budget))
 
     def export(self, out: str | None) -> Report:
         from umi_sim.cli.program import refuse_bad
@@ -250,6 +252,12 @@ def report_script(out: str, needs: str) -> Report:
 
 
 KINDS: Final[Mapping[str, type[RunFile]]] = {"umi-target": StoreFile, "umi-program": ProgramFile}
+
+
+def list_end(budget: "Budget") -> Iterator[ReportRow]:
+    """Yield a row if an explanation was ended by its time limit."""
+    if budget.is_spent:
+        yield row("stopped", f"{budget.describe_end()}: this is what was found by then")
 
 
 def find_other(file: str, of: str = "", others: Sequence[str] = ()) -> RunFile | None:

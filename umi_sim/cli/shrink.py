@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from umi_sim.record.verdict import Failure, Verdict
     from umi_sim.seedfile.files import SeedFile
     from umi_sim.shrink import Shrunk
+    from umi_sim.shrink.search import Budget
 
 RUNS_MAX: Final = 500
 SECONDS_MAX: Final = 60
@@ -83,8 +84,11 @@ def report_new_failure(verdict: "Verdict", command: str, *, is_unshrunk: bool) -
     return structs.replace(reported, value=lambda: {**report.as_json(verdict), **(reported.value or dict)()})
 
 
-def smallest(verdict: "Verdict") -> Path:
-    """Return the path of a failure's shrunk seed file; it may hold another run with the same failure."""
+def smallest(verdict: "Verdict", budget: "Budget") -> Path:
+    """Return the path of a failure's shrunk seed file; it may hold another run with the same failure.
+
+    `budget`: shrinking ends within its time.
+    """
     from umi_sim.shrink import NothingToShrink, shrink_whole
 
     assert verdict.failure is not None
@@ -93,7 +97,9 @@ def smallest(verdict: "Verdict") -> Path:
         refuse("the failure can be explained only from its seed file")
     if not is_of_another_run(verdict, path, is_unshrunk=False):
         try:
-            small(path, shrink_whole(readable(str(path))), "", verdict.failure)
+            left = budget.seconds_left()
+            seconds = SECONDS_MAX if left is None else min(SECONDS_MAX, left)
+            small(path, shrink_whole(readable(str(path)), seconds_max=seconds), "", verdict.failure)
         except NothingToShrink as error:
             complain(f"{path}: {error}")
     return path

@@ -18,7 +18,6 @@ from umi_core.errors import Rejected
 from umi_sim.explain.playback import Playback
 from umi_sim.kernel.prng import Stream
 from umi_sim.kernel.progress import at
-from umi_sim.kernel.wording import plural
 from umi_sim.record import fingerprint, trace
 from umi_sim.record.items import ClockMove, Deviation, Item
 from umi_sim.record.run_config import DRAWN, RunConfig
@@ -99,14 +98,15 @@ class Analysis(Owner):
         return [share.kept for before, share in pairs if share.rose_since(before)]
 
 
-def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int | None = None) -> Analysis:
+def why(seed: SeedFile, runs: int, own: str = "", budget: Budget | None = None) -> Analysis:
     """Analyse a failure: needed items and options, the nearest passing run, and shares of failing runs.
 
-    `runs`: runs per prefix of the items, drawing the rest. No draws begin `seconds_max` after the start.
-    `own`: the file of a scenario that is not shipped. Raises NothingToExplain.
+    `runs`: runs per prefix of the items, drawing the rest. `budget`: no run but the first begins after its
+    time. `own`: the file of a scenario that is not shipped. Raises NothingToExplain.
     """
+    budget = budget or Budget(None, None)
     found = begin_analysis(seed)
-    inquiry = Inquiry(seed, found, Budget(None, seconds_max))
+    inquiry = Inquiry(seed, found, budget)
     try:
         inquiry.find_needed()
         inquiry.find_options()
@@ -116,7 +116,7 @@ def why(seed: SeedFile, runs: int, own: str = "", seconds_max: int | None = None
     except KeyboardInterrupt:
         found.stopped = INTERRUPTED
     except OutOfBudget:
-        found.stopped = f"after {plural(seconds_max or 0, 'second')} (--seconds)"
+        found.stopped = budget.describe_end()
     return found
 
 
@@ -168,6 +168,7 @@ class Inquiry(Owner):
     step_count: int = 0
 
     def live(self, candidate: Candidate, step_max: int) -> tuple[Verdict, Trace]:
+        self.budget.spend()
         verdict, records = run_once(candidate.config, candidate.items, keep_trace=True, step_max=step_max)
         self.count(verdict)
         return verdict, records
@@ -230,13 +231,13 @@ class Inquiry(Owner):
             if self.step_count > STEP_COUNT_MAX:
                 self.found.stopped = f"after {STEP_COUNT_MAX} steps"
                 return
-            self.budget.spend()
             seconds = self.budget.seconds_max or 0
             at("why: the rest drawn afresh", number * len(counts), runs * len(counts), seconds=seconds)
             # All prefixes of a round share one seed (law 2), so two
             # rows of the table differ by their items, not by chance.
             fresh = structs.replace(tail, seed=Stream(self.seed.config.seed, "why", number).word())
             for count in counts:
+                self.budget.spend()
                 source = partial(Continued, self.found.items[:count], fresh)
                 verdict, _ = run_once(config, source, step_max=TAIL_STEP_COUNT_MAX)
                 self.count(verdict)
@@ -260,6 +261,7 @@ class Inquiry(Owner):
         )  # fmt: skip
         # The judge excuses more in a world with more faults. Only if the recorded items still fail in such a
         # world do its shares say anything about this failure.
+        self.budget.spend()
         verdict, _ = run_once(world, self.seed.items)
         self.count(verdict)
         if self.fails_so(verdict):

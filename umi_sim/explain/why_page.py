@@ -9,7 +9,7 @@ from umi_sim.explain.calls import HANG, ITEM_CHARS, in_words
 from umi_sim.explain.report import instead, promise
 from umi_sim.explain.why import Analysis, RunPart, Share
 from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, row, under, whole
-from umi_sim.kernel.wording import cut
+from umi_sim.kernel.wording import cut, plural
 from umi_sim.record.items import Item
 
 BAR_CHARS: Final = 20
@@ -62,6 +62,9 @@ def verdict(found: Analysis) -> str:
         return f"{' and '.join(both)}: needed, and after it {then}"
     if not found.parts:
         return "nothing is known yet"
+    if len(found.parts) < len(found.items):
+        tried = f"{len(found.parts)} of {plural(len(found.items), 'item')}"
+        return f"only {tried} left out yet; needed of these: {', '.join(required) or 'none'}"
     if not required:
         return "no item alone is needed: it has several causes, or none; umi-sim shrink FILE tells"
     if len(required) == 1:

@@ -124,8 +124,8 @@ PLANTED: Final[dict[str, Registry]] = {}  # the bug that is planted now, with it
 def plant_mutant(name: str | None, registry: Registry) -> Iterator[Registry]:
     """Plant a bug until the block ends, and yield the registry with it; None plants nothing.
 
-    An inner block of the same bug reuses the planted code and its caches: an outer block around a loop over
-    seeds makes each run a third cheaper. Raises KeyError for an unknown name.
+    An inner block of the same bug reuses the planted code, with all that it has kept since it was planted.
+    Raises KeyError for an unknown name.
     """
     if name is None:
         yield registry

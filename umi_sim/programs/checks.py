@@ -1,5 +1,6 @@
 """The functions that tests call: run one case, search, search and raise, or replay a saved case."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,14 @@ from umi_sim.programs.module_state import same_for_each_run
 from umi_sim.programs.own_loop import run_on_asyncio
 from umi_sim.programs.perturbations import Perturbation
 from umi_sim.programs.program import Main, Program
-from umi_sim.programs.reports import list_causes, report_exploration
+from umi_sim.programs.reports import list_causes, report_exploration, show_limits
 from umi_sim.programs.rules import BrokenRule, judge
 from umi_sim.programs.search import DRAWN, FOLDER, SECONDS, Exploration, Phase
 from umi_sim.programs.simulation import ProgramOutcome, run_case
+
+
+class GlobalsNotReset(UserWarning):
+    """A search passed, but some globals kept what a run did to them."""
 
 
 class Simulated(Data):
@@ -76,6 +81,8 @@ def check(
     if not found.findings:
         found = search.explore(program, seed=seed, drawn=drawn, seconds=seconds, to_end=to_end)
     if not found.findings:
+        if limits := show_limits(found):
+            warnings.warn(f"{program.name}: {limits}", GlobalsNotReset, stacklevel=2)
         return found
     files = [write_finding(program.name, each, home) for each in found.findings]
     raise AssertionError("\n".join(laid_out(report_exploration(program.name, found, files, repeat))))

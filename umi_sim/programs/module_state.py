@@ -8,6 +8,7 @@ Law 2. Objects that services, `verify` and rules use are outside of the process.
        which is lost when it dies. Closure variables are reset between runs, but not by a death.
 Law 3. Objects keep their identity: the values of names, containers, fields of instances and caches of
        functools are put back in place. Modules of installed packages are not reset.
+Law 4. `list_limits` names what is not reset: large containers, and what lies beyond COUNT_MAX objects.
 """
 
 import os
@@ -21,6 +22,7 @@ from types import CellType, CodeType, FunctionType, MemberDescriptorType, Method
 from typing import TYPE_CHECKING, Any, Final
 
 from umi_core.data import Owner
+from umi_sim.kernel.wording import plural
 from umi_sim.programs.services import Service, find_function
 from umi_sim.targets.clocks import NOT_THEIRS
 from umi_sim.targets.threads import PACKAGES
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 SIZE_MAX: Final = 10_000  # elements; a larger container is taken for a constant table
 COUNT_MAX: Final = 100_000  # objects
+SHOWN_MAX: Final = 3  # large containers that a report names
 CONTAINERS: Final = dict, list, set, deque, bytearray
 ASYNCIO: Final = "asyncio.locks", "asyncio.queues"
 STANDARD: Final = "types", "argparse", "contextlib", "queue", "unittest.mock"
@@ -56,6 +59,8 @@ class ModuleState:
     def __init__(self, program: "Program") -> None:
         self.seen: dict[int, Any] = {}
         self.held: list[HeldState] = []
+        self.large: dict[int, str] = {}  # names of large containers, by `id`
+        self.is_cut = False  # whether objects beyond COUNT_MAX were left out
         self.modules, self.folder = frozenset(sys.modules), find_folder(find_module(program.main))
         functions = [it for it in (program.main, program.resume, program.verify, *program.rules) if it]
         functions += [find_function(it) for it in functions]
@@ -76,6 +81,14 @@ class ModuleState:
             if id(each) not in seen:
                 seen[id(each)] = each
                 waiting.extend(note(each))
+        self.is_cut |= bool(waiting)
+
+    def list_limits(self) -> Sequence[str]:
+        """Return what is not reset, for a report."""
+        names = [*self.large.values()]
+        more = plural(len(names) - SHOWN_MAX, "other large container") if names[SHOWN_MAX:] else ""
+        beyond = f"objects beyond the first {COUNT_MAX:,}" if self.is_cut else ""
+        return [*names[:SHOWN_MAX], *filter(None, (more, beyond))]
 
     # Saving.
 
@@ -100,7 +113,16 @@ class ModuleState:
         """Save the names of a module or a class. Return their values."""
         names = {name: value for name, value in vars(owner).items() if not name.startswith("__")}
         self.held.append(HeldState(owner, partial(rebind, owner, names)))
+        self.name_large(owner.__name__, names)
         return [*names.values()]
+
+    def name_large(self, owner: str, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            if is_container(value) and len(value) > SIZE_MAX:
+                self.note_large(value, f"{owner}.{name}")
+
+    def note_large(self, value: Any, name: str) -> None:
+        self.large.setdefault(id(value), f"{name} ({len(value):,} elements)")
 
     def note_cell(self, cell: Any) -> tuple[Any, ...]:
         found = read_cell(cell)
@@ -110,11 +132,14 @@ class ModuleState:
 
     def note_contents(self, value: Any) -> None:
         """Save the contents of a container, of an instance with fields or slots, or of a lock of asyncio."""
-        if is_a(value, CONTAINERS) and len(value) <= SIZE_MAX:
+        if is_container(value) and len(value) <= SIZE_MAX:
             self.held.append(HeldState(value, partial(refill, value, copy_of(value))))
+        elif is_container(value):
+            self.note_large(value, f"a {type(value).__name__}")
         fields, slots = fields_of(value), slots_of(value)
         if fields is None and not slots:
             return
+        self.name_large(type(value).__name__, fields or {})
         is_of_asyncio = type(value).__module__ in ASYNCIO
         if fields is not None:
             self.held.append(HeldState(value, partial(refill, fields, {**fields}), is_of_asyncio))
@@ -185,12 +210,12 @@ class ModuleState:
 
 
 @contextmanager
-def same_for_each_run(program: "Program") -> Iterator[None]:
+def same_for_each_run(program: "Program") -> Iterator[ModuleState]:
     """Begin each run in the block with the globals of this moment, and restore them at its end."""
     state = ModuleState(program)
     kept.append(state)
     try:
-        yield
+        yield state
     finally:
         kept.remove(state)
         state.restore()

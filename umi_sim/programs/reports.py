@@ -23,6 +23,7 @@ from umi_sim.record.saved_failures import name_subject
 
 if TYPE_CHECKING:
     from umi_sim.programs.failure_files import SavedCase
+    from umi_sim.shrink.search import Budget
 
 MESSAGE_CHARS_MAX: Final = 400
 NOWHERE: Final = re.compile(r" at ?(?=,|$)|: *$")
@@ -39,6 +40,7 @@ def report_exploration(name: str, found: Exploration, files: Sequence[Path], rep
     tried = list(under("tried", (row("", show_phase(each)) for each in found.phases)))
     if not found.is_complete:
         tried.append(row("", "its time is over before all was tried: --seconds gives it more"))
+    limit = show_limits(found)
     if not found.findings:
         if found.ignored_count and ends_when_cancelled not in found.program.rules:
             runs = plural(found.ignored_count, "run")
@@ -47,10 +49,11 @@ def report_exploration(name: str, found: Exploration, files: Sequence[Path], rep
             )
             tried.append(row("noted", note))
         return Report(
-            f"PASS {name}: no rule broken in {plural(found.run_count, 'run')}", tried,
-            lambda: {"result": "pass", "runs": found.run_count, "phases": show_phases(found)},
+            f"PASS {name}: no rule broken in {plural(found.run_count, 'run')}{limit and f'; {limit}'}", tried,
+            lambda: {"result": "pass", **show_search(found)},
         )  # fmt: skip
     first, *others = zip(found.findings, files, strict=True)
+    tried += [row("noted", limit)] if limit else []
     lines: list[ReportRow | str] = [*list_rows(name, found.program, *first, repeat), BLANK, *tried]
     for finding, file in others:
         lines += [
@@ -61,11 +64,16 @@ def report_exploration(name: str, found: Exploration, files: Sequence[Path], rep
     return Report(
         headline(name, found.findings[0].broken), lines,
         lambda: {
-            "result": "fail", "runs": found.run_count, "phases": show_phases(found),
+            "result": "fail", **show_search(found),
             "findings": [show_finding(*each) for each in zip(found.findings, files, strict=True)],
         },
         exit_code=1,
     )  # fmt: skip
+
+
+def show_limits(found: Exploration) -> str:
+    """Return what the runs of a search may have left to later ones, as a sentence; "" if nothing."""
+    return f"not reset from run to run: {', '.join(found.not_reset)}" if found.not_reset else ""
 
 
 def headline(name: str, broken: BrokenRule) -> str:
@@ -169,11 +177,12 @@ def show_phase(phase: Any) -> str:
     return f"{phase.name}: {plural(phase.run_count, 'run')}{of}{failing}"
 
 
-def show_phases(found: Exploration) -> list[dict[str, object]]:
-    return [
+def show_search(found: Exploration) -> dict[str, object]:
+    phases = [
         {"name": it.name, "planned": it.planned, "runs": it.run_count, "failing": it.failing_count}
         for it in found.phases
     ]
+    return {"runs": found.run_count, "not_reset": list(found.not_reset), "phases": phases}
 
 
 def show_finding(finding: ProgramFinding, file: Path) -> dict[str, object]:
@@ -220,14 +229,15 @@ def choose_shown(events: Sequence[ProgramEvent]) -> list[ProgramEvent]:
     return [*events[max(0, first - EVENTS_BEFORE) :][:EVENTS_SHOWN]]
 
 
-def report_needed(name: str, file: str, program: Program, saved: "SavedCase") -> Report:
-    """Report for each perturbation how the run ends without it. Raises BadProgram."""
+def report_needed(name: str, file: str, program: Program, saved: "SavedCase", budget: "Budget") -> Report:
+    """Report for each perturbation how the run ends without it, while there is time. Raises BadProgram."""
     with same_for_each_run(program):
         outcome = run_case(program, saved.perturbations, saved.seed)
         broken = judge(program, outcome)
         if broken is None:
             raise BadProgram(f"{file}: passes now, and there is nothing to explain")
-        needed = [(str(each), end) for each, end in find_needed(program, saved.perturbations, saved.seed)]
+        others = find_needed(program, saved.perturbations, saved.seed)
+        needed = [(str(each), end) for each, end in budget.limit(others)]
     rows = [whole("repeat", show_replay(file, name)), BLANK, *list_causes(broken, outcome)]
     rows += under("needed", (row("", f"{each}; without it: {end}") for each, end in needed))
     value = {"rule": broken.rule, "needed": [{"what": each, "without": end} for each, end in needed]}

@@ -4,7 +4,8 @@ Law 1. A phase runs all its points, so that the report can count those that brea
        FAILING_SECONDS after its start if a rule is broken by then, because runs that hang take long.
 Law 2. The search ends after the first phase that breaks a rule, unless `to_end` is set.
 Law 3. A finding is shrunk to the fewest perturbations that break the same rule, and run once more.
-Law 4. Each run begins with the same globals: no run sees values that another run left.
+Law 4. Each run begins with the same globals: no run sees values that another run left, except in what
+       `not_reset` names.
 """
 
 import re
@@ -78,6 +79,7 @@ class Exploration(Owner):
     phases: list[Phase] = []
     findings: list[ProgramFinding] = []
     is_complete: bool = True
+    not_reset: Sequence[str] = ()  # globals that a run may have left to the next one
     ignored_count: int = 0  # runs in which main returned although it was cancelled
     known: set[str] = set()  # the kinds of failures found so far (kind_of)
     recoveries: tuple[list["Recovery"], list["Recovery"]] = ([], [])  # with own calls; others
@@ -126,12 +128,13 @@ def explore(
 
     `drawn`: the number of random combinations. `seconds`: the time limit of the search.
     """
-    with silence_dead(), same_for_each_run(program):
-        return explore_quietly(program, seed, drawn, seconds, to_end)
+    with silence_dead(), same_for_each_run(program) as state:
+        found = Exploration(program, to_end, not_reset=state.list_limits())
+        return explore_quietly(found, seed, drawn, seconds)
 
 
-def explore_quietly(program: Program, seed: int, drawn: int, seconds: int, to_end: bool) -> Exploration:
-    found, until_s = Exploration(program, to_end), monotonic() + seconds
+def explore_quietly(found: Exploration, seed: int, drawn: int, seconds: int) -> Exploration:
+    program, until_s = found.program, monotonic() + seconds
     base = found.take(Phase(UNDISTURBED, 1), [((), seed)])
     if base is None or found.findings:
         return found
@@ -139,7 +142,7 @@ def explore_quietly(program: Program, seed: int, drawn: int, seconds: int, to_en
     for name, pool in pools.items():
         cases: Iterable[Case] = (((each,), seed) for each in spread(pool))
         found.take(Phase(name, len(pool)), cases, until_s, base.reached)
-        if (found.findings and not to_end) or not found.is_complete:
+        if (found.findings and not found.to_end) or not found.is_complete:
             return found
     combined = [*pools.values(), *([[OrderJobs()]] if base.reached.job_count else [])]
     if combined and drawn:

@@ -7,7 +7,7 @@ from msgspec import structs
 from umi_core.data import Data
 from umi_sim import mutants
 from umi_sim.kernel.wording import plural
-from umi_sim.runs.runner import run_once, tables
+from umi_sim.runs.runner import run_once
 from umi_sim.scenario import files as scenario
 
 
@@ -38,13 +38,13 @@ def hunt(mutant: mutants.Mutant, first: int = 0) -> MutantHunt:
     file = scenario.find(mutant.scenario)
     rule, seeds, items = "", 0, 0
     # Limited by the number of seeds, never by time, so that a slow machine finds the same.
-    with tables(mutant.name):  # planted once: all its runs share their caches
-        while rule not in mutant.rules and seeds < mutant.seeds_max:
-            config = scenario.draw(file, first + seeds, mutant.hunted)
-            verdict = run_once(structs.replace(config, planted=mutant.name))[0]
-            seeds += 1
-            if verdict.failure is not None:
-                rule, items = verdict.failure.rule, len(verdict.items)
+    while rule not in mutant.rules and seeds < mutant.seeds_max:
+        config = scenario.draw(file, first + seeds, mutant.hunted)
+        # Planted anew for each seed, since a bug may keep something outside of the memory.
+        verdict = run_once(structs.replace(config, planted=mutant.name))[0]
+        seeds += 1
+        if verdict.failure is not None:
+            rule, items = verdict.failure.rule, len(verdict.items)
     took_ms = (time.monotonic_ns() - started) // 1_000_000
     return MutantHunt(mutant.name, rule, mutant.rules, seeds, took_ms, items)
 

@@ -19,7 +19,7 @@ from umi_core.config import OPTIONS, Config
 from umi_core.data import Data, list_fields
 from umi_core.errors import Rejected
 from umi_core.limits import ACCESS_PRUNE_MS, OP_COUNT_MAX, PAGE_ROW_COUNT_MAX
-from umi_core.messages.requests import REQUESTS
+from umi_core.messages.requests import REQUESTS, arguments_of
 from umi_core.text import show_value
 from umi_sim.faults.kinds import KINDS
 from umi_sim.formats.schema import (
@@ -60,6 +60,7 @@ from umi_sim.scenario.drawing import LATENCIES, MODES, config_of, possible_kinds
 __all__ = ["BadScenario", "Scenario", "draw", "find", "list_shipped", "load", "parse"]
 
 Range = tuple[int, int]
+KEYED: Final = ("key", "stored_key", "moved_id")  # the domains of values that workload.keys counts
 NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -327,6 +328,8 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
             yield f"workload.script[{index}].name", f"the target {scenario.target} does not serve {name}"
     if scenario.weights == {}:
         yield "workload.weights", "expected at least one request"
+    if scenario.keys and scenario.weights and not any(map(takes_key, scenario.weights)):
+        yield "workload.keys", "no request of workload.weights has a key"
     if scenario.mutant is not None:
         from umi_sim.mutants.registry import MUTANTS  # slow to import, and most scenarios plant no bug
 
@@ -340,6 +343,11 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
         Config.of(worst(scenario.memory))
     except Rejected as rejected:
         yield from (("memory", str(error)) for error in rejected.errors)
+
+
+def takes_key(request: str) -> bool:
+    """Return whether the values of a request come from the keys of the world."""
+    return any(it.domain in KEYED for it in arguments_of(REQUESTS[request]))
 
 
 def worst(memory: Mapping[str, Range]) -> dict[str, int]:

@@ -58,9 +58,8 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
     search = ShrinkSearch(seed.fingerprint, Budget(runs_max, seconds_max), Candidate(seed.config, seed.items))
     without: Mapping[str, str] | None = None
     try:
-        with runner.tables(seed.config.planted):  # plant a bug once rather than for each candidate
-            begin(search, seed)
-            without = to_fixpoint(search)
+        begin(search, seed)
+        without = to_fixpoint(search)
         stopped = FIXPOINT
     except OutOfBudget as out:
         stopped = str(out)

@@ -9,20 +9,23 @@ Law 3. The end of the budget and Ctrl-C leave the best candidate unchanged.
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from operator import lt
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from umi_core.data import SET_LATER, Owner
 from umi_core.messages.effects import Reply
+from umi_sim.kernel.wording import plural
 from umi_sim.record import fingerprint
 from umi_sim.record.verdict import Failure, Verdict
 from umi_sim.runs.runner import run_once
 from umi_sim.shrink.candidate import Candidate, Scale
 from umi_sim.shrink.references import ReplyListener, follow_ids
 
+T = TypeVar("T")
 OTHER_COUNT_MAX: Final = 10
 STEPS_MORE: Final = 4  # a run may fail a little later than the best one
 Reach = tuple[int, int]  # limits of a run: steps under faults, steps after healing
@@ -41,6 +44,7 @@ class Budget(Owner):
     runs: int = 0
     clock: Callable[[], float] = time.monotonic
     began_s: float = SET_LATER
+    is_spent: bool = False
 
     def __post_init__(self) -> None:
         self.began_s = self.clock()
@@ -50,8 +54,26 @@ class Budget(Owner):
         if self.runs_max is not None and self.runs >= self.runs_max:
             raise OutOfBudget("out of runs")
         if self.seconds_max is not None and self.clock() - self.began_s >= self.seconds_max:
+            self.is_spent = True
             raise OutOfBudget("out of seconds")
         self.runs += 1
+
+    def limit(self, found: Iterator[T]) -> Iterator[T]:
+        """Yield values, each of which takes a run, while there is time."""
+        with suppress(OutOfBudget):
+            self.spend()
+            for each in found:
+                yield each
+                self.spend()
+
+    def describe_end(self) -> str:
+        return f"after {plural(self.seconds_max or 0, 'second')} (--seconds)"
+
+    def seconds_left(self) -> int | None:
+        """Return the whole seconds that are left; None if their number is unlimited."""
+        if self.seconds_max is None:
+            return None
+        return max(0, int(self.began_s + self.seconds_max - self.clock()))
 
 
 class ShrinkSearch(Owner):

@@ -1,6 +1,7 @@
 """Goal: of a failing run the items that are to blame are named, and the page is reproducible."""
 
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.shrink.candidate import Candidate
+from umi_sim.shrink.search import Budget
 
 RETRIES = structs.replace(PLAIN, scenario="retries", seed=10, mode="swarm", faults={"storage_slow": (1, 256)})
 SLOW: tuple[Item, ...] = (
@@ -160,10 +162,25 @@ def test_the_budget_of_steps_ends_it_with_even_shares(monkeypatch: pytest.Monkey
     assert found.shares[0].runs < 50
 
 
-def test_when_its_seconds_are_over_what_is_needed_is_known_all_the_same() -> None:
-    found = why.why(failing("damage-is-absence", EARLY, DAMAGED), 50, seconds_max=0)
-    assert found.stopped == "after 0 seconds (--seconds)"
-    assert (sorted(needed(found)), found.shares) == (["f3", "o1", "o4"], [])
+def test_no_run_begins_after_its_seconds() -> None:
+    """One second passes at each look at the clock, so at each run."""
+    for seconds, so in (
+        (0, "nothing is known yet"), (3, "only 2 of 4 items left out yet; needed of these: o1"),
+        (5, "o1, o4, f3: needed together"),
+    ):  # fmt: skip
+        ticks = count()
+        budget = Budget(None, seconds, clock=lambda ticks=ticks: next(ticks))  # type: ignore[misc] # bound now
+        found = why.why(failing("damage-is-absence", EARLY, DAMAGED), 50, budget=budget)
+        assert found.stopped == f"after {seconds} second{'s' * (seconds != 1)} (--seconds)"
+        assert (len(found.parts), found.shares) == (max(0, seconds - 1), [])
+        assert f"  so       {so}" in lines_of(why_page.page(found))
+
+
+def test_what_a_seed_needs_is_not_shrunk_after_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Budget, "seconds_left", lambda _: 0)
+    result = umi("why", "--runs", "0", "canary:0")
+    assert "out of seconds before it was seen to fail; nothing was changed" in result.stderr
+    assert result.stdout.startswith("WHY ")
 
 
 def test_without_a_limit_of_time_no_time_is_estimated_from_one(monkeypatch: pytest.MonkeyPatch) -> None:

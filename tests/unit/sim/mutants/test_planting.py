@@ -14,6 +14,7 @@ from umi_core.tiers.working import drop_expired
 from umi_core.workflows import BUILT_IN, commits, rebalance
 from umi_sim.mutants import CANARY, PLANTED, CannotPlant, Mutant, TestedMutant, TextEdit, plant_mutant
 from umi_sim.mutants.registry import FILES, MUTANTS, OF_TESTS, BadMutant, mutant, rows
+from umi_sim.runs.mutation_run import hunt
 
 WORKING = "umi_core/tiers/working.py"
 DUE = "    if tier.due_ms <= now_ms:"
@@ -221,3 +222,9 @@ def test_a_bug_is_looked_for_without_equivalences_unless_they_show_it() -> None:
     in_runs, compared = MUTANTS[CANARY.name], MUTANTS["forged-facts-believed"]
     assert in_runs.hunted == {"run.equivalences": "[]"}
     assert compared.hunted == compared.overrides
+
+
+def test_a_bug_that_keeps_something_is_planted_anew_for_each_seed() -> None:
+    """What the first seed left made the later ones pass, so the hunt ended without a finding."""
+    found = hunt(structs.replace(MUTANTS["patience-outlives-a-life"], seeds_max=14))
+    assert (found.is_found, found.seeds > 1) == (True, True)

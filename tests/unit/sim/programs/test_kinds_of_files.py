@@ -16,6 +16,7 @@ from umi_sim.programs import KillProcess, Program
 from umi_sim.programs.events import EVENT_COUNT_MAX, ProgramEvent, choose_events
 from umi_sim.programs.exporting import succeeds
 from umi_sim.programs.simulation import run_case
+from umi_sim.shrink.search import Budget
 
 AGENT = (Path(__file__).parents[3] / "agent_programs.py").read_text()
 PROGRAMS = """
@@ -251,6 +252,17 @@ def test_a_script_runs_in_the_folder_of_the_program_wherever_it_lies() -> None:
         assert umi("export", name, "--of", "own_agent:hanging", "--out", "shown/show.py").exit_code == 0
         done = subprocess.run([sys.executable, "shown/show.py"], capture_output=True, check=False)
         assert (done.returncode, b"ModuleNotFoundError" in done.stderr) == (1, False)
+
+
+def test_why_leaves_out_no_perturbation_after_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter((0.0, 0.0, 1.0))
+    monkeypatch.setattr(Budget, "clock", property(lambda _: lambda: next(clock)))
+    kills = [{"kind": "cancel", "step": 2}, {"kind": "kill", "step": 90}]
+    lines = umi("why", "--seconds", "1", written(perturbations=kills), "--of", "own_agent:hanging").stdout
+    assert lines.splitlines()[-2:] == [
+        "  needed   main is cancelled before step 2; without it: passes",
+        "  stopped  after 1 second (--seconds): this is what was found by then",
+    ]
 
 
 def test_why_leaves_out_each_perturbation() -> None:

@@ -22,10 +22,13 @@ from umi_sim.programs import (
     ProgramRun,
     check,
     explore,
+    module_state,
     service,
     simulate,
 )
+from umi_sim.programs.checks import GlobalsNotReset
 from umi_sim.programs.module_state import ModuleState, same_for_each_run
+from umi_sim.programs.reports import report_exploration
 
 CHARGES: list[str] = []
 BOOK: dict[str, list[str]] = {"mail": []}
@@ -243,6 +246,26 @@ def test_a_large_table_and_what_packages_hold_are_left_alone() -> None:
         simulate(main).check()
     assert len(table) == 20_001
     assert not any(value is pytest for value in ModuleState(Program(main)).seen.values() if value == [])
+
+
+def test_a_pass_names_what_is_not_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, state = list(range(20_000)), SimpleNamespace(words=dict.fromkeys(range(20_000)))
+
+    async def main() -> None:
+        table.append(len(state.words))
+
+    with pytest.warns(GlobalsNotReset, match=r"main: not reset from run to run: SimpleNamespace\.words"):
+        found = check(main, drawn=0)
+    report = report_exploration("main", found, ())
+    limits = ("SimpleNamespace.words (20,000 elements)", "a list (20,000 elements)")
+    assert report.head.endswith(f" runs; not reset from run to run: {', '.join(limits)}")
+    assert report.value is not None
+    assert report.value()["not_reset"] == list(limits)
+    table.clear()
+    state.words.clear()
+    assert explore(main, drawn=0).not_reset == []
+    monkeypatch.setattr(module_state, "COUNT_MAX", 10)
+    assert explore(main, drawn=0).not_reset == ["objects beyond the first 10"]
 
 
 REGISTRY = """

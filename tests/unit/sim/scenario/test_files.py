@@ -110,6 +110,8 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
         ("[workload.weights]\nsett = 1", "workload.weights.sett: unknown request; did you mean set?"),
         ("[workload.weights]\nset = 0", "workload.weights.set: expected a whole number from 1 to 100, got 0"),
         ("[workload.weights]", "workload.weights: expected at least one request"),
+        ("[workload]\nkeys = 2\n[workload.weights]\nremember = 1",
+         "workload.keys: no request of workload.weights has a key"),
         ("[workload]\nweights = 3", "workload.weights: expected keys with values, got 3"),
         ('[workload]\nkind = "x"',
          'workload.kind: unknown kind of workload "x"; known: generated, transcript, script'),

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from umi_sim.cli.root import cli
+from umi_sim.shrink.search import Budget
 from umi_sim.targets import Kv, MemoryStore, Sessions
 from umi_sim.targets.adapter import CONTRACTS, Adapter, BadAdapter
 from umi_sim.targets.declarations import check_judged
@@ -87,7 +88,7 @@ def test_a_store_that_ends_its_process_is_reported_in_a_line(here: Path) -> None
     assert "umi-sim: a process died with the store that it ran" in done.stderr
 
 
-def test_a_finding_is_printed_written_and_replayed(here: Path) -> None:
+def test_a_finding_is_printed_written_and_replayed(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "broken_store.py").write_text(BROKEN)
     done = umi("broken_store:Mine", "--seeds", "0..50", "--json", "--export", "show.py")
     report = json.loads(done.stdout)
@@ -96,6 +97,10 @@ def test_a_finding_is_printed_written_and_replayed(here: Path) -> None:
     named = report["saved"], "--of", "broken_store:Mine"
     assert invoke("replay", *named).exit_code == 0
     assert "without it: passes" in invoke("why", *named).output
+    with monkeypatch.context() as over:
+        over.setattr(Budget, "seconds_max", 0)
+        stopped = invoke("why", *named).output
+    assert ("without it" in stopped, "  stopped  after 0 seconds (--seconds)" in stopped) == (False, True)
     exported = invoke("export", *named, "--out", "shown.py")
     assert (exported.exit_code, "what the adapter imports, and no umi_sim" in exported.output) == (0, True)
     assert (here / "shown.py").read_text() == (here / "show.py").read_text()
