@@ -11,6 +11,8 @@ from umi_core.errors import BadConfig, Error, Rejected
 from umi_core.text import has_control, has_unwritable, is_text, norm, show_value, size, tidy
 from umi_core.values import CATEGORIES, Pairs
 
+DEFAULT_CATEGORIES: Final[Pairs] = tuple(CATEGORIES.items())
+
 
 class Span(NamedTuple):
     """The closed range of a whole-number setting."""
@@ -68,7 +70,7 @@ class Config(Data):
     resolve_queries: bool = True
     auto_evolution: bool = True
     name_by_model: bool = True
-    categories: Pairs = tuple(CATEGORIES.items())
+    categories: Pairs = DEFAULT_CATEGORIES
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Config":
@@ -141,6 +143,8 @@ def names_by_norm(categories: Pairs) -> Mapping[str, str]:
 
 def check_categories(value: Any) -> Error | None:
     """Return the first error of a list of categories, or None."""
+    if value is DEFAULT_CATEGORIES:  # a check takes as long as some requests, and each start has this list
+        return None
     count_max, seen = limits.CATEGORY_COUNT_MAX, dict[str, str]()
     if type(value) is not tuple or not all(type(it) is tuple and len(it) == 2 for it in value):
         return bad("categories", value, "a tuple of pairs, each a name and what belongs there")

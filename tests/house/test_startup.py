@@ -58,3 +58,15 @@ def modules_of(*command: str) -> list[str]:
 def test_a_command_imports_nothing_needless(command: tuple[str, ...], needless: tuple[str, ...]) -> None:
     modules = modules_of(*command)
     assert [name for name in needless if name in modules] == []
+
+
+def test_importing_the_memory_compiles_no_pattern_that_a_small_run_may_not_need() -> None:
+    """The pattern of words in any script takes as long as a tenth of a command, that of dates nearly so."""
+    program = (
+        "import umi_core.memory, umi_core.language.rewriting\n"
+        "from umi_core.language import dates, words\n"
+        "built = words.word_pattern, dates.forms_of_count, dates.pattern\n"
+        "print([it.__name__ for it in built if it.cache_info().misses])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")

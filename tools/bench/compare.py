@@ -45,6 +45,7 @@ class Section(Data):
 SECTIONS: Final = {
     "operations": Section("operations.py", quick=("--turns", "1", "--operations", "200")),
     "bugs": Section("shrinking.py", quick=("--turns", "1", "--lives-max", "100", *QUICK_BUGS)),
+    "each": Section("shrinking.py", ("--each",), ("--each", "--turns", "1", *QUICK_BUGS)),
     "stores": Section("stores.py", quick=("--turns", "1", "--lives-max", "100")),
     "recall": Section("recall.py", ("--full",), ("--rounds", "5")),
     "writes": Section("writes.py", quick=("--turns", "1", "--rounds", "50")),

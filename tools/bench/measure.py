@@ -35,7 +35,7 @@ class Table(Data):
     def show(self) -> None:
         head, *rows = (f"| {' | '.join(cells)} |" for cells in (self.head, *self.rows))
         print(f"### {self.title}\n", head, f"|{'---|' * len(self.head)}", *rows, "", sep="\n")
-        print(*filter(None, (self.note, f"Load at the end: {load()}.\n")), flush=True)
+        print(f"{self.note}\n" * bool(self.note), flush=True)
 
 
 def load() -> str:

@@ -285,8 +285,7 @@ def main() -> None:
         name = "without a bug" if is_good else f"`{kind.__name__}`"
         rows.append([name, *(describe_result(done, each, is_good) for each in columns)])
     note = (
-        "Lives until it is found; CPU ms to the first failure / from nothing to the smallest; in brackets "
-        "the items (umi-sim) or operations that are left; a loop does not shrink. "
+        "Lives until found; CPU ms to the first failure / the smallest; in brackets what is left. "
         f"Without a bug: silent for {options.lives_max} lives, or a false alarm."
     )
     Table("Planted in a session store", ["bug", *columns], rows, note).show()

@@ -559,9 +559,6 @@ def is_form(word: str, some: frozenset[str], change: Change) -> bool:
     return known.has(word, change.given.capitals)
 
 
-OPENING_WORDS: Final = frozenset(word for _, _, opening in OPENINGS for word in opening)
-
-
 def has_foreign(
     given: ReferenceReading,
     asked: ReferenceReading,
@@ -575,7 +572,8 @@ def has_foreign(
     spoken = forms_of((word.text for word in written), capitals, given.language)
     known = JOINING | PERSONS.keys()  # `changes_person` checks persons
     if any(term.endswith(OPEN) for term in asked.terms):
-        known |= OPENING_WORDS  # `And Berlin?` may become `And how is Berlin?`
+        # `And Berlin?` may become `And how is Berlin?`
+        known |= {word for _, _, opening in OPENINGS for word in phrase(opening)}
     return not all(
         word in known or any(it.has(word, given.capitals) for it in (whole_query, spoken)) for word in added
     )

@@ -198,3 +198,8 @@ def test_listed_again_it_is_as_it_was() -> None:
 
 def test_a_memory_that_is_given_none_has_the_usual_ones() -> None:
     assert Config().categories == tuple(CATEGORIES.items())
+
+
+def test_the_default_list_is_one_that_may_be_given() -> None:
+    """A configuration checks its list only if it is another object than the default."""
+    assert Config(categories=tuple(CATEGORIES.items())) == Config()
