@@ -359,7 +359,7 @@ def test_every_kind_of_failure_is_reported_once_and_saved(here: Path) -> None:
     kinds = [(it["failure"]["rule"], it["failure"]["op"], it["promise"]) for it in report["failures"]]
     assert (done.exit_code, report["runs"]) == (1, 21)
     assert len({*kinds}) == len(kinds) >= 3
-    assert {("answer", "count", "answers"), ("answer", "get", "answers")} <= {*kinds}
+    assert {("answer", "count", "answers"), ("answer", "get", "forgets")} <= {*kinds}
     assert [each["met"] for each in report["failures"]] == sorted(
         (e["met"] for e in report["failures"]), reverse=True
     )

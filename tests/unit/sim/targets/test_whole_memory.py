@@ -100,7 +100,7 @@ def test_a_part_in_another_language_is_held_to_every_rule(
     source = JAVASCRIPT.read_text()
     assert old in source
     own.write_text(source.replace(old, new))
-    found = whole_memory.hunt(f"node {own}", ["working"], range(3), None, is_compared=False)
+    found = whole_memory.hunt(f"node {own}", ["working"], range(5), None, is_compared=False)
     assert found.failed is None or found.failed.failure is not None
     assert rule == (found.failed.failure.rule if found.failed and found.failed.failure else "")
     assert rule or {*found.operations} >= {"set", "get", "append", "touch"}
