@@ -57,7 +57,7 @@ def test_the_simulated_storage_keeps_the_contract_when_it_looks_everything_up_an
 
 @pytest.mark.slow
 def test_the_simulated_model_keeps_the_contract() -> None:
-    run_model_conformance(truth)
+    run_model_conformance(truth, settings(conformance.HOW, max_examples=30))
 
 
 @pytest.mark.slow

@@ -134,7 +134,7 @@ def target(
     from umi_sim.targets.hunt import SEED_COUNT_MAX, check_afresh, hunt
 
     limit = seconds if seconds is not None or seeds is not None else SECONDS
-    with usable():
+    with running():
         earlier = seed_files.run_again(adapter, called, Path(FOLDER), way.live)
         found = hunt(adapter, seeds or range(SEED_COUNT_MAX), limit, jobs, make, way)
         if against is None:
@@ -217,19 +217,31 @@ def contract_of(kind: str) -> "type[Adapter]":
 
 @contextmanager
 def usable() -> Iterator[None]:
-    """End the command in one line if an adapter cannot be run. Hide errors of destructors.
-
-    A store that died is destroyed after its folder was removed, and its destructor may raise for that reason.
-    """
+    """End the command in one line if an adapter cannot be run."""
     from umi_sim.targets.adapter import BadAdapter
 
-    before, sys.unraisablehook = sys.unraisablehook, lambda _: None
     try:
         yield
     except BadAdapter as error:
         refuse(error)
+
+
+@contextmanager
+def running() -> Iterator[None]:
+    """End the command in one line if an adapter cannot be run. Hide errors of destructors.
+
+    A store that died is destroyed after its folder was removed, and its destructor may raise for that reason.
+    """
+    from umi_sim.targets.world import freeze_older_objects
+
+    before, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    try:
+        with usable(), freeze_older_objects():
+            try:
+                yield
+            finally:
+                gc.collect()
     finally:
-        gc.collect()
         sys.unraisablehook = before
 
 
@@ -259,7 +271,7 @@ def replay_files(adapter: "type[Adapter]", name: str, file: str, out: str | None
 
     if not Path(file).is_dir():
         return replay_file(adapter, name, file, out, live)
-    with usable():
+    with running():
         earlier = seed_files.run_again(adapter, name, Path(file), live)
     if not earlier.runs and not earlier.unreadable:
         refuse(f"{file}: holds no run of {adapter.__name__}")
@@ -291,7 +303,7 @@ def replay_saved(
 def live_saved(adapter: "type[Adapter]", saved: "SavedRun", live: "Live | None" = None) -> "TargetVerdict":
     from umi_sim.targets.life import run
 
-    with usable():
+    with running():
         return (live or run)(adapter, [step.item for step in saved.steps], saved.seed)
 
 

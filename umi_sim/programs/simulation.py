@@ -48,7 +48,7 @@ from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.targets.clocks import patch_names
 from umi_sim.targets.faults import Killed, fail
 from umi_sim.targets.loop import STEPS_MAX, OutOfReach, Stuck
-from umi_sim.targets.world import TargetWorld, world_of
+from umi_sim.targets.world import TargetWorld, freeze_older_objects, world_of
 
 STEP_SECONDS: Final = 1 / 10_000  # a step takes time, so that polling without a sleep reaches its deadline
 SETTLING_STEPS: Final = 1_000
@@ -173,19 +173,15 @@ def silence_dead() -> Iterator[None]:
         yield
         return
     sys.unraisablehook = ignore_dead
-    is_first = not gc.get_freeze_count()
-    if is_first:
-        gc.freeze()  # so that the collection below examines only objects of these runs
-    try:
-        yield
-    finally:
-        if taken_away:
-            with keep_quiet():
-                gc.collect()  # else they are finalized later, when their errors are printed
-            taken_away.clear()
-        if is_first:
-            gc.unfreeze()
-        sys.unraisablehook = before
+    with freeze_older_objects():
+        try:
+            yield
+        finally:
+            if taken_away:
+                with keep_quiet():
+                    gc.collect()  # else they are finalized later, when their errors are printed
+                taken_away.clear()
+            sys.unraisablehook = before
 
 
 @contextmanager

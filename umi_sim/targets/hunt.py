@@ -35,7 +35,7 @@ SEED_COUNT_MAX: Final = 1_000_000
 NOT_RECURRING_COUNT_MAX: Final = 10
 SEEDS_PER_TASK: Final = 10
 AFRESH_ITEM_COUNT_MAX: Final = 1  # state left by an earlier run shows with so few items
-CROWDS: Final = (CROWD, CROWD + 50)  # numbers of entries written to find a bound: it keeps as many of both
+MORE: Final = CROWD + 50  # entries written to confirm a bound: as many are left as of CROWD entries
 KEPT: Final = {"kv": "entries", "memory": "entries", "sessions": "messages of a session"}
 TASKS_PER_JOB: Final = 2
 Make = Callable[[], type[Adapter]]
@@ -283,10 +283,11 @@ def explain_bound(adapter: type[Adapter], found: TargetVerdict, small: TargetVer
         return small
     known = flags_of(adapter).get(bound)
     try:
-        most, others = (count_kept(adapter, count) for count in CROWDS)
+        most = count_kept(adapter, CROWD)
+        is_bound = 0 < most < CROWD and count_kept(adapter, MORE) == most
     except BadAdapter:  # the store cannot be given so many entries
         return small
-    if most != others or not 0 < most < CROWD:
+    if not is_bound:
         return small
     declared = declare(adapter, {bound: most})
     if any(run(declared, each.items, each.seed).broken for each in (found, small)):

@@ -79,15 +79,17 @@ def same(one: object, other: object) -> bool:
 def key_of(value: object) -> object:
     """Return a hashable key, equal for two values that are the same; the order of dict keys is ignored."""
     kind = type(value)
-    if isinstance(value, str):
+    if kind is str:
         return value
+    if kind is int or kind is bool or value is None:
+        return kind, value
     if isinstance(value, dict):
         return frozenset([(name, key_of(each)) for name, each in value.items()])
-    if isinstance(value, list | tuple):
-        return kind, *map(key_of, value)
+    if isinstance(value, (list, tuple)):
+        return kind, *[key_of(each) for each in value]
     if isinstance(value, Data):
         return kind, *[key_of(getattr(value, name)) for name in list_compared(kind)]
-    return kind, repr(value)
+    return value if isinstance(value, str) else (kind, repr(value))
 
 
 # As JSON.

@@ -90,6 +90,19 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def freeze_older_objects() -> Iterator[None]:
+    """Let garbage collections in this block examine only objects that were created in it."""
+    is_first = not gc.get_freeze_count()
+    if is_first:
+        gc.freeze()
+    try:
+        yield
+    finally:
+        if is_first:
+            gc.unfreeze()
+
+
 def silence() -> AbstractContextManager[None]:
     """Print neither log records without a handler nor errors of threads until the block ends.
 

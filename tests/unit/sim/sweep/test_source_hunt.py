@@ -50,7 +50,7 @@ def tests_of_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("wrong", "how"), HOW.values(), ids=HOW)
 def test_an_edit_is_seen(monkeypatch: pytest.MonkeyPatch, wrong: SourceEdit, how: str) -> None:
-    monkeypatch.setitem(source_hunt.LIMITS, "cpu_s_max", 2)
+    monkeypatch.setitem(source_hunt.LIMITS, "cpu_s_max", 1)
     found = hunt(wrong, (source_of("working"),), "1", 30)
     assert found.how == how
 

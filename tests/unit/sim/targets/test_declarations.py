@@ -115,7 +115,7 @@ def is_right(base: type[Adapter], name: str, value: object) -> bool:
 def refusal_of(adapter: type[Adapter]) -> str:
     """Return the refusal of an adapter that cannot be run; empty if it can."""
     try:
-        hunt(adapter, range(2))
+        check_judged(adapter)
     except BadAdapter as error:
         return str(error)
     return ""

@@ -15,6 +15,7 @@ from umi_sim.targets import Kv, clocks, loop, threads
 from umi_sim.targets.adapter import BadAdapter
 from umi_sim.targets.items import ContractOp, Item
 from umi_sim.targets.life import run
+from umi_sim.targets.world import freeze_older_objects
 
 
 class Later(Kv):
@@ -278,3 +279,11 @@ def test_of_what_a_death_keeps_from_beginning_nothing_is_warned(recwarn: pytest.
     simulate(main, KillProcess(2))
     gc.collect()
     assert [str(it.message) for it in recwarn] == []
+
+
+def test_older_objects_are_frozen_until_the_outermost_block_ends() -> None:
+    with freeze_older_objects():
+        with freeze_older_objects():
+            pass
+        assert gc.get_freeze_count() > 0
+    assert gc.get_freeze_count() == 0

@@ -103,13 +103,13 @@ class AliveAtDeadline(kv_store.PlainStore):
 def test_what_was_inferred_is_reported_on_a_pass() -> None:
     """The class does not say whether an entry is there at the very moment of its deadline."""
     for store, boundary in ((kv_store.PlainStore, "expired"), (AliveAtDeadline, "alive")):
-        found = hunt(store, range(40))
+        found = hunt(store, range(15))
         assert found.first is None
         assert ("boundary", boundary) in found.inferred
         shown = "\n".join(laid_out(reports.report_hunt("mine:Mine", found, "")))
         assert f"boundary = '{boundary}'" in shown
         declared = type("Declared", (store,), {"boundary": boundary, "delete_reports": "existed"})
-        assert hunt(declared, range(20)).inferred == ()
+        assert hunt(declared, range(15)).inferred == ()
 
 
 def test_an_answer_that_two_writes_explain_is_not_reported_as_scope() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -195,6 +195,7 @@ BEYOND: Sequence[tuple[str, type[Adapter], Sequence[Item]]] = (
     ("at-once", NeverStale, (version("r1"), Item("at_once", append("r1").ops * 2))),
     ("raises", AlwaysStale, (version("r1"), append("r1"))),
 )  # fmt: skip
+FIRST: Mapping[type[Adapter], int] = {NeverStale: 14}  # seed; earlier ones pass
 
 
 @pytest.mark.slow
@@ -205,7 +206,7 @@ def test_what_comes_between_two_calls_is_judged(
     broken = run(store, items).broken
     assert broken is not None
     assert broken.rule == rule
-    found = hunt(store, range(200)).small
+    found = hunt(store, range(FIRST.get(store, 0), 200)).small
     assert found is not None
     assert len(found.items) <= 3
 
