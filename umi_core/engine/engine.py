@@ -50,7 +50,7 @@ from umi_core.engine.workflow import (
     abort_error,
     backoff_ms,
 )
-from umi_core.errors import Deposed, Error, StepFailed, WorkflowBroken
+from umi_core.errors import Error, Fenced, StepFailed, WorkflowBroken
 from umi_core.ids import commit_key
 from umi_core.language.prompts import state_problem
 from umi_core.language.reasoning import strip_reasoning
@@ -534,7 +534,7 @@ def put_in_place(
 def leave_out(engine: Engine, operation: Operation, row: Step) -> None:
     """Skip a row: add the facts that it leaves when it does not run."""
     engine.mark(operation, row, "skipped")
-    operation.facts.update(row.left)
+    operation.facts.update(row.skipped_values)
 
 
 def advance(engine: Engine, operation: Operation, skip_to: str | None) -> None:
@@ -715,11 +715,11 @@ def fence(engine: Engine, epoch: int) -> None:
     # Questions already asked in this step are dropped: they would go out under a lost epoch.
     engine.effects[:] = [effect for effect in engine.effects if isinstance(effect, Reply)]
     state.phase, state.epoch = "deposed", epoch
-    engine.marks.append("deposed")
+    engine.marks.append("fenced")
     for operation in list(state.operations.values()):
         # A commit in flight may have landed before the newer epoch was claimed.
         operation.may_have_happened |= isinstance(operation.sent, Commit)
-        abort(engine, operation, Deposed(epoch))
+        abort(engine, operation, Fenced(epoch))
 
 
 def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:

@@ -195,12 +195,12 @@ def inherit_groups(found: Sequence[Cluster], known: Sequence[KnownGroup]) -> lis
         for group in known
         if (shared := [key for key in cluster.member_ids if key in group.member_ids])
     ]
-    groups, heirs = {it.age: it for it in known}, dict[tuple[str, ...], KnownGroup]()
+    groups, continued = {it.age: it for it in known}, dict[tuple[str, ...], KnownGroup]()
     # Most shared members first, then the older group.
     for _, age, ids in sorted(pairs):
-        if age in groups and ids not in heirs:
-            heirs[ids] = groups.pop(age)
-    return [structs.replace(it, known=heirs.get(it.member_ids)) for it in found]
+        if age in groups and ids not in continued:
+            continued[ids] = groups.pop(age)
+    return [structs.replace(it, known=continued.get(it.member_ids)) for it in found]
 
 
 # Decay: which members of a category are in use.

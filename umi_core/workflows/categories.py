@@ -27,7 +27,7 @@ from umi_core.engine.workflow import (
     Law,
     Learned,
     Step,
-    Taken,
+    TakeResult,
     Unusable,
     Workflow,
     asks,
@@ -145,7 +145,7 @@ def ask_summary_of(facts: Facts, view: View) -> AskModel | None:
     return AskModel("summarise_category", ask_summary(category.name, category.description, old, new))
 
 
-def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     if answer is None:
         category = category_of(facts)
         return Learned(TEXT(category.summary if category is not None and sources_of(facts) else ""))
@@ -424,7 +424,7 @@ def ask_one_name(facts: Facts, view: View) -> AskModel | None:
     return AskModel("name_subcategory", ask_name(facts[REQUEST].category, it.keywords, it.contents))
 
 
-def take_one_name(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_one_name(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     if answer is None:
         return Learned(NAMES.unit(""))
     name = parse_name(answer.text)

@@ -17,7 +17,7 @@ from msgspec import structs
 from umi_core.data import Data
 from umi_core.domains import CategoryNames, LinkMaker
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Degrade, Law, Learned, Rejection, Step, Taken, Workflow, asks, retry
+from umi_core.engine.workflow import Degrade, Law, Learned, Rejection, Step, TakeResult, Workflow, asks, retry
 from umi_core.ids import category_id, fact_id
 from umi_core.kelpie.errors import NotFound
 from umi_core.language.extraction import CONFIDENCE_PPM, Mention
@@ -401,7 +401,7 @@ def ask_current(facts: Facts, view: View) -> Read:
     return Read(ByIds((*own, *all_addresses(key, view))))
 
 
-def take_current(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_current(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     """Learn the fact; reject the request if there is none.
 
     In doubt the fact may be missing because an earlier plan moved it; `take_done` decides by the receipt.
@@ -502,7 +502,7 @@ def end_current(entity: Entity, row: Row, facts: Facts, view: View) -> Iterator[
     yield from (put(view.scope, "membership", it.id, None) for it in own)
 
 
-def take_done(facts: Facts, answer: Committed | None, view: View) -> Taken:
+def take_done(facts: Facts, answer: Committed | None, view: View) -> TakeResult:
     """Learn the commit. A missing fact is an error, unless an earlier plan of this operation moved it."""
     taken = take_keyed_commit(facts, answer, view)
     is_gone = facts[CURRENT] is None and isinstance(taken, Learned) and not taken.facts[LOST.name]

@@ -31,7 +31,7 @@ from umi_core.engine.workflow import (
     Law,
     Learned,
     Step,
-    Taken,
+    TakeResult,
     Unusable,
     asks,
     degrade,
@@ -107,7 +107,7 @@ def ask_extraction(facts: Facts, view: View) -> AskModel | None:
     return AskModel("extract", ask_extract(facts[STATED], request.speaker, facts[STATED_ON]))
 
 
-def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     if answer is None:
         return Learned(notes(facts))
     extraction = parse_extraction(answer.text, facts[STATED], view.config, facts[STATED_ON])
@@ -235,7 +235,7 @@ def ask_evolution(facts: Facts, view: View) -> AskModel:
     return AskModel("evolve", ask_evolve(shown_new, shown_old, pairs))
 
 
-def take_evolution(facts: Facts, answer: ModelReplied, view: View) -> Taken:
+def take_evolution(facts: Facts, answer: ModelReplied, view: View) -> TakeResult:
     pairs = facts.unit(PAIRS)
     evolution = parse_evolution(answer.text, pairs, view.config.evolve_confidence_min_ppm)
     if isinstance(evolution, replies.UnusableReply):
@@ -472,8 +472,8 @@ class Comparison(Data):
 
     `past`: writes of each draft that ends, by its id; empty if the draft is a known fact, because `writes`
     has those. `current`: the facts of drafts that have not ended; only these are counted as accessed and get
-    a block. `ended`: the ids of all facts that end. `heirs`: by the id of each known fact that ends, its last
-    successor; None if that is not a fact of this text.
+    a block. `ended`: the ids of all facts that end. `replaced_by`: by the id of each known fact that ends,
+    its last successor; None if that is not a fact of this text.
     """
 
     drafts: tuple[Drafted, ...]
@@ -482,7 +482,7 @@ class Comparison(Data):
     past: Mapping[str, tuple[Write, ...]]
     current: tuple[Entity, ...]
     ended: tuple[str, ...]
-    heirs: Mapping[str, Entity | None]
+    replaced_by: Mapping[str, Entity | None]
     writes: tuple[Write, ...]
     expects: tuple[Expect, ...]
 
@@ -491,16 +491,16 @@ def compare(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Comparison
     """Return the combined effect of all verdicts on these drafts."""
     relating, before = relate_facts(facts, drafts, view), {draft.entity.id: draft.entity for draft in drafts}
     ended, after = successors(facts), {draft.entity.id: draft for draft in relating.drafts}
-    heirs = {it.id: before.get(find_last(it.id, ended)) for it in facts[ENDING]}
+    replaced_by = {it.id: before.get(find_last(it.id, ended)) for it in facts[ENDING]}
     past = {
-        key: () if key in heirs else (put_ended(it.entity, ended[key].entity.id, ended[key].how, view),)
+        key: () if key in replaced_by else (put_ended(it.entity, ended[key].entity.id, ended[key].how, view),)
         for key, it in after.items()
         if key in ended
     }
     current = tuple(it.entity for key, it in after.items() if key not in past and not it.stays_ended)
     return Comparison(
         relating.drafts, relating.relations, relating.dropped_count, past, current,
-        tuple(dict.fromkeys((*past, *heirs))), heirs,
+        tuple(dict.fromkeys((*past, *replaced_by))), replaced_by,
         tuple(known_rows(relating, facts, view)), expect_left_categories(facts, view),
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.domains import Components, EntityId, Importance, Texts
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Degrade, Law, Learned, Step, Taken, asks, learn_vectors, retry
+from umi_core.engine.workflow import Degrade, Law, Learned, Step, TakeResult, asks, learn_vectors, retry
 from umi_core.errors import BadOption, BadType, Error
 from umi_core.ids import category_id, membership_id
 from umi_core.language.keywords import key_words
@@ -176,7 +176,7 @@ def describe_category(name: str, description: str, summary: str) -> str:
     return summary or f"{name}: {description}"
 
 
-def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+def take_vector(facts: Facts, answer: Embedded | None, view: View) -> TakeResult:
     """Learn the vector of the one text by which a row is found."""
     return learn_vectors(answer, 1, "no_vectors", lambda found: VECTOR(found[0]), view)
 
@@ -186,7 +186,7 @@ def ask_caption_vectors(facts: Facts, view: View) -> Embed | None:
     return Embed(texts) if texts else None
 
 
-def take_caption_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+def take_caption_vectors(facts: Facts, answer: Embedded | None, view: View) -> TakeResult:
     return learn_vectors(answer, len(facts[TO_EMBED]), "no_vectors", CAPTION_VECTORS, view)
 
 

@@ -27,7 +27,7 @@ from umi_core.engine.workflow import (
     Law,
     Learned,
     Step,
-    Taken,
+    TakeResult,
     Unusable,
     Workflow,
     asks,
@@ -260,7 +260,7 @@ def ask_payload(facts: Facts, view: View) -> AskModel | None:
     )
 
 
-def take_payload(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_payload(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     request, known = facts[REQUEST], find_described(facts)
     if answer is not None:
         found = parse_description(answer.text)
@@ -312,7 +312,7 @@ def ask_segments(facts: Facts, view: View) -> AskModel | None:
     return AskModel("segment", ask_segment(text))
 
 
-def take_segments(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_segments(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     if answer is None:
         return Learned(SPANS(((0, len(lines_of(facts)) - 1),)))
     partition = parse_segments(answer.text, len(lines_of(facts)))
@@ -398,7 +398,7 @@ def find_day(request: Memorize, view: View) -> int | None:
     return None if request.happened_ms is None else day_of(request.happened_ms, view.config)
 
 
-def take_unit(facts: Facts, answer: ModelReplied, view: View) -> Taken:
+def take_unit(facts: Facts, answer: ModelReplied, view: View) -> TakeResult:
     memories = parse_memories(answer.text)
     if isinstance(memories, Unread):
         return Unusable(memories.reason)
@@ -532,7 +532,7 @@ def build_plan(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> 
     compared = compare(chain_drafts(mark_missing_vectors(facts), facts[STATED], None), facts, view)
     drafts, ended, entities = compared.drafts, compared.ended, compared.current
     access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
-    after = show_successors(core, compared.heirs, access, view)
+    after = show_successors(core, compared.replaced_by, access, view)
     is_moved = after.blocks != core.blocks
     there = {it.id: None for it in entities}
     current = (it for it in links_of(facts, drafts, view) if it.entity_id in there)

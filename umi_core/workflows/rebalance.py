@@ -19,7 +19,7 @@ from umi_core.engine.workflow import (
     Degrade,
     Learned,
     Step,
-    Taken,
+    TakeResult,
     Workflow,
     asks,
     degrade,
@@ -125,7 +125,7 @@ def ask_vectors(facts: Facts, view: View) -> Embed | None:
     return Embed(tuple(embedded_text(entity) for entity in entities)) if entities else None
 
 
-def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> TakeResult:
     return learn_vectors(answer, len(facts[LACKING]), "none", VECTORS, view)
 
 
@@ -141,8 +141,8 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     repairs, repaired = repair_writes(facts, view)
     left = sorted(key for key in {*facts[GONE], *stale} if key in before.records)
     removed = tuple(before.records[key] for key in left)
-    gone_ids = tuple(record.entity_id for record in removed)
-    value = Rebalanced(promoted, evicted, repaired, gone_ids, cursor, facts[SCANNED])
+    removed_ids = tuple(record.entity_id for record in removed)
+    value = Rebalanced(promoted, evicted, repaired, removed_ids, cursor, facts[SCANNED])
     # Facts are `loose` here, but a core entry shows its fact, so the promoted ones are expected as read.
     current = tuple(Expect(row.address, row.version) for row in rows if row.address.id in promoted)
     plan = Plan(

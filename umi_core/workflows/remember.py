@@ -25,7 +25,7 @@ from umi_core.engine.workflow import (
     Learned,
     Rejection,
     Step,
-    Taken,
+    TakeResult,
     Unusable,
     Workflow,
     asks,
@@ -181,7 +181,7 @@ def ask_seen(facts: Facts, view: View) -> Read | None:
     return Read(ByIds((address(view.scope, "receipt", key_of(facts, view)),)))
 
 
-def take_seen(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_seen(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     receipt = next(iter(bodies_of(answer.rows, Receipt)), None)
     if receipt is None:
         return Learned(RECEIPT(None))
@@ -249,7 +249,7 @@ def ask_vectors(facts: Facts, view: View) -> Embed | None:
     return Embed(tuple(embedded_text(entity) for entity in entities))
 
 
-def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> TakeResult:
     return learn_vectors(answer, len(list_changed(facts)), "no_vectors", VECTORS, view)
 
 
@@ -264,7 +264,7 @@ def ask_routes(facts: Facts, view: View) -> AskModel | None:
     return AskModel("route", ask_route(entities, facts[STATED], facts[STATED_ON]))
 
 
-def take_routes(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_routes(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     if answer is None:
         return Learned(by_table(facts))
     routes = parse_routes(answer.text, tuple(draft.entity for draft in list_changed(facts)), view.config)
@@ -298,7 +298,7 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     decided = {it.entity_id: it for it in list_decisions(facts, drafts)}
     decisions = tuple(decided[it.id] for it in entities)
     access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
-    succeeded = show_successors(core, compared.heirs, access, view)
+    succeeded = show_successors(core, compared.replaced_by, access, view)
     placed = place(entities, decisions, core, succeeded, access, view)
     is_moved = placed.core.blocks != core.blocks
     # Access records that are not stored yet are written along, so they need no commit of their own.

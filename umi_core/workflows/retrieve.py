@@ -23,7 +23,7 @@ from umi_core.engine.workflow import (
     Law,
     Learned,
     Step,
-    Taken,
+    TakeResult,
     Unusable,
     Workflow,
     asks,
@@ -158,7 +158,7 @@ def texts_law(name: str) -> Law:
     )  # fmt: skip
 
 
-def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+def take_vector(facts: Facts, answer: Embedded | None, view: View) -> TakeResult:
     level = level_of(view)
     if answer is None:
         assert level.before is not None
@@ -228,7 +228,7 @@ def ask_order(facts: Facts, view: View) -> AskModel | None:
     return AskModel("rank", ask_rank(query, request.limit_per_level, listed))
 
 
-def take_order(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_order(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     level = level_of(view)
     if answer is None:
         return Learned(level.order(None))

@@ -27,7 +27,7 @@ from umi_core.chats.values import ChatMessage
 from umi_core.conditions import Condition
 from umi_core.domains import ROLES
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, Taken, Workflow, asks, retry
+from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, TakeResult, Workflow, asks, retry
 from umi_core.errors import Error, NoSession, SessionConflict, SessionNotFound, TooManyMembers
 from umi_core.ids import session_id
 from umi_core.language.dates import day_of
@@ -80,7 +80,7 @@ def join_members(members: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, 
 # create: an empty tier under a new id; if the id is taken, the next plan tries the next one.
 
 
-def take_new(facts: Facts, answer: None, view: View) -> Taken:
+def take_new(facts: Facts, answer: None, view: View) -> TakeResult:
     members = join_members((view.scope.agent,), facts[CREATE].members)
     if isinstance(members, Error):
         return Rejection(members)
@@ -107,7 +107,7 @@ def take_created(facts: Facts, answer: Committed, view: View) -> Learned:
 # saved last. The tier is packed once: all attempts write the same row, whichever of them is committed.
 
 
-def take_packed(facts: Facts, answer: None, view: View) -> Taken:
+def take_packed(facts: Facts, answer: None, view: View) -> TakeResult:
     info = view.tiers.session
     if info.session_id is None:
         return Rejection(NoSession())
@@ -220,7 +220,7 @@ def ask_session(facts: Facts, view: View) -> Read:
     return Read(ByIds((session_address(view.scope, facts[LOAD].session_id),)))
 
 
-def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_session(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     row = next(iter(answer.rows), None)
     body = body_as(row, SessionRow)
     if row is None or body is None or view.scope.agent not in body.members:
@@ -342,7 +342,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 # swap: replace the current session, after the facts have been stored.
 
 
-def take_swap(facts: Facts, answer: None, view: View) -> Taken:
+def take_swap(facts: Facts, answer: None, view: View) -> TakeResult:
     row, body, stored = facts[SESSION], body_of(facts), facts[STORED]
     loaded = decode(body.snapshot, view.now_ms, view.config)
     if isinstance(loaded, Error):  # `read` has checked it, so this memory was restored from edited bytes

@@ -26,7 +26,7 @@ ROW_ID: Final = Fact("row_id", str)
 
 def ask_row(facts: Facts, view: View) -> Read:
     """Read the row with this id, whatever its kind."""
-    return Read(ByIds(tuple(address(view.scope, kind, facts[ROW_ID]) for kind in schedule.KEPT_UP)))
+    return Read(ByIds(tuple(address(view.scope, kind, facts[ROW_ID]) for kind in schedule.UPKEEP_KINDS)))
 
 
 def take_row(facts: Facts, answer: ReadDone, view: View) -> Learned:

@@ -23,7 +23,7 @@ from umi_core.messages.answers import EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.effects import Asked, Commit, Read, Reply
 from umi_core.messages.requests import Len
 from umi_core.state import State
-from umi_sim.judge.equivalences.lives import RecordedLife, RecordedStep, shorten_value
+from umi_sim.judge.equivalences.lives import LifeStep, RecordedLife, shorten_value
 from umi_sim.judge.equivalences.moments import at_moments
 from umi_sim.judge.state import check_cheap, check_working
 from umi_sim.kernel.frames import is_of_target
@@ -50,7 +50,7 @@ def forge(life: RecordedLife) -> int:
     return at_moments(life, is_at_work, forge_moment, MOMENT_COUNT_MAX)
 
 
-def is_at_work(number: int, step: RecordedStep, memory: Memory) -> bool:
+def is_at_work(number: int, step: LifeStep, memory: Memory) -> bool:
     """Return True if operations are in flight, in which most can be changed."""
     return bool(memory.state.operations)
 
@@ -68,7 +68,7 @@ def with_silent_hooks(registry: Registry) -> Registry:
     return structs.replace(registry, generations=tuple(silent))
 
 
-def forge_moment(number: int, step: RecordedStep, memory: Memory) -> bool:
+def forge_moment(number: int, step: LifeStep, memory: Memory) -> bool:
     name, version, long, body, digest = msgpack.unpackb(memory.snapshot(), strict_map_key=False)
     tree, stream = msgpack.unpackb(body), Stream(int.from_bytes(digest[:8], "big"), "forge")
     # The interceptors of a run count their calls and check

@@ -23,7 +23,7 @@ from umi_sim.record.broken import Broken
 SHOWN_CHARS: Final = 200
 
 
-class RecordedStep(NamedTuple):
+class LifeStep(NamedTuple):
     """One input, the tables in force, the effects, and when the memory must be woken next."""
 
     now_ms: int
@@ -44,7 +44,7 @@ class RecordedLife(Data):
     number: int
     scope: Scope
     config: Config
-    steps: tuple[RecordedStep, ...]
+    steps: tuple[LifeStep, ...]
     digest: bytes
     seed: int = 0
 
@@ -52,7 +52,7 @@ class RecordedLife(Data):
         """Return the memory as it was before its first input."""
         return Memory(self.scope, config or self.config, self.steps[0].registry)
 
-    def replay_steps(self) -> Iterator[tuple[int, RecordedStep, Memory]]:
+    def replay_steps(self) -> Iterator[tuple[int, LifeStep, Memory]]:
         """Replay the life: yields each step with its number and the memory before it."""
         memory = self.create_memory()
         for number, step in enumerate(self.steps):
@@ -61,7 +61,7 @@ class RecordedLife(Data):
             memory.step(step.now_ms, step.value)
 
 
-def follow(memory: Memory, step: RecordedStep) -> None:
+def follow(memory: Memory, step: LifeStep) -> None:
     """Give the memory the tables of a step, which may have changed during the life."""
     if memory.registry is not step.registry:
         memory.use(step.registry)
@@ -91,7 +91,7 @@ class LifeRecorder(Owner):
     """The lives of a run in progress, by agent."""
 
     seed: int = 0
-    steps: dict[str, list[RecordedStep]] = {}
+    steps: dict[str, list[LifeStep]] = {}
     memories: dict[str, Memory] = {}
     counts: dict[str, int] = {}
 
@@ -103,7 +103,7 @@ class LifeRecorder(Owner):
         self, agent: str, memory: Memory, now_ms: int, value: Value, effects: tuple[Effect, ...]
     ) -> None:
         """Record a step, and keep the memory, which may have been restored from bytes."""
-        self.steps[agent].append(RecordedStep(now_ms, value, memory.registry, effects, memory.deadline_ms()))
+        self.steps[agent].append(LifeStep(now_ms, value, memory.registry, effects, memory.deadline_ms()))
         self.memories[agent] = memory
 
     def over(self, agent: str) -> RecordedLife | None:

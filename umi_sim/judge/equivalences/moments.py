@@ -28,14 +28,14 @@ from umi_core.messages.requests import (
     Sweep,
     arguments_of,
 )
-from umi_sim.judge.equivalences.lives import RecordedLife, RecordedStep, shorten_value, twin
+from umi_sim.judge.equivalences.lives import LifeStep, RecordedLife, shorten_value, twin
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken
 
 MOMENT_COUNT_MAX: Final = 16
 STOP_COUNT_MAX: Final = 100
 
-Leave = Callable[[int, RecordedStep, Memory], bool]
+Leave = Callable[[int, LifeStep, Memory], bool]
 
 KEYED: Final = tuple(  # working requests about one key
     cls for cls in WORKING if any(argument.name == "key" for argument in arguments_of(cls))
@@ -73,7 +73,7 @@ def compare_jumps(life: RecordedLife) -> int:
     return at_moments(life, has_scheduled_work, jump)
 
 
-def has_scheduled_work(number: int, step: RecordedStep, memory: Memory) -> bool:
+def has_scheduled_work(number: int, step: LifeStep, memory: Memory) -> bool:
     """Return True if something is due later, and nothing is due now."""
     deadline_ms = memory.deadline_ms()
     return bool(list_due_times(memory)) and (deadline_ms is None or deadline_ms > memory.state.seen_ms)
@@ -91,7 +91,7 @@ def list_due_times(memory: Memory) -> list[int]:
     return sorted({at_ms: None for at_ms in found if at_ms > state.seen_ms})
 
 
-def jump(number: int, step: RecordedStep, memory: Memory) -> bool:
+def jump(number: int, step: LifeStep, memory: Memory) -> bool:
     now_ms, deadline_ms, times = memory.state.seen_ms, memory.deadline_ms(), list_due_times(memory)
     if deadline_ms is None:
         until_ms = times[-1] + 1
@@ -141,11 +141,11 @@ def compare_expiries(life: RecordedLife) -> int:
     return at_moments(life, has_entries, expire)
 
 
-def has_entries(number: int, step: RecordedStep, memory: Memory) -> bool:
+def has_entries(number: int, step: LifeStep, memory: Memory) -> bool:
     return bool(memory.state.tiers.working.entries)
 
 
-def expire(number: int, step: RecordedStep, memory: Memory) -> bool:
+def expire(number: int, step: LifeStep, memory: Memory) -> bool:
     entries = [(expires_ms, key) for key, (_, expires_ms) in memory.state.tiers.working.entries.items()]
     # About half of them, so that the sweep must also leave some.
     first = sorted(entries)[: len(entries) // 2 + 1]
@@ -173,7 +173,7 @@ def compare_orders(life: RecordedLife) -> int:
     """Run E-COMMUTE: two independent requests, in either order."""
     following = [step.value for step in life.steps[1:]]
 
-    def fits(number: int, step: RecordedStep, memory: Memory) -> bool:
+    def fits(number: int, step: LifeStep, memory: Memory) -> bool:
         if number == len(following):
             return False
         is_ready = memory.state.phase == "ready" and not is_switching(memory.state)
@@ -203,7 +203,7 @@ def are_independent(one: Value, two: Value, is_ready: bool) -> bool:
     return is_ready and not is_alone and any(issubclass(kind, CoreRead) for kind in kinds)
 
 
-def exchange(one: RecordedStep, two: RecordedStep, memory: Memory) -> bool:
+def exchange(one: LifeStep, two: LifeStep, memory: Memory) -> bool:
     now_ms = max(one.now_ms, two.now_ms)
     first, replies = step_twin(memory, [(now_ms, one.value), (now_ms, two.value)])
     second, exchanged = step_twin(memory, [(now_ms, two.value), (now_ms, one.value)])

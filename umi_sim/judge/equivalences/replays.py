@@ -10,7 +10,7 @@ from typing import Final
 
 from umi_core.errors import Rejected
 from umi_core.messages.answers import Value
-from umi_core.recordings import RecordingHead, Taken, digest_line, digest_of, read_recording
+from umi_core.recordings import RecordedStep, RecordingHead, digest_line, digest_of, read_recording
 from umi_sim.judge.equivalences.lives import RecordedLife, copy_saved, follow, shorten_value
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
@@ -28,7 +28,7 @@ def read_back_inputs(life: RecordedLife) -> list[Value]:
     lines, digests = [head.line()], list[str]()
     for number, step in enumerate(life.steps):
         with suppress(*NO_BYTES):
-            lines += [Taken(step.now_ms, step.value).line(), digest_line(step.effects)]
+            lines += [RecordedStep(step.now_ms, step.value).line(), digest_line(step.effects)]
             digests.append(digest_of(step.effects))
             numbers.append(number)
     try:

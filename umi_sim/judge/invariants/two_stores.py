@@ -136,8 +136,8 @@ class Work(Owner):
             self.written[effect.request_id] = ids if effect.store == MAIN else []
         if isinstance(self.request, WRITES):
             # A new row of a log waits for all keyed writes, any other write only for those of its own row.
-            is_held_up = bool(begun) if isinstance(self.request, AddRow) else self.request.id in begun
-            self.is_keyed |= self.request.request_key is not None or is_held_up
+            is_blocked = bool(begun) if isinstance(self.request, AddRow) else self.request.id in begun
+            self.is_keyed |= self.request.request_key is not None or is_blocked
 
     def record_answer(self, asked: Asked, answer: Answer) -> None:
         """Record an answer. A page with a cursor but without a new row counts as a failed read."""

@@ -42,8 +42,8 @@ from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, Unusable, Workflow, degrade, retry
 from umi_core.errors import (
     Conflict,
-    Deposed,
     EmptyText,
+    Fenced,
     ModelFailed,
     Rejected,
     StepFailed,
@@ -203,7 +203,7 @@ def test_the_end_of_a_run_calls_no_operation() -> None:
     looking = Looking()
     run = hooked(looking, A, TELLS)
     run.engine(lambda engine: fence(engine, 3))
-    assert run.outcome == Failed(Deposed(3))
+    assert run.outcome == Failed(Fenced(3))
     assert looking.calls == ["s.before a", "e.before a#1"]
 
 

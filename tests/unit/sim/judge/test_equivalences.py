@@ -25,7 +25,7 @@ from umi_core.workflows import BUILT_IN
 from umi_sim.explain import report
 from umi_sim.judge import equivalences
 from umi_sim.judge.equivalences import NAMES, OF_LIVES, choose_equivalences, forged, moments, replays
-from umi_sim.judge.equivalences.lives import LifeRecorder, RecordedLife, RecordedStep, copy_saved
+from umi_sim.judge.equivalences.lives import LifeRecorder, LifeStep, RecordedLife, copy_saved
 from umi_sim.judge.equivalences.questions import compare_filtered
 from umi_sim.judge.equivalences.table import COMPARISONS, check
 from umi_sim.kernel.prng import Stream
@@ -133,8 +133,8 @@ def test_a_run_with_other_inputs_is_no_replay() -> None:
         check(structs.replace(life, digest=b"another"), ("E-REPLAY",), Counter())
 
 
-def stepped(memory: Memory, now_ms: int, value: Value) -> RecordedStep:
-    return RecordedStep(now_ms, value, memory.registry, memory.step(now_ms, value), memory.deadline_ms())
+def stepped(memory: Memory, now_ms: int, value: Value) -> LifeStep:
+    return LifeStep(now_ms, value, memory.registry, memory.step(now_ms, value), memory.deadline_ms())
 
 
 def test_a_recording_that_loses_something_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def test_what_a_moment_costs_does_not_grow_with_the_life() -> None:
 def test_moments_are_no_sooner_left_than_is_their_share_of_a_life(first: int, numbers: list[int]) -> None:
     passed = list[int]()
 
-    def leave(number: int, step: RecordedStep, memory: Memory) -> bool:
+    def leave(number: int, step: LifeStep, memory: Memory) -> bool:
         passed.append(number)
         return number != numbers[0]
 
