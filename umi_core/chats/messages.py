@@ -181,8 +181,8 @@ def find_omission(message: JsonObject, pieces: list[ContentPiece]) -> str:
         return ""
     if pieces:
         return HIDDEN
-    is_said = any(key in message for key in (*CONTENT_KEYS, *CALL_KEYS, *CALLS))
-    return EMPTY if is_said else ""
+    has_content_key = any(key in message for key in (*CONTENT_KEYS, *CALL_KEYS, *CALLS))
+    return EMPTY if has_content_key else ""
 
 
 def reason_unread(pieces: list[ContentPiece]) -> str:

@@ -30,8 +30,8 @@ from umi_core.engine.facts import Facts, View
 from umi_core.engine.middleware import (
     EMBED_TASK,
     Attempt,
+    HookContext,
     Interceptors,
-    Place,
     StepResult,
     StepRun,
     run_after,
@@ -826,9 +826,9 @@ def leave_row(
 
 def run_of(engine: Engine, operation: Operation, row: Step, *, is_final: bool = False) -> StepRun:
     """Describe this run of the row to interceptors, with a copy of the facts, so that originals stay safe."""
-    place = Place(operation.workflow, row.id, 0, "", operation.number)
+    context = HookContext(operation.workflow, row.id, 0, "", operation.number)
     facts, never_ends = Facts(dict(operation.facts)), engine.table_of(operation).never_ends
-    return StepRun(place, row, facts, never_ends, operation.attempt, is_final)
+    return StepRun(context, row, facts, never_ends, operation.attempt, is_final)
 
 
 def enter_attempt(
@@ -838,7 +838,7 @@ def enter_attempt(
     hooks = engine.hooks_of(operation).around_effects
     if not hooks:
         return request, None
-    before = run_before(hooks, Attempt(place_of(operation, row, request), request))
+    before = run_before(hooks, Attempt(context_of(operation, row, request), request))
     operation.entered += before.names
     engine.state.record_notes(operation, before.notes)
     assert isinstance(before.wrapped, Attempt)
@@ -853,7 +853,7 @@ def leave_attempt(
     around_row = tuple(name for name in operation.entered if hooks.named[name].site == "step")
     # ("trace", "slow") with "trace" around the row: "slow" is called now, "trace" when the row ends.
     names, operation.entered = operation.entered[len(around_row) :], around_row
-    attempt = Attempt(place_of(operation, row, waiting.asked), waiting.sent)
+    attempt = Attempt(context_of(operation, row, waiting.asked), waiting.sent)
     after, notes = run_after(hooks, names, attempt, answer)
     engine.record_after_notes(
         operation, row, notes, answer.kind if isinstance(answer, EffectFailed) else "refused"
@@ -861,8 +861,8 @@ def leave_attempt(
     return after
 
 
-def place_of(operation: Operation, row: Step, asked: Asked) -> Place:
-    return Place(operation.workflow, row.id, operation.attempt, task_of(asked), operation.number)
+def context_of(operation: Operation, row: Step, asked: Asked) -> HookContext:
+    return HookContext(operation.workflow, row.id, operation.attempt, task_of(asked), operation.number)
 
 
 # The record of each request to a model or an embedder: sizes and a hash, but no text of a user.

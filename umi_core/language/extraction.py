@@ -132,13 +132,13 @@ def find_uncovered(text: str, covering: Iterable[str]) -> tuple[str, ...]:
         mine = traces[terms]
         if own := frozenset(it for it in mine if counts[it] == 1):
             known = frozenset[str]().union(*(statements[it] for it in find_telling(own, mine)))
-            is_told = SHARE * len(own & known) >= len(own)
-            near = find_telling(mine, mine) if is_told and exact else set()
+            is_covered = SHARE * len(own & known) >= len(own)
+            related = find_telling(mine, mine) if is_covered and exact else set()
         else:  # "Ann likes Bob. Bob likes Ann.": only the order of the words tells the two clauses apart
-            near = {it for it in statements if is_within(terms, it[0])}
-            is_told = bool(near)
-        is_exact = all(any(part in told for _, told in near) for part in exact)
-        lost += [] if is_told and is_exact else [sentence]
+            related = {it for it in statements if is_within(terms, it[0])}
+            is_covered = bool(related)
+        is_exact = all(any(part in stated_exactly for _, stated_exactly in related) for part in exact)
+        lost += [] if is_covered and is_exact else [sentence]
     return tuple(unique(lost).values())
 
 
@@ -410,7 +410,7 @@ def statements_of(group: Sequence[Mention]) -> Iterator[Mention]:
         by_name.setdefault(norm(it.name), []).append(it)
     # The contents of a group differ only in case and blanks, so they all have the words of the first.
     content_words = set(words(group[0].content))
-    inside = {key: its for key, its in by_name.items() if is_said(its[0].name, content_words)}
+    inside = {key: its for key, its in by_name.items() if is_mentioned(its[0].name, content_words)}
     for key in [key for key in by_name if key not in inside] or [next(iter(by_name), "")]:
         statements = [*by_name.get(key, ()), *(it for other in inside.values() for it in other)] or group
         others = tuple(its[0].name for other, its in inside.items() if other != key)
@@ -418,7 +418,7 @@ def statements_of(group: Sequence[Mention]) -> Iterator[Mention]:
         yield structs.replace(statements[0], confidence_ppm=sure_ppm, others=others)
 
 
-def is_said(name: str, spoken: set[str]) -> bool:
+def is_mentioned(name: str, spoken: set[str]) -> bool:
     """Check whether a name has words and all of them are among the words of a statement."""
     parts = words(name)
     return bool(parts) and spoken.issuperset(parts)

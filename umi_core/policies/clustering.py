@@ -96,9 +96,9 @@ class GroupDraft(Data, eq=False):
 
 
 def divide_members(space: MemberVectors, known: Iterable[KnownGroup], bounds: Bounds) -> list[GroupDraft]:
-    homes = assign_members(space, known, bounds.near_ppm)
-    drafts = [GroupDraft(it, places, space.centroid(places)) for it, places in homes]
-    taken = {place: None for _, places in homes for place in places}
+    assigned = assign_members(space, known, bounds.near_ppm)
+    drafts = [GroupDraft(it, places, space.centroid(places)) for it, places in assigned]
+    taken = {place: None for _, places in assigned for place in places}
     free = [place for place in range(space.count) if place not in taken]
     # Computed once: forming only removes members, which does not change relevances between the others.
     near = space.neighbours(free, bounds.near_ppm)

@@ -266,7 +266,7 @@ def learn_plan(plan: Plan, versions: Versions, view: View, *, is_late: bool) -> 
     access = access.without(pruned)
     access = access.record_writes(plan.writes, versions, newest)
     access = access.request_scan() if has_passed else access
-    tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())
+    tiers.access = access.delete_again((*plan.forgotten, *pruned) if plan.writes else ())
     tiers.divisions = schedule.update_divisions(
         tiers.divisions, (write.body for write in plan.writes), view.config, is_late=is_late
     )  # fmt: skip

@@ -505,8 +505,8 @@ def end_current(entity: Entity, row: Row, facts: Facts, view: View) -> Iterator[
 def take_done(facts: Facts, answer: Committed | None, view: View) -> TakeResult:
     """Learn the commit. A missing fact is an error, unless an earlier plan of this operation moved it."""
     taken = take_keyed_commit(facts, answer, view)
-    is_gone = facts[CURRENT] is None and isinstance(taken, Learned) and not taken.facts[LOST.name]
-    return Rejection(NotFound("entity", facts[UPDATE].entity_id)) if is_gone else taken
+    is_missing = facts[CURRENT] is None and isinstance(taken, Learned) and not taken.facts[LOST.name]
+    return Rejection(NotFound("entity", facts[UPDATE].entity_id)) if is_missing else taken
 
 
 def is_of_current(facts: Facts, scope: Scope) -> bool:

@@ -154,9 +154,9 @@ def show_successors(
     """
     shown = [(core.locate(key), entity) for key, entity in successors.items()]
     core = without(core, tuple(successors))
-    for home, entity in shown:
-        if home is not None and entity is not None and core.locate(entity.id) is None:
-            entry = entry_of(entity, home[1].promoted_ms)
+    for found, entity in shown:
+        if found is not None and entity is not None and core.locate(entity.id) is None:
+            entry = entry_of(entity, found[1].promoted_ms)
             scores = scores_of(core, access, view.now_ms)
             admission = admit(core, entry, entity.block, 0, scores, view.config)
             # Score 0 evicts nothing for an ordinary fact, but a fact about the agent itself evicts any entry,
@@ -409,7 +409,7 @@ VECTORS_LAW: Final = Law(
     "a vector or none for each change", (DRAFTS, VECTORS),
     lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts)),
 )  # fmt: skip
-TOLD_LAWS: Final = (
+STATEMENT_LAWS: Final = (
     Law("a draft for each mention", (MENTIONS, DRAFTS), are_of_mentions),
     *COMPARE_LAWS,
     ENDING_LAW,
@@ -438,5 +438,5 @@ REMEMBER = Workflow(
         SETTLE,
         REPLY,
     ),
-    laws=(KNOWN_ANSWER, *TOLD_LAWS),
+    laws=(KNOWN_ANSWER, *STATEMENT_LAWS),
 )  # fmt: skip

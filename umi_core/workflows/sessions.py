@@ -391,5 +391,5 @@ LOAD_SESSION: Final = Workflow(
         SETTLE,
         Step("swap", requires=(SESSION, TURNS, STORED), produces=(OUTCOME,), take=take_swap),
     ),
-    laws=remember.TOLD_LAWS,
+    laws=remember.STATEMENT_LAWS,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from umi_core.answer_checks import is_whole_body
+from umi_core.answer_checks import is_valid_body
 from umi_core.data import Data, Owner
 from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import (
@@ -261,7 +261,7 @@ def is_good(asked: Asked, answer: Answer) -> bool:
 def is_sound(row: Row) -> bool:
     """Return True if the body of a row fits its address, and is complete."""
     body, address = row.body, row.address
-    if body is None or not is_whole_body(body):
+    if body is None or not is_valid_body(body):
         return False
     return body.row_kind == address.kind and body.own_id() in (None, address.id)
 

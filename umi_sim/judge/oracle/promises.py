@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, Final
 
 from umi_core import errors, limits
-from umi_core.answer_checks import is_whole_body
+from umi_core.answer_checks import is_valid_body
 from umi_core.config import Config
 from umi_core.data import Owner, is_struct, list_compared, list_fields
 from umi_core.errors import Error
@@ -210,7 +210,7 @@ def is_damaged(row: Row) -> bool:
     body, address = row.body, row.address
     if body is None or body.row_kind != address.kind or body.own_id() not in (None, address.id):
         return True
-    return address.kind in BODIES and not is_whole_body(body)
+    return address.kind in BODIES and not is_valid_body(body)
 
 
 # Sentences of errors.
