@@ -1,7 +1,7 @@
-"""Lives as plain data: every input of a memory with its reading, and the effects that it gave.
+"""Lives as plain data: each input of a memory with the time on its clock, and the effects of its step.
 
-Law 1. Values are frozen, so a record is a list of references: recording costs one append a step.
-Law 2. A life begins with a memory that is new, and ends with a crash or with the run.
+Law 1. Values are frozen, so a step is recorded by references alone, with one append.
+Law 2. A life begins with a new memory, and ends with a crash or with the run.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,9 @@ class LifeStep(NamedTuple):
 
 
 class RecordedLife(Data):
-    """One memory from its start on. `digest`: that of its state at the end; `seed`: that of the run."""
+    """One incarnation of a memory from its start. `number`: counted from 1 for each agent. `digest`: of its
+    state at the end. `seed`: of the run.
+    """
 
     agent: str
     number: int
@@ -53,22 +55,22 @@ class RecordedLife(Data):
         return Memory(self.scope, config or self.config, self.steps[0].registry)
 
     def replay_steps(self) -> Iterator[tuple[int, LifeStep, Memory]]:
-        """Replay the life: yields each step with its number and the memory before it."""
+        """Replay the life; yield the number of each step, the step, and the memory before it."""
         memory = self.create_memory()
         for number, step in enumerate(self.steps):
-            follow(memory, step)
+            use_tables(memory, step)
             yield number, step, memory
             memory.step(step.now_ms, step.value)
 
 
-def follow(memory: Memory, step: LifeStep) -> None:
+def use_tables(memory: Memory, step: LifeStep) -> None:
     """Give the memory the tables of a step, which may have changed during the life."""
     if memory.registry is not step.registry:
         memory.use(step.registry)
 
 
 def copy_saved(memory: Memory) -> tuple[Memory, int]:
-    """Return the memory restored from its bytes, and their number. Raises Broken if it refuses them."""
+    """Return the memory restored from its bytes, and how many these are. Raises Broken if it refuses them."""
     saved = memory.snapshot()
     try:
         return Memory.restore(saved, memory.registry, life=memory.life), len(saved)
@@ -106,9 +108,9 @@ class LifeRecorder(Owner):
         self.steps[agent].append(LifeStep(now_ms, value, memory.registry, effects, memory.deadline_ms()))
         self.memories[agent] = memory
 
-    def over(self, agent: str) -> RecordedLife | None:
+    def end(self, agent: str) -> RecordedLife | None:
         """Return the life that ends now; None if there was none."""
-        # a life that was never stepped has nothing to compare
+        # A life without a step has nothing to compare.
         steps, memory = self.steps.pop(agent, None), self.memories.pop(agent, None)
         if not steps or memory is None:
             return None

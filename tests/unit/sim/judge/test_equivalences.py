@@ -63,7 +63,7 @@ class RecordedPair(Pair):
         self.memory.step = recorded  # type: ignore[method-assign]  # what an inspector does from outside
 
     def life(self) -> RecordedLife:
-        life = self.recorder.over("a")
+        life = self.recorder.end("a")
         assert life is not None
         return life
 
@@ -357,12 +357,12 @@ def test_a_run_tells_how_often_two_ways_met_and_a_seed_file_keeps_which() -> Non
 
 def test_a_memory_restarted_begins_another_life() -> None:
     recorder = LifeRecorder()
-    assert recorder.over("a") is None
+    assert recorder.end("a") is None
     for count in (1, 2):
         memory = Memory(SCOPE, Config())
         recorder.begin("a")
         recorder.record_step("a", memory, 0, Wake(), memory.step(0, Wake()))
-        life = recorder.over("a")
+        life = recorder.end("a")
         assert life is not None
         assert (life.number, len(life.steps)) == (count, 1)
 
@@ -375,7 +375,7 @@ def test_a_mistake_of_the_simulator_is_no_finding_about_a_memory_that_was_change
 
     monkeypatch.setattr(forged, "run_on", mistaken)
     with pytest.raises(KeyError, match="ours"):
-        forged.restore(Memory(SCOPE, registry=BUILT_IN).snapshot(), BUILT_IN, 0, "nothing changed")
+        forged.check_restored(Memory(SCOPE, registry=BUILT_IN).snapshot(), BUILT_IN, 0, "nothing changed")
 
 
 def test_half_of_what_is_forged_is_what_operations_hold() -> None:
@@ -386,9 +386,9 @@ def test_half_of_what_is_forged_is_what_operations_hold() -> None:
     tree = msgpack.unpackb(body)
     forger = forged.Forger(tree, Stream(1, "forge"))
     assert forged.part_at(tree, (*forged.OPERATIONS, 0)) == len(pair.memory.state.operations) == 1
-    edits = [forger.edit() for _ in range(400)]
+    edits = [forger.draw_edit() for _ in range(400)]
     at_work = [place for place, _ in edits if place[: len(forged.OPERATIONS)] == forged.OPERATIONS]
-    others = [forger.draw_place() for _ in range(400)]
+    others = [forger.draw_path() for _ in range(400)]
     by_chance = [place for place in others if place[: len(forged.OPERATIONS)] == forged.OPERATIONS]
     assert len(at_work) > 200 + len(by_chance) // 2 - 30
     rows = [(forged.part_at(tree, place), part) for place, part in edits]
