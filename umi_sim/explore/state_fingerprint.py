@@ -431,7 +431,7 @@ def write_core_model(writer: StateWriter, model: CoreModel) -> Plain:
     registers = (*model.texts.values(), *model.importance.values())
     ats = sorted({at for it in registers for _, at in (*it.settled, *it.open.values())})
     writer.ranks = {at: rank for rank, at in enumerate(ats)}
-    return [writer.put(model.texts), writer.put(model.importance), writer.put(model.fits_beside)]
+    return [writer.put(model.texts), writer.put(model.importance), writer.put(model.most_bytes)]
 
 
 def write_register(writer: StateWriter, register: Register) -> Plain:

@@ -149,19 +149,19 @@ class NestedObservers:
             what = f"interceptors of {self.site}s were called otherwise than they must be"
             demand(not self._wrong, rules.HOOK_ORDER, what, "nested calls", self._wrong)
 
-    def _check_call(self, way: str, name: str, context: HookContext, asked: object, *_: object) -> Pass:
-        first, last = ORDER[way]
+    def _check_call(self, direction: str, name: str, context: HookContext, asked: object, *_: object) -> Pass:
+        first, last = ORDER[direction]
         self.call_count += 1
         # Attempts of effects are counted from 1; a step has no attempts, and its number is 0.
         if context.attempt not in range(self.site == "effect", ATTEMPT_MAX[self.site] + 1):
-            self._wrong = self._wrong or f"{name} on the way {way}, in attempt {context.attempt}"
+            self._wrong = self._wrong or f"{name} on the way {direction}, in attempt {context.attempt}"
         if not isinstance(asked, ASKED[self.site]):
-            self._wrong = self._wrong or f"{name} on the way {way}, around {asked!r}"
-        # On the way out `outer` is called first, and `inner` right after it; on the way back vice versa.
+            self._wrong = self._wrong or f"{name} on the way {direction}, around {asked!r}"
+        # Outwards `outer` is called first, and `inner` right after it; on the way back `inner` is first.
         is_first = self._due is None and name == first
-        if not is_first and self._due != (way, name):
-            self._wrong = self._wrong or f"{name} on the way {way}, due {self._due}"
-        self._due = (way, last) if name == first else None
+        if not is_first and self._due != (direction, name):
+            self._wrong = self._wrong or f"{name} on the way {direction}, due {self._due}"
+        self._due = (direction, last) if name == first else None
         return Pass()
 
 

@@ -20,7 +20,7 @@ from umi_core.messages.answers import Answer, Value, Wake
 from umi_core.messages.effects import Effect, Reply
 from umi_core.messages.requests import Request
 from umi_core.recordings import RecordedStep, RecordingHead, digest_of, read_recording
-from umi_sim.judge.state import before_step, check_memory, check_whole_step
+from umi_sim.judge.state import before_step, check_memory, check_step_result
 from umi_sim.record.broken import Broken
 from umi_sim.record.saved_failures import write_whole
 
@@ -165,7 +165,7 @@ def checked_step(memory: Memory, now_ms: int, value: Value, is_full: bool) -> tu
     before = before_step(memory.state)
     effects = memory.step(now_ms, value)
     replies = [it for it in effects if isinstance(it, Reply)]
-    check_whole_step(before, value, memory.state, memory.registry, replies)
+    check_step_result(before, value, memory.state, memory.registry, replies)
     if is_full:
         check_memory(memory.state)
     return effects

@@ -37,7 +37,7 @@ def shows(**fields: Any) -> tuple[Block, ...]:
     return (Block("human", entries=(structs.replace(ENTRY, **fields),)),)
 
 
-def says(**fields: Any) -> tuple[Block, ...]:
+def make_block(**fields: Any) -> tuple[Block, ...]:
     return (structs.replace(Block("human", text="x"), **fields),)
 
 
@@ -96,7 +96,7 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
         *blocks((Block("human", text="x"), Block("human", text="y")), (Block("human", text=7),)),  # type: ignore[arg-type]  # not a text
         *blocks(shows(name=LONG), shows(version=ENDLESS), shows(text=HALF), shows(promoted_ms=-1)),
         *blocks(shows(entity_id=""), (Block("system", entries=(ENTRY,)),)),
-        *blocks(*(says(**{name: None}) for name in ("kind", "label", "importance_ppm", "entries"))),
+        *blocks(*(make_block(**{name: None}) for name in ("kind", "label", "importance_ppm", "entries"))),
         *blocks(*(shows(**{name: None}) for name in ("entity_id", "version", "name", "text", "promoted_ms"))),
         *put("blocks", None, (None,)),
     ),
