@@ -254,7 +254,7 @@ def reason_of(row: dict[str, Json], bytes_max: int) -> str:
     return cut(reason, bytes_max) if isinstance(reason, str) else ""
 
 
-def reason_mend(row: dict[str, Json], bytes_max: int) -> str:
+def reason_repair(row: dict[str, Json], bytes_max: int) -> str:
     """Return the name of the repair of a row's reason, or "" if the reason needed none."""
     reason = row.get("reason")
     if not isinstance(reason, str):

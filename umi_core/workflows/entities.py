@@ -73,8 +73,8 @@ from umi_core.workflows.linking import (
     link_facts,
     link_id,
     list_unembedded,
+    match_group,
     memberships_of,
-    place_of,
     unlink_members,
     write_vectors,
 )
@@ -158,7 +158,7 @@ def link_of(entity: Entity, category: str, by: str, facts: Facts, view: View) ->
         vectors_of(facts).get(entity.id),
     )
     near = [group for group in groups if group.category_id == key]
-    place = place_of(vector, entity.content, near, view.config.assign_ppm)
+    place = match_group(vector, entity.content, near, view.config.assign_ppm)
     if place.subcategory_id is not None:
         view.marks.append("memorize: a member finds its group")
     return Link(entity.id, entity.version, category, by, place)

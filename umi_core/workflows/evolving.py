@@ -6,7 +6,7 @@ A model is asked for the statements, and then for verdicts on pairs of facts, be
     ended     one row, with the fact, its successor, how it ended and when; its relations stay
 
 Law 1. Each new fact is compared with its candidates, best first, a few pairs in one question. Statements
-earlier in the same text are candidates too, as if each had been stored before the next was told.
+earlier in the same text are candidates too, as if each had been stored before the next one.
 Law 2. Without a model, or without a verdict, no known fact changes. Law 3. New facts that are not compared
 are counted in the reply. Law 4. A verdict that ends a fact ends the one of its pair that happened first, and
 no other. Importing an old chat therefore ends no later fact; its statements are stored as already ended.
@@ -80,9 +80,9 @@ from umi_core.workflows.linking import expect_memberships, unlink_members
 # If the model fails, the text is stored as notes. Sentences that the model passes over become notes, too.
 
 
-Telling = Remember | AddArchival
-REQUEST: Final = Fact("request", Telling)
-BY_WHOM: Final = Fact("request", Telling | LoadSession)  # the same fact, for steps that read no text of it
+TextRequest = Remember | AddArchival
+REQUEST: Final = Fact("request", TextRequest)
+ANY_REQUEST: Final = Fact("request", TextRequest | LoadSession)  # for steps that read no text of it
 MENTIONS: Final = Fact("mentions", tuple[Mention, ...])
 DROPPED: Final = Fact("dropped", tuple[tuple[int, str], ...])
 STATED_ON: Final = Fact("stated_on", int)  # the day of the text, in days since 1970
@@ -137,7 +137,7 @@ EXTRACT = Step(
 CANDIDATE_SCORE_MIN_PPM: Final = 200_000
 Verdicts = tuple[tuple[Pair, StatementVerdict], ...]
 
-COMPARED: Final = Fact("request", Telling | Memorize | LoadSession)
+COMPARED: Final = Fact("request", TextRequest | Memorize | LoadSession)
 NEW_FACTS: Final = Fact("fresh", tuple[Drafted, ...])  # the new facts to compare, in the order of the text
 CANDIDATES: Final = Fact("candidates", tuple[tuple[Row, ...], ...])  # rows found for each fact of NEW_FACTS
 PAIRS: Final = Fact("pairs", tuple[tuple[Pair, ...], ...])  # pairs of each question to the model
@@ -300,24 +300,24 @@ def relate_facts(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Relat
     rows = candidate_rows(facts)
     entities = {key: row.body for key, row in rows.items() if isinstance(row.body, Entity)}
     entities |= {draft.entity.id: draft.entity for draft in drafts}
-    kept: list[Relation] = []
+    added: list[Relation] = []
     wanted = tuple(verdict_relations(facts, view))
     for relation in wanted:
         ends = (relation.source[0], relation.target[0])
         # Each end counts the relation, so it needs room at both.
         if all(entities[end].relation_count < RELATION_COUNT_MAX for end in ends):
-            kept.append(relation)
+            added.append(relation)
             for end in ends:
                 count = entities[end].relation_count + 1
                 entities[end] = structs.replace(entities[end], relation_count=count)
-    for relation in kept:
+    for relation in added:
         contradict(relation, entities)
     others = tuple((row, entities[key]) for key, row in rows.items() if entities[key] != row.body)
     return Related(
-        tuple(kept),
+        tuple(added),
         tuple(with_entity(draft, entities[draft.entity.id]) for draft in drafts),
         others,
-        len(wanted) - len(kept),
+        len(wanted) - len(added),
     )
 
 
@@ -420,7 +420,7 @@ READ_MEMBERSHIPS: Final = Step(
     "memberships", each=ENDING, produces=(MEMBERSHIPS,),
     **asks(Read, ask_memberships, learn_unit_rows(MEMBERSHIPS), retry(3)),
 )  # fmt: skip
-READ_SHELVES: Final = Step(
+READ_LEFT_CATEGORIES: Final = Step(
     "left_categories", requires=(MEMBERSHIPS,), produces=(LEFT_CATEGORIES,),
     **asks(Read, ask_left_categories, learn_rows(LEFT_CATEGORIES), retry(3)),
 )  # fmt: skip
@@ -463,7 +463,7 @@ def expect_ended_memberships(facts: Facts, view: View) -> tuple[Expect, ...]:
 # The result of comparing a text, as one batch writes it.
 
 
-COMPARE: Final = (*COMPARE_STEPS, FIND_ENDING, READ_MEMBERSHIPS, READ_SHELVES)
+COMPARE: Final = (*COMPARE_STEPS, FIND_ENDING, READ_MEMBERSHIPS, READ_LEFT_CATEGORIES)
 COMPARED_FROM: Final = (CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS, LEFT_CATEGORIES)
 
 

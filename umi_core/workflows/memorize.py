@@ -320,7 +320,7 @@ def take_segments(facts: Facts, answer: ModelReplied | None, view: View) -> Take
     partition = parse_segments(answer.text, len(lines_of(facts)))
     if isinstance(partition, Useless):
         return Unusable(partition.reason)
-    return Learned(SPANS(partition.spans), shapes=partition.mended)
+    return Learned(SPANS(partition.spans), shapes=partition.repairs)
 
 
 def by_windows(facts: Facts, reason: str = "") -> Mapping[str, object]:
