@@ -131,7 +131,7 @@ REFERENCE: Final = re.compile(
     r"tests/properties/(?!wire)\w+_reference\.py"
 )  # of HTTP the client is the memory's
 SPOKEN_OF: Final = (  # words for what is asked, answered, stored and wrong
-    "umi_core.answer_checks.is_whole_body",  # domains of fields: tests/properties compares each value
+    "umi_core.answer_checks.is_valid_body",  # domains of fields: tests/properties compares each value
     "umi_core.characters",
     "umi_core.config",
     "umi_core.data",

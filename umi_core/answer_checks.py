@@ -59,8 +59,8 @@ def is_answer_of(asked: Asked, answer: Answer) -> bool:
         case Embedded():  # the step checks the vectors (`learn_vectors`)
             return isinstance(asked, Embed)
         case ReadDone(cursor=cursor):
-            is_whole = isinstance(asked, Read) and is_typed(answer) and (cursor is None or is_text(cursor))
-            return is_whole and all(row.version >= 0 for row in answer.rows)
+            is_valid = isinstance(asked, Read) and is_typed(answer) and (cursor is None or is_text(cursor))
+            return is_valid and all(row.version >= 0 for row in answer.rows)
     return isinstance(asked, Commit) and is_typed(answer) and is_receipt_of(asked, answer)
 
 
@@ -74,7 +74,7 @@ def is_receipt_of(asked: Commit, answer: Committed) -> bool:
     if own is not None:
         mine, receipt = own.body, answer.receipt
         assert isinstance(mine, Receipt)
-        if not isinstance(receipt, Receipt) or receipt.key != mine.key or not is_whole_body(receipt):
+        if not isinstance(receipt, Receipt) or receipt.key != mine.key or not is_valid_body(receipt):
             return False
         if receipt.request_digest == mine.request_digest and type(receipt.value) is not type(mine.value):
             return False
@@ -104,10 +104,10 @@ def judged_rows(asked: Read, answer: ReadDone, spares: Collection[str]) -> Judge
 
     A damaged row of a kind in `spares` of the step is valid, without its body.
     """
-    plain = [row if is_whole(row) else structs.replace(row, body=None) for row in answer.rows]
-    mine = asked_for(asked, plain)
+    judged = [row if is_valid_row(row) else structs.replace(row, body=None) for row in answer.rows]
+    mine = asked_for(asked, judged)
     kept = tuple([row for row in mine if row.body is not None or row.address.kind in spares])
-    counts = {"foreign": len(plain) - len(mine), "damaged": sum(row.body is None for row in mine)}
+    counts = {"foreign": len(judged) - len(mine), "damaged": sum(row.body is None for row in mine)}
     left_out = tuple((reason, count) for reason, count in counts.items() if count)
     if isinstance(asked.query, ByVector | ByWords) or len(kept) == len(answer.rows):
         return Judged(kept, left_out)
@@ -154,7 +154,7 @@ def is_score(score_ppm: int | None, min_ppm: int) -> bool:
     return score_ppm is not None and min_ppm <= score_ppm <= PPM
 
 
-def is_whole(row: Row) -> bool:
+def is_valid_row(row: Row) -> bool:
     """Check that the row has a body, that it fits the address, and that its fields are in their domains."""
     return row.body is not None and is_body_of(row.address, row.body)
 
@@ -164,10 +164,10 @@ def is_body_of(address: Address, body: object) -> bool:
     cls = BODIES.get(address.kind)
     if cls is None:
         return True
-    return isinstance(body, cls) and is_whole_body(body) and body.own_id() in (None, address.id)
+    return isinstance(body, cls) and is_valid_body(body) and body.own_id() in (None, address.id)
 
 
-def is_whole_body(body: Body) -> bool:
+def is_valid_body(body: Body) -> bool:
     """Check that the fields are in their domains, and the value of a receipt is of its declared types."""
     value = body.value if isinstance(body, Receipt) else None
     return body.is_sound and (value is None or is_typed(value))
@@ -198,7 +198,7 @@ def is_answer(asked: Asked, answer: object) -> bool:
             return len(vectors) == len(texts)
         case Read(), ReadDone(rows=rows, cursor=None):  # the answer of an interceptor has no next page
             return asked_for(asked, rows) == rows and all(
-                is_whole(row) and is_typed(row.body) for row in rows
+                is_valid_row(row) and is_typed(row.body) for row in rows
             )
     return False
 

@@ -44,8 +44,8 @@ class BackgroundJob(Data):
         if state.phase != self.phase or (due := self.due(state)) is None:
             return None
         # A queued request to open a closed agent waits for the purge, so the purge ignores the queue.
-        is_held = is_switching(state) if self.phase == "ready" else is_alone(state)
-        return None if is_held or self.is_running(state) else due
+        is_blocked = is_switching(state) if self.phase == "ready" else is_alone(state)
+        return None if is_blocked or self.is_running(state) else due
 
     def is_running(self, state: State) -> bool:
         return any(

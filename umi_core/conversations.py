@@ -49,8 +49,8 @@ def write_lines(at: int, message: ChatMessage) -> Iterator[str]:
         yield line
         return
     parts = divide_line(line_text, write_head(LINE_NUMBER_MAX, message))
-    said = (it.strip() for it in parts)
-    yield from (f"{write_head(at + n, message)}{it}" for n, it in enumerate(filter(None, said)))
+    stripped = (it.strip() for it in parts)
+    yield from (f"{write_head(at + n, message)}{it}" for n, it in enumerate(filter(None, stripped)))
 
 
 def write_head(at: int, message: ChatMessage) -> str:

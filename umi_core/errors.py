@@ -2,7 +2,7 @@
 
     Error                   a frozen value; `str(error)` is one sentence with the value and the limit
     |-- caller's fault      in `Refused`: BadText, TextTooLong, KeyTooLong, WorkingFull, SessionConflict, ...
-    |-- world's fault       in `Failed`: ModelFailed, EmbedFailed, StorageFailed, Conflict, Deposed, ...
+    |-- world's fault       in `Failed`: ModelFailed, EmbedFailed, StorageFailed, Conflict, Fenced, ...
     `-- our fault           an AssertionError; `WorkflowBroken` for a custom workflow that breaks its table
 
 `Rejected` is the only exception: a constructor or a registry call has no reply, so it raises error values.
@@ -398,11 +398,11 @@ class Conflict(StepFailed):
     tag = 552
 
 
-class Deposed(Error):
+class Fenced(Error):
     """A newer incarnation of this memory has claimed an epoch; only the working tier still answers here."""
 
     tag = 553
-    sentence: ClassVar[str] = "deposed: a newer epoch than {epoch} was claimed"
+    sentence: ClassVar[str] = "fenced: a newer epoch than {epoch} was claimed"
     epoch: int
 
 

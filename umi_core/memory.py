@@ -133,14 +133,14 @@ class Memory:
         assert isinstance(request, requests.CoreRead | requests.WorkflowRequest)
         state = self.state
         error = requests.bad_request(request)
-        is_held = state.phase == "recovering" or is_switching(self.state)
-        waits = isinstance(request, requests.WorkflowRequest) or is_held
+        is_blocked = state.phase == "recovering" or is_switching(self.state)
+        waits = isinstance(request, requests.WorkflowRequest) or is_blocked
         if error is None and waits and self.busy_count() >= OP_COUNT_MAX:
             error = errors.TooBusy(self.busy_count(), OP_COUNT_MAX)
         if error is not None:
             engine.effects.append(Reply(request.op_id, Refused(error)))
         # Trimmed before it is queued: the queue is part of every snapshot.
-        elif is_held or isinstance(request, AgentRequest):
+        elif is_blocked or isinstance(request, AgentRequest):
             state.queue += (trim_turns(request, state.config),)
         else:
             self.serve(engine, trim_turns(request, state.config))
@@ -164,7 +164,7 @@ class Memory:
         """Return why this phase serves no request to archive or core; None if it serves them."""
         state = self.state
         if state.phase == "deposed":
-            return Failed(errors.Deposed(state.epoch))
+            return Failed(errors.Fenced(state.epoch))
         if state.phase == "closed":
             return Refused(NotFound("agent", state.scope.agent))
         if state.phase == "unfit":

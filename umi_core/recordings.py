@@ -44,7 +44,7 @@ class RecordingHead(Data):
         return json.dumps({**head, "config": pack_value(self.config)}, ensure_ascii=False, sort_keys=True)
 
 
-class Taken(Data):
+class RecordedStep(Data):
     """One step: its time and value; `digest`: of its effects, empty if the recording ends before them."""
 
     now_ms: int
@@ -63,10 +63,10 @@ def digest_line(effects: Sequence[Effect]) -> str:
     return json.dumps(digest_of(effects))
 
 
-def read_recording(text: str) -> tuple[RecordingHead, tuple[Taken, ...]]:
+def read_recording(text: str) -> tuple[RecordingHead, tuple[RecordedStep, ...]]:
     """Return head and steps, ignoring a cut off last line. Raises Rejected(BadVersion, StateDamaged)."""
     first, *rest = text.split("\n")
-    head, steps = read_head(first), list[Taken]()
+    head, steps = read_head(first), list[RecordedStep]()
     for number, line in enumerate(rest, 2):
         if not line:
             continue
@@ -101,12 +101,12 @@ def read_head(line: str) -> RecordingHead:
     return RecordingHead(scope, config)
 
 
-def read_step(found: Any) -> Taken:
+def read_step(found: Any) -> RecordedStep:
     now_ms, data = found
     value = unpack_value(data)
     if not is_int(now_ms) or value.__class__ not in VALUES:
         raise ValueError("no time, or nothing that a memory can be told")
-    return Taken(now_ms, value)  # type: ignore[arg-type]  # its class is one of VALUES
+    return RecordedStep(now_ms, value)  # type: ignore[arg-type]  # its class is one of VALUES
 
 
 def pack_value(value: object) -> str:

@@ -412,7 +412,7 @@ class Receipt(Body):
 class SessionRow(Body):
     """A saved session: the agents that may load it, and a snapshot of the working tier.
 
-    `carries`: the parts that a load gets. `told`: ids of the last facts of the session, in the archive of the
+    `carries`: the parts that a load gets. `fact_ids`: the last facts of the session, in the archive of the
     agent that saved it; `left_out_count`: the number of facts before these.
     """
 
@@ -427,7 +427,7 @@ class SessionRow(Body):
     saved_by: domains.Word
     snapshot: domains.Digest
     carries: domains.Carries = ("keys",)
-    told: domains.Texts = ()
+    fact_ids: domains.Texts = ()
     left_out_count: domains.Count = 0
 
 

@@ -15,7 +15,7 @@ from umi_core.answer_checks import asked_for
 from umi_core.background import BACKGROUND
 from umi_core.domains import bad_scope
 from umi_core.engine.engine import Engine, facts_of, guard
-from umi_core.engine.facts import Fact, odd_row, unit_of
+from umi_core.engine.facts import Fact, bad_row, unit_of
 from umi_core.engine.registry import Registry, followers_of_skipped
 from umi_core.engine.workflow import Step, Workflow
 from umi_core.errors import Rejected, StateDamaged
@@ -101,7 +101,7 @@ def wrong_phase(state: State) -> Iterator[str]:
     if phase == "recovering":
         if running != ["recover"]:
             yield f"phase: it recovers, and in flight are {' '.join(running) or 'no operations'}"
-    elif "recover" in running or (state.queue and not is_held(state)):
+    elif "recover" in running or (state.queue and not is_queue_blocked(state)):
         yield f"phase: {phase}, and something recovers or waits for that"
     if len(running) > 1 and any(name in ALONE for name in running):
         yield f"phase: {phase}, and beside {' '.join(running)} nothing else may be in flight"
@@ -115,7 +115,7 @@ def wrong_phase(state: State) -> Iterator[str]:
             yield f"operations[{number}]: {name} has {'a' if is_asked else 'no'} request"
 
 
-def is_held(state: State) -> bool:
+def is_queue_blocked(state: State) -> bool:
     """Check whether the queue waits for an operation that runs alone, or begins with a request for one."""
     is_first = isinstance(state.queue[0], AgentRequest)
     return is_first or any(operation.workflow in ALONE for operation in state.operations.values())
@@ -147,19 +147,19 @@ def wrong_facts(operation: Operation, table: Workflow, scope: Scope) -> Iterator
     followers = followers_of_skipped(table)
     for step in done:
         # The substitute of a skipped step may have another type than the fact, if no later step needs it.
-        if row not in followers.get(step.id, ()) or not is_left(operation.facts, step):
+        if row not in followers.get(step.id, ()) or not may_be_skipped(operation.facts, step):
             yield from wrong_values(operation.facts, step.produces)
             for name in step.learns if step.each else ():
                 if step.each and len(known[name]) != len(known[step.each.name] or ()):
                     yield f"facts[{name}]: not one for each of {step.each.name}"
-    yield from (f"facts: {law.said}" for law in table.laws if not law.holds_of(operation.facts, scope))
+    yield from (f"facts: {law.description}" for law in table.laws if not law.holds_of(operation.facts, scope))
 
 
-def is_left(facts: Mapping[str, object], step: Step) -> bool:
+def may_be_skipped(facts: Mapping[str, object], step: Step) -> bool:
     """Check whether the step may have been skipped: its facts equal the substitutes of a skipped step."""
     # Compared by class, too, because False == 0: the substitute may be one, and a produced fact the other.
-    left = ((step.left[name], facts[name]) for name in step.learns)
-    return all(one.__class__ is other.__class__ and one == other for one, other in left)
+    pairs = ((step.skipped_values[name], facts[name]) for name in step.learns)
+    return all(one.__class__ is other.__class__ and one == other for one, other in pairs)
 
 
 def wrong_values(facts: Mapping[str, object], declared: Iterable[Fact[Any]]) -> Iterator[str]:
@@ -170,8 +170,8 @@ def wrong_values(facts: Mapping[str, object], declared: Iterable[Fact[Any]]) -> 
 
 def wrong_value(value: object, fact: Fact[Any], kind: Any) -> str:
     """Return the error in the value of a fact or of a unit; empty if there is none."""
-    odd = odd_row(value, fact.rows) if fact.rows else ""
-    return shape_of(kind)(value) or (f": a row of {odd}" if odd else "")
+    bad_kind = bad_row(value, fact.rows) if fact.rows else ""
+    return shape_of(kind)(value) or (f": a row of {bad_kind}" if bad_kind else "")
 
 
 def wrong_units(operation: Operation, row: Step) -> Iterator[str]:

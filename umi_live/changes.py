@@ -34,10 +34,10 @@ class AttributeClaims(Data):
     """The claims of a statement: the values of attributes, and the values and predicates that have ended.
 
     `relation`: what the subject is to the speaker, such as `my sister`, or `I`; empty for a name only.
-    `values`: attributes with their values. `gone`: attributes with values that no longer hold; values of one
-    negation are grouped, since "no longer a nurse at Acme" may mean a cook at Acme. `over`: predicates that
-    no longer hold. `said`: the predicate, if the statement has one clause. `regions`: regions that contain
-    its places. All but `relation` are terms.
+    `values`: attributes with their values. `ended`: attributes with values that no longer hold; values of one
+    negation are grouped, since "no longer a nurse at Acme" may mean a cook at Acme. `denied`: predicates that
+    no longer hold. `predicate`: that of a statement with one clause. `regions`: regions that contain its
+    places. All but `relation` are terms.
     `is_added`: earlier claims stay true. `is_change`: the statement says that something was different before.
     `is_lasting`: no part is taken back or temporary. `is_complete`: the fields above cover all of it.
     """
@@ -45,9 +45,9 @@ class AttributeClaims(Data):
     subject: str
     relation: str = ""
     values: tuple[AttributeValue, ...] = ()
-    over: tuple[tuple[str, ...], ...] = ()
-    gone: tuple[tuple[AttributeValue, ...], ...] = ()
-    said: tuple[str, ...] = ()
+    denied: tuple[tuple[str, ...], ...] = ()
+    ended: tuple[tuple[AttributeValue, ...], ...] = ()
+    predicate: tuple[str, ...] = ()
     regions: frozenset[tuple[str, ...]] = frozenset()
     is_added: bool = False
     is_change: bool = False
@@ -206,14 +206,18 @@ def ends(now: AttributeClaims, before: AttributeClaims) -> bool:
     # Different persons with the same name: my sister Ann, and my boss Ann.
     if now.relation and before.relation and now.relation != before.relation:
         return False
-    if any(is_over(before.said, predicate) for predicate in now.over):
+    if any(is_denied_predicate(before.predicate, predicate) for predicate in now.denied):
         return True
-    if any(is_ended_habit(before.said, value) for (attribute, value), *_ in now.gone if attribute == "habit"):
+    if any(
+        is_ended_habit(before.predicate, value)
+        for (attribute, value), *_ in now.ended
+        if attribute == "habit"
+    ):
         return True
     if not before.is_complete:
         return False
     # A single clause is false if a part of it is: "left Acme" ends "works as a nurse at Acme".
-    if before.said and any(is_gone(values, now, before) for values in now.gone):
+    if before.predicate and any(have_ended(values, now, before) for values in now.ended):
         return True
     # A title ends with its employer: "joined Beta" ends "works at Acme as an engineer" (law 2).
     is_employed = "work" in dict(before.values)
@@ -228,8 +232,8 @@ def find_shared_names(claims: Iterable[AttributeClaims]) -> set[str]:
     return {it.subject for it in named if known.setdefault(it.subject, it.relation) != it.relation}
 
 
-def is_over(spoken: tuple[str, ...], predicate: tuple[str, ...]) -> bool:
-    """Return whether a predicate that is over is the spoken one, or the beginning of it.
+def is_denied_predicate(spoken: tuple[str, ...], predicate: tuple[str, ...]) -> bool:
+    """Return whether a denied predicate is the spoken one, or the beginning of it.
 
     "no longer likes tea" ends "likes tea with milk". A verb alone ends only the same verb alone: "doesn't
     drink" does not end "drinks coffee".
@@ -240,18 +244,18 @@ def is_over(spoken: tuple[str, ...], predicate: tuple[str, ...]) -> bool:
     return bool(spoken) and (spoken == predicate or is_beginning)
 
 
-def is_gone(values: Iterable[AttributeValue], now: AttributeClaims, before: AttributeClaims) -> bool:
+def have_ended(values: Iterable[AttributeValue], now: AttributeClaims, before: AttributeClaims) -> bool:
     """Return whether an old statement claims all these values, which no longer hold together."""
-    return all(any(is_denied(it, other, now) for other in before.values) for it in values)
+    return all(any(is_ended_value(it, other, now) for other in before.values) for it in values)
 
 
-def is_denied(gone: AttributeValue, claim: AttributeValue, now: AttributeClaims) -> bool:
-    """Return whether a value that is gone equals that of a claim, or is more general.
+def is_ended_value(ended: AttributeValue, claim: AttributeValue, now: AttributeClaims) -> bool:
+    """Return whether a value that has ended equals that of a claim, or is more general.
 
     "no longer a nurse" ends "a head nurse", but "no longer a head nurse" does not end "a nurse". Both "left
     Acme" and "left Acme Corp" end "Acme" and "Acme Corp", but "left Acme Cloud" does not end "Acme".
     """
-    (attribute, value), (name, claimed) = gone, claim
+    (attribute, value), (name, claimed) = ended, claim
     if attribute != name:
         return False
     if attribute == "title":
@@ -261,12 +265,12 @@ def is_denied(gone: AttributeValue, claim: AttributeValue, now: AttributeClaims)
 
 
 def is_replaced(claim: AttributeValue, now: AttributeClaims, before: AttributeClaims) -> bool:
-    """Return whether a value no longer holds: it is gone, or the attribute has another value."""
+    """Return whether a value no longer holds: it has ended, or the attribute has another value."""
     attribute, value = claim
     # "lives in York" ends "are moving to York".
     if attribute == "move" and any(name == "home" and agree(it, value) for name, it in now.values):
         return True
-    if any(is_gone(values, now, before) and attribute in dict(values) for values in now.gone):
+    if any(have_ended(values, now, before) and attribute in dict(values) for values in now.ended):
         return True
     others = [it for name, it in now.values if name == attribute]
     if now.is_added or (attribute in OFTEN_SEVERAL and not now.is_change):
@@ -320,9 +324,9 @@ def claims_of(name: str, content: str, year: str = "") -> AttributeClaims:
         norm(name),
         relation=relation,
         values=sum((it.values for it in found), ()),
-        over=sum((it.over for it in found), ()),
-        gone=sum((it.gone for it in found), ()),
-        said=() if others else terms_of(predicate),
+        denied=sum((it.denied for it in found), ()),
+        ended=sum((it.ended for it in found), ()),
+        predicate=() if others else terms_of(predicate),
         regions=frozenset(
             split_terms(it.removeprefix("the ")) for place in PLACED.findall(text) for it in regions_of(place)
         ),
@@ -331,7 +335,7 @@ def claims_of(name: str, content: str, year: str = "") -> AttributeClaims:
         is_lasting=not is_limited,
         # A clause without a known attribute may claim anything, so a statement
         # with such a clause can never end as a whole.
-        is_complete=all(it.values or it.gone for it in found) and not WITH_MORE.search(text),
+        is_complete=all(it.values or it.ended for it in found) and not WITH_MORE.search(text),
     )
 
 
@@ -349,9 +353,9 @@ def claims_of_clause(clause: str, year: str) -> AttributeClaims:
     owned = tuple(find_owned(bare(clause)))
     if not owned and any(it != year for it in YEAR.findall(clause)):
         return AttributeClaims("")
-    over = (terms_of(it) for it in find_over(clause))
-    values, ended = (*find_values(clause), *owned), tuple(find_gone(clause))
-    return AttributeClaims("", values=values, over=tuple(filter(None, over)), gone=ended)
+    denied = (terms_of(it) for it in find_denied_predicates(clause))
+    values, ended = (*find_values(clause), *owned), tuple(find_ended_values(clause))
+    return AttributeClaims("", values=values, denied=tuple(filter(None, denied)), ended=ended)
 
 
 def predicate_of(clause: str, name: str, is_speaker: bool) -> str:
@@ -388,7 +392,7 @@ def find_values(clause: str) -> Iterator[AttributeValue]:
             # "I work for Bob" does not name an employer.
             whom = match[match.lastindex or 0]
             is_person = match[0].endswith(f" for {whom}") and is_given(whom)
-            is_other_move = attribute == "home" and not is_of_home(match)
+            is_other_move = attribute == "home" and not is_about_home(match)
             yield from () if is_person or is_other_move else ((attribute, value),)
 
 
@@ -398,7 +402,7 @@ def put_workplace_first(match: re.Match[str]) -> str:
     return f"{match[1]} {link} {match[4]} {match[2]}"
 
 
-def is_of_home(match: re.Match[str]) -> bool:
+def is_about_home(match: re.Match[str]) -> bool:
     """Return whether a match is about a home: "moved to Oslo", "from Oslo to Xanten", but not "to Gmail"."""
     origin = match.groupdict().get("origin")
     is_move = re.match(MOVE, match[0]) is not None
@@ -417,7 +421,7 @@ def find_owned(spoken: str) -> Iterator[AttributeValue]:
                 yield attribute, value
 
 
-def find_gone(clause: str) -> Iterator[tuple[AttributeValue, ...]]:
+def find_ended_values(clause: str) -> Iterator[tuple[AttributeValue, ...]]:
     """Yield the values that a clause says no longer hold, grouped by negation."""
     spoken = bare(clause)
     if (match := LEFT.match(spoken)) and (value := sure_value(spoken, match)):
@@ -441,7 +445,7 @@ def find_gone(clause: str) -> Iterator[tuple[AttributeValue, ...]]:
         yield from (values,) if values else ()
 
 
-def find_over(clause: str) -> Iterator[str]:
+def find_denied_predicates(clause: str) -> Iterator[str]:
     """Yield the predicates that a clause says no longer hold."""
     spoken = bare(clause)
     if match := OVER.match(spoken):

@@ -89,28 +89,28 @@ class HashEmbedder:
 
 def hash_text(text: str) -> tuple[int, ...]:
     sums = dict[int, int]()
-    for part in parts(text):
-        place, sign = place_part(part)
-        sums[place] = sums.get(place, 0) + sign
+    for part in list_parts(text):
+        index, sign = hash_part(part)
+        sums[index] = sums.get(index, 0) + sign
     for concept in concepts_of(text):
-        for place, sign in map(place_part, (f"{concept} \n", f"{concept} \n again")):  # equals no word
-            sums[place] = sums.get(place, 0) + CONCEPT_WEIGHT * sign
+        for index, sign in map(hash_part, (f"{concept} \n", f"{concept} \n again")):  # equals no word
+            sums[index] = sums.get(index, 0) + CONCEPT_WEIGHT * sign
     peak = max(map(abs, sums.values()), default=0) or 1
     components = [0] * DIMS
     # A text without words, or whose parts cancel out, still needs a vector other than zero.
-    for place, it in (sums if any(sums.values()) else {0: 1}).items():
-        components[place] = int(COMPONENT_MAX * it / peak)
+    for index, it in (sums if any(sums.values()) else {0: 1}).items():
+        components[index] = int(COMPONENT_MAX * it / peak)
     return tuple(components)
 
 
 @lru_cache(maxsize=PARTS_COUNT_MAX)
-def place_part(part: str) -> tuple[int, int]:
+def hash_part(part: str) -> tuple[int, int]:
     """Return the index of the component to which a part of a word adds, and 1 or -1 as its sign."""
     number = int.from_bytes(blake2b(part.encode(), digest_size=4).digest())
     return number // 2 % DIMS, 1 if number % 2 else -1
 
 
-def parts(text: str) -> Iterator[str]:
+def list_parts(text: str) -> Iterator[str]:
     """Yield each content word of a text in two forms, and all runs of three letters in it."""
     spoken = words(text)
     for word in content(spoken) or spoken:
@@ -187,15 +187,15 @@ def write_entities(entities: list[Json]) -> str:
     return json.dumps({"entities": entities, "relations": []}, ensure_ascii=False)
 
 
-def list_entities(statements: Iterable[RuleStatement], kept: set[str]) -> list[Json]:
-    """Return the names in `kept`, and the notes, as elements of an answer."""
+def list_entities(statements: Iterable[RuleStatement], listed: set[str]) -> list[Json]:
+    """Return the names in `listed`, and the notes, as elements of an answer."""
     types, stated = dict[str, str](), dict[str, list[str]]()
     for statement in statements:
-        for name, kind in [it for it in statement.names if it[0] in kept] or [("", "note")]:
+        for name, kind in [it for it in statement.names if it[0] in listed] or [("", "note")]:
             # `topic` means that the type is unknown, so a later
             # sentence may replace it; else the first one decides.
             types[name] = kind if types.get(name, "topic") == "topic" else types[name]
-            stated.setdefault(name, []).extend(pieces(statement.sentence))
+            stated.setdefault(name, []).extend(cut_sentence(statement.sentence))
     return [
         {"name": name, "type": types[name], "content": content, "confidence": 1}
         for name, contents in stated.items()
@@ -215,7 +215,7 @@ def pack_contents(contents: Iterable[str]) -> Iterator[str]:
     yield "\n".join(some)
 
 
-def pieces(sentence: str) -> Iterator[str]:
+def cut_sentence(sentence: str) -> Iterator[str]:
     """Yield a sentence, cut into parts if it is too long for a content: between words if possible."""
     while size(sentence) > EXTRACT_CONTENT_BYTES_MAX:
         head = cut(sentence, EXTRACT_CONTENT_BYTES_MAX)
@@ -276,7 +276,7 @@ def memories(given: Json) -> str:
         names = names[: 1 + max(0, room)]
         room -= len(names) - 1
         category = category_of(statement, given["categories"])
-        blocks += (memory(name, it, category) for name in names for it in pieces(statement.sentence))
+        blocks += (memory(name, it, category) for name in names for it in cut_sentence(statement.sentence))
     return f"<item>{''.join(blocks)}</item>"
 
 

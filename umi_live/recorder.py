@@ -10,7 +10,7 @@ from contextlib import suppress
 from umi_core.config import Config
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
-from umi_core.recordings import RecordingHead, Taken, digest_line
+from umi_core.recordings import RecordedStep, RecordingHead, digest_line
 from umi_core.values import Scope
 from umi_live.errors import LiveError
 from umi_live.files import create_file
@@ -34,7 +34,7 @@ class Recorder:
         self._write(RecordingHead(scope, config).line())
 
     def write_input(self, now_ms: int, value: Value) -> None:
-        self._write(Taken(now_ms, value).line())
+        self._write(RecordedStep(now_ms, value).line())
         self.has_input = True
 
     def write_effects(self, effects: tuple[Effect, ...]) -> None:

@@ -61,22 +61,22 @@ class Index:
         if version == self.version:
             return
         sql = CHANGED.format(check=check)
-        fresh: list[Any] = connection.execute(sql, (self.scope, self.changed)).fetchall()
+        rows: list[Any] = connection.execute(sql, (self.scope, self.changed)).fetchall()
         self.version = version
         again = list[tuple[int, bool]]()
-        for number, kind, row_id, is_there, term_count, components, changed, _ in fresh:
+        for number, kind, row_id, is_there, term_count, components, changed, _ in rows:
             slot = self._slot(row_id)
             if kind == "entity":
                 again.append((number, self.numbers[slot] == 0))
-                self._place(slot, number, term_count if is_there else None)
+                self._set_entity(slot, number, term_count if is_there else None)
             else:
-                self._embed(slot, components if is_there else b"")
+                self._set_vector(slot, components if is_there else b"")
             self.changed = changed
         for vectors in self.vectors.values():
             vectors.measure()
         # Detached meanwhile: if the database fails, the cached terms are lost instead of wrong.
         marked, self.marked = self.marked, {}
-        self._mark_again(marked, again, connection)
+        self._recount(marked, again, connection)
         self.marked = marked
 
     def _slot(self, row_id: str) -> int:
@@ -90,7 +90,7 @@ class Index:
             self.keys[slot] = int.from_bytes(row_id.encode()[:8].ljust(8, b"\0"))
         return slot
 
-    def _place(self, slot: int, number: int, term_count: int | None) -> None:
+    def _set_entity(self, slot: int, number: int, term_count: int | None) -> None:
         at = number - self.base
         if at >= len(self.slot_of):
             self.slot_of = grow_array(self.slot_of, at)
@@ -98,7 +98,7 @@ class Index:
         self.numbers[slot] = 0 if term_count is None else number
         self.term_counts[slot] = term_count or 0
 
-    def _embed(self, slot: int, components: bytes) -> None:
+    def _set_vector(self, slot: int, components: bytes) -> None:
         dims = len(components)
         # An id has one vector: with another embedder it must leave the table of the old number of dimensions.
         for other, vectors in self.vectors.items():
@@ -109,7 +109,7 @@ class Index:
         if dims:
             self.vectors[dims].put(slot, np.frombuffer(components, np.int8))
 
-    def _mark_again(
+    def _recount(
         self, marked: dict[str, Marks], rows: Sequence[tuple[int, bool]], connection: SqlConnection
     ) -> None:
         """Recount the cached terms of changed rows.
@@ -197,7 +197,7 @@ class Vectors:
         self.matrix = np.zeros((0, dims), exact_type(dims))
         self.squares = np.zeros(0, np.int64)
         self.scales = np.zeros(0, np.float32)
-        self.fresh: list[int] = []
+        self.unmeasured: list[int] = []  # slots whose vectors have changed since the last `measure`
 
     def put(self, slot: int, components: NDArray[np.int8] | None) -> None:
         if slot >= len(self.matrix):
@@ -207,20 +207,20 @@ class Vectors:
             self.scales = grow_array(self.scales, slot)
         self.size = max(self.size, slot + 1)
         self.matrix[slot] = 0 if components is None else components
-        self.fresh.append(slot)
+        self.unmeasured.append(slot)
 
     def measure(self) -> None:
         """Measure the new vectors, or, if at least half are new, all of them, which is faster."""
-        at = self.fresh if 2 * len(self.fresh) < self.size else slice(self.size)
+        at = self.unmeasured if 2 * len(self.unmeasured) < self.size else slice(self.size)
         self.squares[at], self.scales[at] = measure_rows(self.matrix[at])
-        self.fresh.clear()
+        self.unmeasured.clear()
 
     def rows(self) -> VectorRows:
         return VectorRows(self.matrix[: self.size], self.squares[: self.size], self.scales[: self.size])
 
 
-def grow_array(values: NDArray[Any], place: int) -> NDArray[Any]:
-    """Return the array with room for this place and a quarter more, filled with zeros."""
-    wider = np.zeros((place + place // 4 + ROOM_MIN, *values.shape[1:]), values.dtype)
+def grow_array(values: NDArray[Any], index: int) -> NDArray[Any]:
+    """Return the array with room for this index and a quarter more, filled with zeros."""
+    wider = np.zeros((index + index // 4 + ROOM_MIN, *values.shape[1:]), values.dtype)
     wider[: len(values)] = values
     return wider

@@ -52,12 +52,12 @@ from umi_live.search import Index, Mask
 
 INDEX_COUNT_MAX: Final = 32  # scopes whose entities are indexed in RAM
 PRUNED_COUNT_MAX: Final = 20  # expired receipts that one commit deletes; it writes one, so a backlog shrinks
-PLACE: Final = "scope = ? and kind = ? and id = ?"
-LIVE: Final = "scope = ? and kind = ? and body is not null"
+OF_KEY: Final = "scope = ? and kind = ? and id = ?"
+PRESENT: Final = "scope = ? and kind = ? and body is not null"
 # `{check}` is replaced by the expression of `Seal.check`.
 COLUMNS: Final = "id, version, body, components, {check}"
-IN_ROW: Final = f"select number, version, body is not null, {{check}} from row where {PLACE}"
-ONE: Final = f"select {COLUMNS} from row where {PLACE} and body is not null"
+IN_ROW: Final = f"select number, version, body is not null, {{check}} from row where {OF_KEY}"
+ONE: Final = f"select {COLUMNS} from row where {OF_KEY} and body is not null"
 LAST: Final = "select max(changed) from row where scope = ? and kind in ('entity', 'vector')"
 ABSENT: Final = (0, 0, 0)  # number, version, whether the row has a body
 OLDEST: Final = "select number, at_ms, versions from receipt order by number limit ?"
@@ -72,7 +72,7 @@ REPLACING: Final = (
 )  # kinds whose newer bodies may lack texts of older ones, which must then be erased
 STATES_OF_FACT: Final = {"entity": "ended", "ended": "entity"}  # each row kind of a fact, and the other one
 
-Place = tuple[int, int]  # the number of a scope, and the number of a commit in that scope
+CommitNumber = tuple[int, int]  # the number of a scope, and the number of a commit in that scope
 
 
 class TransactionCache(Owner):
@@ -80,7 +80,7 @@ class TransactionCache(Owner):
 
     numbers: dict[Scope, int] = {}
     last: dict[Scope, int] = {}  # the number of the last commit in each scope
-    places: dict[Scope, Place] = {}  # the place of the current commit in each scope that it writes
+    current: dict[Scope, CommitNumber] = {}  # the number of the current commit in each scope that it writes
     rows: dict[RowKey, tuple[int, int, int]] = {}  # number of the row, version, whether it has a body
     moved: frozenset[RowKey] = frozenset()  # rows whose facts the current commit moves to the other kind
     erases: bool = False  # whether texts must be erased from the file and its log
@@ -237,7 +237,7 @@ class SqlStorage:
         if changed:  # nothing was written yet
             return EffectFailed(commit.request_id, "conflict", changed=changed)
         # All rows of a batch in one scope share one commit number; the next batch gets the next number.
-        known.places.clear()
+        known.current.clear()
         return self._carry_out(commit, now_ms, known)
 
     def _find_answer(self, commit: Commit, now_ms: int) -> Committed | None:
@@ -287,9 +287,9 @@ class SqlStorage:
     def _write(self, write: Write, known: TransactionCache) -> int:
         """Write a row and return its version; deleting one that is absent changes nothing."""
         address, body = write.address, write.body
-        if address.scope not in known.places:
-            known.places[address.scope] = self._place(address.scope, known)
-        scope, changed = known.places[address.scope]
+        if address.scope not in known.current:
+            known.current[address.scope] = self._number_commit(address.scope, known)
+        scope, changed = known.current[address.scope]
         row, version, is_there = self._in_row(address, scope, known)
         if body is None and not is_there:
             return version
@@ -303,26 +303,26 @@ class SqlStorage:
         known.rows[key] = row, version + 1, body is not None
         return version + 1
 
-    def _erases(self, place: RowKey, body: Body | None, known: TransactionCache) -> bool:
+    def _erases(self, key: RowKey, body: Body | None, known: TransactionCache) -> bool:
         """Check whether replacing a row by `body` (None: deleting it) removes texts.
 
         A fact that ends, or becomes current again, only moves to the row of the other kind.
         """
-        if body is None and place[1] in STATES_OF_FACT:
-            return place not in known.moved
+        if body is None and key[1] in STATES_OF_FACT:
+            return key not in known.moved
         if body is None:
-            return place[1] not in TEXTLESS
-        if place[1] not in REPLACING:
+            return key[1] not in TEXTLESS
+        if key[1] not in REPLACING:
             return False
         # {"tea", "jam"} -> {"tea", "jam", "milk"} removes nothing; -> {"tea"} must erase "jam".
-        return not texts_of(self._body(place)) <= texts_of(body)
+        return not texts_of(self._body(key)) <= texts_of(body)
 
-    def _body(self, place: RowKey) -> Body | None:
+    def _body(self, key: RowKey) -> Body | None:
         """Return the body of a row that has one; None if its bytes are damaged."""
-        old: Any = self.connection.execute(self.one, place).fetchone()
+        old: Any = self.connection.execute(self.one, key).fetchone()
         return body_of(*old[2:4])
 
-    def _place(self, scope: Scope, known: TransactionCache) -> Place:
+    def _number_commit(self, scope: Scope, known: TransactionCache) -> CommitNumber:
         """Return the number of the scope, created if absent, and a new commit number in it."""
         number, execute = self._scope(scope, known), self.connection.execute
         if not number:
@@ -350,7 +350,7 @@ class SqlStorage:
         with self.writing():
             known = TransactionCache()
             self.lock_scopes([scope], known)
-            number, _ = self._place(scope, known)
+            number, _ = self._number_commit(scope, known)
             self.connection.execute("update scope set embedder = ? where number = ?", (embedder, number))
         self.acknowledge()
 
@@ -428,8 +428,8 @@ class SqlStorage:
     def _by_ids(self, query: ByIds) -> Iterator[Row]:
         known = TransactionCache()
         for address in query.addresses:
-            place = self._scope(address.scope, known), address.kind, address.id
-            found = self.connection.execute(self.one, place).fetchone()
+            key = self._scope(address.scope, known), address.kind, address.id
+            found = self.connection.execute(self.one, key).fetchone()
             if found:
                 yield row_at(address, found)
 
@@ -460,7 +460,7 @@ class SqlStorage:
         for kind in sorted(kind for kind in dict.fromkeys(kinds) if kind >= after[0]):
             behind, bindings, is_all = clause(where, kind, number)
             first = after[1] if kind == after[0] else ""
-            sql = f"select {self.columns} from row where {LIVE} and id > ? {behind} order by id limit ?"
+            sql = f"select {self.columns} from row where {PRESENT} and id > ? {behind} order by id limit ?"
             is_left = True
             while is_left:
                 part: list[Any] = self.connection.execute(
@@ -478,7 +478,7 @@ class SqlStorage:
         for kind in dict.fromkeys(query.kinds):
             behind, bindings, is_all = clause(query.where, kind, number)
             if is_all:
-                sql = f"select count(*) from row where {LIVE} {behind}"
+                sql = f"select count(*) from row where {PRESENT} {behind}"
                 [(found,)] = self.connection.execute(sql, (number, kind, *bindings))
                 count += found
             else:
@@ -554,7 +554,7 @@ class SqlStorage:
     def _numbers(self, scope: int, where: Where) -> Iterator[int]:
         """Yield the numbers of the rows of facts that meet the conditions."""
         behind, bindings, is_all = clause(where, "entity", scope)
-        sql = f"select number, body from row where {LIVE} {behind}"
+        sql = f"select number, body from row where {PRESENT} {behind}"
         for number, body in self.connection.execute(sql, (scope, "entity", *bindings)):
             if is_all or admits(where, body_of(body, None)):
                 yield number

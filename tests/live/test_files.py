@@ -151,7 +151,7 @@ def test_a_memory_that_only_reads_refuses_to_write_and_needs_no_claim(tmp_path: 
             for write in (reader.remember("x"), reader.forget("ent_1"), reader.set_block("human", "x")):
                 with pytest.raises(StoreError, match="open for reading only"):
                     await write
-            await memory.remember("Ann likes cake.")  # it was not deposed
+            await memory.remember("Ann likes cake.")  # it was not fenced
             assert await memory.count() == 2
 
     asyncio.run(live())

@@ -14,7 +14,7 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 from umi_core.memory import Memory
 from umi_core.messages.requests import Append, Delete, Forget, Get, Incr, Recall, Remember, Request, Set
 from umi_core.messages.results import Remembered
-from umi_core.recordings import RecordingHead, Taken
+from umi_core.recordings import RecordedStep, RecordingHead
 from umi_core.tiers import working
 from umi_core.values import Scope
 from umi_live import Closed, LiveError, LiveMemory, NotDone, open_blocking, open_memory
@@ -136,7 +136,7 @@ def test_a_recording_that_goes_on_is_redacted_with_what_was_known_before(tmp_pat
     assert recorded.run_recording(new_head, new_steps).differs_at is None
 
 
-def kinds_of(head: RecordingHead, steps: Sequence[Taken]) -> list[str]:
+def kinds_of(head: RecordingHead, steps: Sequence[RecordedStep]) -> list[str]:
     """What was asked and replied: of a recall how much was found, of a remember what it changed."""
     memory, found = Memory(head.scope, head.config), list[str]()
     for step in steps:

@@ -24,7 +24,7 @@ from umi_core.values import Scope
 from umi_live.conditions import clause
 from umi_live.contents import delete_rows_of_user
 from umi_live.sqlite import SqliteStorage
-from umi_live.storage import LIVE, SqlStorage
+from umi_live.storage import PRESENT, SqlStorage
 from umi_sim.testing.conformance import HOW, run_storage_conformance
 
 
@@ -171,7 +171,7 @@ def test_an_adoption_that_fails_leaves_no_transaction_open(monkeypatch: pytest.M
     """Others in the process use the same connection."""
     storage, scope = SqliteStorage(":memory:"), Scope("ann", "helper")
     with monkeypatch.context() as broken:
-        broken.setattr(SqliteStorage, "_place", None)
+        broken.setattr(SqliteStorage, "_number_commit", None)
         with pytest.raises(TypeError):
             storage.adopt(scope, "hash")
     storage.adopt(scope, "hash")
@@ -286,7 +286,7 @@ def test_facts_about_an_entity_are_looked_up_and_not_searched_for(tmp_path: Path
     for field, kinds in named:
         for kind in kinds:
             sql, bindings, _ = clause((Condition(field, "contains", "ent_1"),), kind, 1)
-            query = f"explain query plan select body from row where {LIVE} and id > ? {sql} order by id"
+            query = f"explain query plan select body from row where {PRESENT} and id > ? {sql} order by id"
             steps = [row[3] for row in storage.connection.execute(query, (1, kind, "", *bindings))]
             assert steps[0] == "SEARCH row USING INTEGER PRIMARY KEY (rowid=?)", steps
             assert any(

@@ -199,7 +199,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
     },
     "session": {
         "id": is_id, "user": WORD, "creator": WORD, "members": each(is_member), "saved_ms": TIME,
-        "saved_by": WORD, "snapshot": BYTES, "carries": are_carried, "told": each(is_text),
+        "saved_by": WORD, "snapshot": BYTES, "carries": are_carried, "fact_ids": each(is_text),
         "left_out_count": COUNT,
     },
     "grant": {"readers": each(is_member)},
@@ -320,7 +320,7 @@ STATE_FIELDS: Final[Mapping[str, Fits]] = {
     "tiers.session.last_query": or_none(is_short_text), "tiers.session.names": are_names,
     "tiers.session.version": COUNT, "tiers.session.creator": is_text,
     "tiers.session.members": each(is_member), "tiers.session.load_count": COUNT,
-    "tiers.session.told": are_fact_texts, "tiers.session.left_out_count": COUNT,
+    "tiers.session.fact_ids": are_fact_texts, "tiers.session.left_out_count": COUNT,
     "tiers.access.unsaved": table(lambda value: value is None), "tiers.access.cursor": is_text,
     "tiers.access.head_version": COUNT, "tiers.access.is_due": of_type(bool), "tiers.access.ran_ms": MOMENT,
     "tiers.access.touch_count": COUNT, "tiers.access.forgotten": each(is_text),

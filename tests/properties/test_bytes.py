@@ -26,7 +26,7 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.effects import Reply, Unknown
 from umi_core.messages.requests import Get, Len
-from umi_core.recordings import RecordingHead, Taken, digest_of, read_recording
+from umi_core.recordings import RecordedStep, RecordingHead, digest_of, read_recording
 from umi_core.tiers import session
 from umi_core.workflows import BUILT_IN
 
@@ -229,12 +229,12 @@ OF_HEAD: Final = (
 )  # fmt: skip
 
 
-def recorded(draw: Draw) -> tuple[list[Taken], list[str]]:
+def recorded(draw: Draw) -> tuple[list[RecordedStep], list[str]]:
     """Draw steps and their lines, with blank ones between them."""
 
-    def step(draw: Draw) -> Taken:
+    def step(draw: Draw) -> RecordedStep:
         at_ms = draw.pick((0, 1, 2**53, 1_700_000_000_000))
-        return Taken(at_ms, draw.pick(GIVEN), draw.pick(("", "9a3f", "0" * 16)))
+        return RecordedStep(at_ms, draw.pick(GIVEN), draw.pick(("", "9a3f", "0" * 16)))
 
     steps, lines = draw.many(step, 0, 4), list[str]()
     for it in steps:
@@ -242,7 +242,7 @@ def recorded(draw: Draw) -> tuple[list[Taken], list[str]]:
     return steps, lines
 
 
-def line_of(step: Taken) -> str:
+def line_of(step: RecordedStep) -> str:
     return json.dumps([step.now_ms, b64encode(encode(step.value)).decode()])
 
 
@@ -254,7 +254,9 @@ def read_lines(*lines: str) -> object:
 
 
 @law(recorded, examples=60)
-def test_a_recording_is_read_as_it_was_written_or_refused(steps: list[Taken], lines: list[str]) -> None:
+def test_a_recording_is_read_as_it_was_written_or_refused(
+    steps: list[RecordedStep], lines: list[str]
+) -> None:
     head, first = RecordingHead(SCOPE, CONFIG), json.dumps(FIRST)
     assert head.line() == first
     assert [it.line() for it in steps] == [line_of(it) for it in steps]

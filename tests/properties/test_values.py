@@ -29,7 +29,7 @@ from tests.properties.values import (
     sound,
     tried,
 )
-from umi_core.answer_checks import is_whole_body
+from umi_core.answer_checks import is_valid_body
 from umi_core.codec import encode
 from umi_core.config import OPTIONS, Config
 from umi_core.data import list_fields
@@ -106,7 +106,7 @@ def test_each_value_is_believed_in_each_field_of_a_row_or_not() -> None:
         for name in fields:
             for value in tried(name):
                 it = odd(body, **{name: value})
-                assert is_fit(it) == is_whole_body(it), (kind, name, repr(value)[:200])
+                assert is_fit(it) == is_valid_body(it), (kind, name, repr(value)[:200])
 
 
 @law(lambda draw: (sound(draw, draw.pick(tuple(FIELDS))),), examples=200)

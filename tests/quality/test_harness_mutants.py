@@ -191,7 +191,7 @@ def runs_with_crashes() -> str:
 def gate_of_a_run() -> str:
     """DET-2 and ORA-2, as a sweep asks for them."""
     traces = gate.hashes(STORMY)
-    return " ".join(gate.RULES[way] for way in gate.WAYS if traces[way] != traces["fresh"])
+    return " ".join(gate.RULES[variant] for variant in gate.VARIANTS if traces[variant] != traces["fresh"])
 
 
 def shrunk_failures() -> str:

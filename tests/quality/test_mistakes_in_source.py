@@ -16,7 +16,7 @@ from tests.properties.plain import test_text
 from umi_core.data import Data
 from umi_core.workflows import BUILT_IN
 from umi_sim.mutants.edits import TextEdit, changes
-from umi_sim.mutants.planting import in_place
+from umi_sim.mutants.planting import with_changes
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 
@@ -67,7 +67,7 @@ MISTAKES: Final = (
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_a_function_is_found(mistake: Mistake) -> None:
-    with in_place(changes((mistake.edit,)), BUILT_IN), pytest.raises(AssertionError):
+    with with_changes(changes((mistake.edit,)), BUILT_IN), pytest.raises(AssertionError):
         fail_first(mistake.test)
 
 
@@ -92,7 +92,7 @@ def test_a_wrong_use_of_a_function_is_found_by_runs(
     file: str, old: str, new: str, scenario: str, seed: int, rule: str
 ) -> None:
     edit = TextEdit(f"umi_core/workflows/{file}.py", old, new)
-    with in_place(changes((edit,)), BUILT_IN):
+    with with_changes(changes((edit,)), BUILT_IN):
         verdict, _ = run_once(draw(find(scenario), seed))
     assert verdict.failure is not None
     assert verdict.failure.rule == rule

@@ -89,14 +89,14 @@ def row(name: str, verdict: Verdict, turns: int) -> list[str]:
 def lives_of(config: RunConfig, items: tuple[Item, ...]) -> list[RecordedLife]:
     """Every life of the run, recorded as for an equivalence."""
     lives: list[RecordedLife] = []
-    over = LifeRecorder.over
+    end = LifeRecorder.end
 
     def kept(self: LifeRecorder, agent: str) -> RecordedLife | None:
-        life = over(self, agent)
+        life = end(self, agent)
         lives.extend([life] if life else [])
         return None  # nothing is compared
 
-    with mock.patch.object(LifeRecorder, "over", kept):
+    with mock.patch.object(LifeRecorder, "end", kept):
         run_once(structs.replace(config, equivalences=("E-REPLAY",)), items)
     return lives
 

@@ -134,7 +134,7 @@ def read_text(part: JsonObject, kind: str, names: Mapping[str, str]) -> Iterator
         texts = [structs.replace(it, role=it.role or "tool") for it in texts]
     role = KIND_ROLES.get(kind, "")
     yield from (structs.replace(it, role=it.role or role) for it in texts)
-    if not marker and not texts and not says_nothing(part):
+    if not marker and not texts and not is_empty_part(part):
         yield ContentPiece(f"[{kind or 'part'}]", "unknown")
 
 
@@ -145,8 +145,8 @@ def list_texts(part: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPi
         yield from read_content(find_text(source, ("data",)) or None, names)
     for holder in (source, part):
         listed = ([*read_content(holder.get(key), names)] for key in TEXT_KEYS)
-        said = ([it for it in found if it.text.strip() or it.kind == "hidden"] for found in listed)
-        yield from next(filter(None, said), [])
+        shown = ([it for it in found if it.text.strip() or it.kind == "hidden"] for found in listed)
+        yield from next(filter(None, shown), [])
 
 
 def is_document(part: JsonObject, kind: str) -> bool:
@@ -155,7 +155,7 @@ def is_document(part: JsonObject, kind: str) -> bool:
     return is_file or kind in DOCUMENT_KINDS or "page_content" in part
 
 
-def says_nothing(part: JsonObject) -> bool:
+def is_empty_part(part: JsonObject) -> bool:
     """Check whether a part has a blank text; null counts as blank only if the part has nothing else.
 
     {"type": "text", "parts": [""]} is such a part, {"type": "odd", "text": null, "words": "Hi"} is not.
@@ -168,7 +168,7 @@ def says_nothing(part: JsonObject) -> bool:
 
 def is_blank(value: Json) -> bool:
     if isinstance(value, dict):
-        return says_nothing(value)
+        return is_empty_part(value)
     if isinstance(value, list):
         return all(map(is_blank, value))
     return value is None or (isinstance(value, str) and not value.strip())

@@ -331,16 +331,16 @@ DEPTH_MAX: Final = 8
 
 def search_deep(value: Json, depth: int) -> Iterator[RawChat]:
     """Yield the lists of messages under names that no format uses, at most DEPTH_MAX levels deep."""
-    if isinstance(value, list) and value and all(isinstance(it, dict) and is_said(it) for it in value):
+    if isinstance(value, list) and value and all(isinstance(it, dict) and is_typical(it) for it in value):
         yield list_chat({}, value)
-    elif isinstance(value, dict) and is_said(value) and replies_of(value):
+    elif isinstance(value, dict) and is_typical(value) and replies_of(value):
         yield list_chat({}, [value])
     elif depth < DEPTH_MAX and isinstance(value, dict | list):
         for it in value.values() if isinstance(value, dict) else value:
             yield from search_deep(it, depth + 1)
 
 
-def is_said(value: JsonObject) -> bool:
+def is_typical(value: JsonObject) -> bool:
     """Check whether an object is certainly a message: it has a known role and a content."""
     message = unwrap(value) or {}
     roles = (find_text(message, ROLE_KEYS[:1]), role_kind(message))

@@ -50,7 +50,7 @@ ROLES: Final[Mapping[str, str]] = {
     "tool": "tool", "function": "tool", "observation": "tool", "function_response": "tool",
 }  # fmt: skip
 """Names of roles in different programs; any other name is that of a person."""
-MACHINES: Final = ("assistant", "system", "tool")
+MACHINES: Final = ("assistant", "system", "tool")  # all roles that are not persons
 FOUND_ROLES: Final = frozenset(
     "context document documents environment ipython retrieval search_result search_results tool_response "
     "tool_result tool_results".split()
@@ -97,13 +97,14 @@ def read_message(
         return HIDDEN
     if all(role not in MACHINES and not drop_placeholders(text) for role, text in texts):
         return EMPTY
-    own = find_time(message)
-    used = own if any(read_moment(own)) else default
-    moment = read_moment(used)
-    unread = next((it for it in (own, used) if not is_no_time(it) and read_moment(it)[1] is None), None)
-    shown = "" if unread is None else write_json(unread)[:TIME_CHARS_MAX]
-    time = clean_name(moment[0])
-    return tuple(ChatMessage(number, role, text, time, moment[1], shown) for role, text in texts)
+    own_time = find_time(message)
+    time = own_time if any(read_moment(own_time)) else default
+    times = (own_time, time)
+    unread = next((it for it in times if not is_no_time(it) and read_moment(it)[1] is None), None)
+    unread_text = "" if unread is None else write_json(unread)[:TIME_CHARS_MAX]
+    time_text, at_ms = read_moment(time)
+    shown = clean_name(time_text)
+    return tuple(ChatMessage(number, role, text, shown, at_ms, unread_text) for role, text in texts)
 
 
 TAG: Final = re.compile(
@@ -131,18 +132,18 @@ def divide_tagged(piece: ContentPiece) -> Iterator[ContentPiece]:
 
 def divide_pieces(message: JsonObject, pieces: list[ContentPiece]) -> Iterator[tuple[str, str]]:
     """Yield (role, text) of a message; split a person's message where the role of a piece differs."""
-    own = clean_name(mend_bytes(role_of(message), message))
+    own = clean_name(repair_bytes(role_of(message), message))
     is_person = own not in MACHINES
-    shown = [part for it in pieces for part in (divide_tagged(it) if is_person and not it.role else (it,))]
-    shown = [it for it in shown if it.text]
-    for role, group in groupby(shown, lambda it: it.role if is_person and it.role else own):
-        text = whole(mend_bytes("\n".join(it.text for it in group), message))
+    parts = [part for it in pieces for part in (divide_tagged(it) if is_person and not it.role else (it,))]
+    parts = [it for it in parts if it.text]
+    for role, group in groupby(parts, lambda it: it.role if is_person and it.role else own):
+        text = whole(repair_bytes("\n".join(it.text for it in group), message))
         text = clean_answer(text) if role == "assistant" else text
         if text:
             yield role, text
 
 
-def mend_bytes(text: str, message: JsonObject) -> str:
+def repair_bytes(text: str, message: JsonObject) -> str:
     """Repair a text of Facebook, which writes each byte of UTF-8 as a letter: `NÃ¼sse` is `Nüsse`."""
     if "sender_name" not in message:
         return text
@@ -181,8 +182,8 @@ def find_omission(message: JsonObject, pieces: list[ContentPiece]) -> str:
         return ""
     if pieces:
         return HIDDEN
-    is_said = any(key in message for key in (*CONTENT_KEYS, *CALL_KEYS, *CALLS))
-    return EMPTY if is_said else ""
+    has_content_key = any(key in message for key in (*CONTENT_KEYS, *CALL_KEYS, *CALLS))
+    return EMPTY if has_content_key else ""
 
 
 def reason_unread(pieces: list[ContentPiece]) -> str:
@@ -220,7 +221,7 @@ def unwrap(value: Json) -> JsonObject | None:
 
 
 def times_of(value: JsonObject) -> JsonObject:
-    return {name: it for name, it in value.items() if plain_key(name) in TIME_KEYS}
+    return {name: it for name, it in value.items() if normalise_key(name) in TIME_KEYS}
 
 
 def is_role(name: str) -> bool:
@@ -232,7 +233,7 @@ def role_kind(message: JsonObject) -> str:
     return kind_of(message).removesuffix("chunk").removesuffix("message")
 
 
-def plain_role(name: str) -> str:
+def standard_role(name: str) -> str:
     """Return `user` for human, `assistant` for model, and so on; other names stay unchanged."""
     return ROLES.get(name.lower(), name)
 
@@ -247,13 +248,13 @@ def find_time(message: JsonObject) -> Json:
     """Return the time of a message or a conversation as written, also if it is in the metadata."""
     for holder in (message, *(message.get(name) for name in TIME_HOLDERS)):
         if isinstance(holder, dict):
-            times = {plain_key(name): it for name, it in holder.items() if it is not None}
+            times = {normalise_key(name): it for name, it in holder.items() if it is not None}
             if found := [times[key] for key in TIME_KEYS if key in times]:
                 return found[0]
     return None
 
 
-def plain_key(name: str) -> str:
+def normalise_key(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
@@ -278,7 +279,7 @@ def role_of(message: JsonObject) -> str:
     source = find_text(message, ("source",))
     kind = source if is_role(source) else next(filter(None, parts), kind)
     own = kind if is_role(kind) else role_of_item(message, kind)
-    role = plain_role(name or own)
+    role = standard_role(name or own)
     if isinstance(message.get("isCreatedByUser"), bool):
         role = "user" if message["isCreatedByUser"] else "assistant"
     if role.lower() in FOUND_ROLES:

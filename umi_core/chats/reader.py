@@ -11,7 +11,7 @@ from typing import Final
 
 from umi_core.chats.contents import gather_names
 from umi_core.chats.formats import RawChat, find_chats
-from umi_core.chats.messages import CONTENT_KEYS, ROLE_KEYS, ROLES, is_role, plain_role, read_message
+from umi_core.chats.messages import CONTENT_KEYS, ROLE_KEYS, ROLES, is_role, read_message, standard_role
 from umi_core.chats.moments import find_order, is_descending, order_day, read_moment
 from umi_core.chats.placeholders import drop_placeholders
 from umi_core.chats.values import (
@@ -151,7 +151,7 @@ def read_turns(text: str) -> tuple[list[ChatMessage], Counter[str]]:
     for line in text.translate(MARKS).split("\n"):
         found = TURN.match(line)
         heading = HEADING.fullmatch(line)
-        if heading and plain_role(speaker_of(heading)) in ROLES:
+        if heading and standard_role(speaker_of(heading)) in ROLES:
             turns.append((heading, []))
         elif found and is_speaker(found):
             turns.append((found, [found["text"]]))
@@ -176,7 +176,7 @@ def read_turn(number: int, found: re.Match[str], lines: list[str], order: str) -
     at_ms = read_moment(order_day(time, order))[1]
     unread = write_json(time) if time and at_ms is None else ""
     text = drop_placeholders("\n".join(lines)).strip()
-    return ChatMessage(number, plain_role(speaker_of(found)), text, time, at_ms, unread)
+    return ChatMessage(number, standard_role(speaker_of(found)), text, time, at_ms, unread)
 
 
 def speaker_of(found: re.Match[str]) -> str:

@@ -30,8 +30,8 @@ from umi_core.engine.facts import Facts, View
 from umi_core.engine.middleware import (
     EMBED_TASK,
     Attempt,
+    HookContext,
     Interceptors,
-    Place,
     StepResult,
     StepRun,
     run_after,
@@ -50,7 +50,7 @@ from umi_core.engine.workflow import (
     abort_error,
     backoff_ms,
 )
-from umi_core.errors import Deposed, Error, StepFailed, WorkflowBroken
+from umi_core.errors import Error, Fenced, StepFailed, WorkflowBroken
 from umi_core.ids import commit_key
 from umi_core.language.prompts import state_problem
 from umi_core.language.reasoning import strip_reasoning
@@ -534,7 +534,7 @@ def put_in_place(
 def leave_out(engine: Engine, operation: Operation, row: Step) -> None:
     """Skip a row: add the facts that it leaves when it does not run."""
     engine.mark(operation, row, "skipped")
-    operation.facts.update(row.left)
+    operation.facts.update(row.skipped_values)
 
 
 def advance(engine: Engine, operation: Operation, skip_to: str | None) -> None:
@@ -715,11 +715,11 @@ def fence(engine: Engine, epoch: int) -> None:
     # Questions already asked in this step are dropped: they would go out under a lost epoch.
     engine.effects[:] = [effect for effect in engine.effects if isinstance(effect, Reply)]
     state.phase, state.epoch = "deposed", epoch
-    engine.marks.append("deposed")
+    engine.marks.append("fenced")
     for operation in list(state.operations.values()):
         # A commit in flight may have landed before the newer epoch was claimed.
         operation.may_have_happened |= isinstance(operation.sent, Commit)
-        abort(engine, operation, Deposed(epoch))
+        abort(engine, operation, Fenced(epoch))
 
 
 def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
@@ -826,9 +826,9 @@ def leave_row(
 
 def run_of(engine: Engine, operation: Operation, row: Step, *, is_final: bool = False) -> StepRun:
     """Describe this run of the row to interceptors, with a copy of the facts, so that originals stay safe."""
-    place = Place(operation.workflow, row.id, 0, "", operation.number)
+    context = HookContext(operation.workflow, row.id, 0, "", operation.number)
     facts, never_ends = Facts(dict(operation.facts)), engine.table_of(operation).never_ends
-    return StepRun(place, row, facts, never_ends, operation.attempt, is_final)
+    return StepRun(context, row, facts, never_ends, operation.attempt, is_final)
 
 
 def enter_attempt(
@@ -838,7 +838,7 @@ def enter_attempt(
     hooks = engine.hooks_of(operation).around_effects
     if not hooks:
         return request, None
-    before = run_before(hooks, Attempt(place_of(operation, row, request), request))
+    before = run_before(hooks, Attempt(context_of(operation, row, request), request))
     operation.entered += before.names
     engine.state.record_notes(operation, before.notes)
     assert isinstance(before.wrapped, Attempt)
@@ -853,7 +853,7 @@ def leave_attempt(
     around_row = tuple(name for name in operation.entered if hooks.named[name].site == "step")
     # ("trace", "slow") with "trace" around the row: "slow" is called now, "trace" when the row ends.
     names, operation.entered = operation.entered[len(around_row) :], around_row
-    attempt = Attempt(place_of(operation, row, waiting.asked), waiting.sent)
+    attempt = Attempt(context_of(operation, row, waiting.asked), waiting.sent)
     after, notes = run_after(hooks, names, attempt, answer)
     engine.record_after_notes(
         operation, row, notes, answer.kind if isinstance(answer, EffectFailed) else "refused"
@@ -861,8 +861,8 @@ def leave_attempt(
     return after
 
 
-def place_of(operation: Operation, row: Step, asked: Asked) -> Place:
-    return Place(operation.workflow, row.id, operation.attempt, task_of(asked), operation.number)
+def context_of(operation: Operation, row: Step, asked: Asked) -> HookContext:
+    return HookContext(operation.workflow, row.id, operation.attempt, task_of(asked), operation.number)
 
 
 # The record of each request to a model or an embedder: sizes and a hash, but no text of a user.

@@ -52,7 +52,7 @@ class Fact(Data, Generic[T]):
 
     def _with_rows(self, check: Check) -> Check:
         rows = self.rows
-        return (lambda value: check(value) and not odd_row(value, rows)) if rows else check
+        return (lambda value: check(value) and not bad_row(value, rows)) if rows else check
 
     def covers(self, made: "Fact[Any]") -> bool:
         """Check whether a value produced under the key `made` may be read under this key."""
@@ -145,13 +145,13 @@ def plain_classes(kind: Any) -> tuple[type, ...]:
     return parts if all(isinstance(part, type) and get_origin(part) is None for part in parts) else ()
 
 
-def odd_row(value: object, kinds: tuple[str, ...]) -> str:
+def bad_row(value: object, kinds: tuple[str, ...]) -> str:
     """Return the kind of the first row that is damaged or not of these kinds; empty if there is none."""
     if isinstance(value, Row):
         # Steps read the bodies of these rows without checking for None.
         return "" if value.body is not None and value.address.kind in kinds else value.address.kind
     parts = value if isinstance(value, tuple) else ()
-    return next((odd for part in parts if (odd := odd_row(part, kinds))), "")
+    return next((bad for part in parts if (bad := bad_row(part, kinds))), "")
 
 
 def never(value: object) -> bool:

@@ -70,7 +70,7 @@ TASKS: Final = (*FIXED, EMBED_TASK)
 # The arguments of a hook, and its verdicts.
 
 
-class Place(Data):
+class HookContext(Data):
     """The context of a hook call, also used by filters. Around a step `attempt` is 0 and `task` is empty.
 
     `operation`: the number of the operation, by which a hook can pair `before` with `after` or `on_error`.
@@ -106,8 +106,8 @@ class Substitute(Data):
 
 
 Verdict = Pass | Rewrite | Refuse | Substitute
-Before = Callable[[Place, Any], Verdict]
-After = Callable[[Place, Any, Any], Verdict]
+Before = Callable[[HookContext, Any], Verdict]
+After = Callable[[HookContext, Any, Any], Verdict]
 
 
 def pass_on(*_: object) -> Verdict:
@@ -149,12 +149,12 @@ class Interceptor(Data):
         if unknown:
             raise Rejected(BadWorkflow("BadFilter", self.name, unknown))
 
-    def applies(self, place: Place, effect: str) -> bool:
+    def applies(self, context: HookContext, effect: str) -> bool:
         return (
-            (not self.workflows or place.workflow in self.workflows)
-            and (not self.steps or place.step in self.steps)
+            (not self.workflows or context.workflow in self.workflows)
+            and (not self.steps or context.step in self.steps)
             and (not self.effects or effect in self.effects)
-            and (not self.tasks or place.task in self.tasks)
+            and (not self.tasks or context.task in self.tasks)
         )
 
 
@@ -203,7 +203,7 @@ class Wrapped(Protocol[C]):
     """Describe what hooks enclose, an attempt or a step; C is the type of its result or failure."""
 
     @property
-    def place(self) -> Place: ...
+    def context(self) -> HookContext: ...
     @property
     def effect_name(self) -> str: ...
     @property
@@ -234,14 +234,14 @@ def run_before(hooks: Iterable[Interceptor], wrapped: Wrapped[C]) -> BeforeResul
     names: tuple[str, ...] = ()
     notes: tuple[HookNote, ...] = ()
     for hook in hooks:
-        if not hook.applies(wrapped.place, wrapped.effect_name):
+        if not hook.applies(wrapped.context, wrapped.effect_name):
             continue
         # `call_hook` replaces a verdict that is not allowed by Pass, so the verdicts below are allowed.
-        verdict, failed = call_hook(wrapped.allows_before, hook.before, wrapped.place, wrapped.seen)
+        verdict, failed = call_hook(wrapped.allows_before, hook.before, wrapped.context, wrapped.seen)
         if not failed and isinstance(verdict, Pass):
             names += (hook.name,)
             continue
-        notes += note_of(hook, "before", verdict, failed, wrapped.place)
+        notes += note_of(hook, "before", verdict, failed, wrapped.context)
         if isinstance(verdict, Refuse) or (must_fail(hook, failed) and wrapped.allows_before(Refuse(failed))):
             return BeforeResult(wrapped, names, wrapped.refuse(), notes)
         if isinstance(verdict, Substitute):
@@ -260,10 +260,10 @@ def run_after(
     for hook in (hooks.named[name] for name in reversed(names)):
         kind, call = ("on_error", hook.on_error) if wrapped.has_failed(result) else ("after", hook.after)
         allows = partial(wrapped.allows_after, result)
-        verdict, failed = call_hook(allows, call, wrapped.place, wrapped.seen, wrapped.show(result))
+        verdict, failed = call_hook(allows, call, wrapped.context, wrapped.seen, wrapped.show(result))
         if not failed and isinstance(verdict, Pass):
             continue
-        notes += note_of(hook, kind, verdict, failed, wrapped.place)
+        notes += note_of(hook, kind, verdict, failed, wrapped.context)
         if isinstance(verdict, Substitute):
             result = wrapped.substitute(verdict.value)
         # A durable commit or a failure cannot be refused; then the hook's own failure is only noted.
@@ -273,12 +273,12 @@ def run_after(
 
 
 def note_of(
-    hook: Interceptor, kind: str, verdict: Verdict, failed: str, place: Place
+    hook: Interceptor, kind: str, verdict: Verdict, failed: str, context: HookContext
 ) -> tuple[HookNote, ...]:
     """Return the note of this verdict for the reply; a successful rewrite is not noted."""
     what = "refused" if isinstance(verdict, Refuse) else "substituted"
     is_reported = failed != "" or not isinstance(verdict, Rewrite)
-    return (HookNote(hook.name, kind, failed or what, place.step),) if is_reported else ()
+    return (HookNote(hook.name, kind, failed or what, context.step),) if is_reported else ()
 
 
 def must_fail(hook: Interceptor, failed: str) -> bool:
@@ -305,7 +305,7 @@ def call_hook(
 class Attempt(Data):
     """One attempt of an effect; its result is an answer."""
 
-    place: Place
+    context: HookContext
     seen: Asked
 
     @property
@@ -313,7 +313,7 @@ class Attempt(Data):
         return EFFECT_NAMES[type(self.seen)]
 
     def rewrite(self, request: Asked) -> "Attempt":
-        return Attempt(self.place, request)
+        return Attempt(self.context, request)
 
     def refuse(self) -> Answer:
         return EffectFailed(self.seen.request_id, "refused")
@@ -342,7 +342,7 @@ class StepRun(Data):
     planned again. `never_ends`: hooks may only pass.
     """
 
-    place: Place
+    context: HookContext
     row: Step
     seen: Facts
     never_ends: bool
@@ -423,8 +423,8 @@ def may_rewrite(before: Asked, after: object) -> bool:
     if isinstance(before, Embed):
         assert isinstance(after, Embed)
         same = structs.replace(after, texts=before.texts) == before
-        is_whole = all(is_text(text) and text.strip() for text in after.texts)
-        return same and is_whole and len(after.texts) == len(before.texts)
+        are_valid = all(is_text(text) and text.strip() for text in after.texts)
+        return same and are_valid and len(after.texts) == len(before.texts)
     assert isinstance(before, Read)
     assert isinstance(after, Read)
     return structs.replace(after, query=before.query) == before and is_narrower(before.query, after.query)

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import structs
 
-from umi_core.engine.middleware import Interceptor, Pass, Place, Rewrite, Verdict
+from umi_core.engine.middleware import HookContext, Interceptor, Pass, Rewrite, Verdict
 from umi_core.errors import BadOption, Rejected
 from umi_core.language.prompts import FIXED
 from umi_core.limits import PROMPT_BYTES_MAX
@@ -35,7 +35,7 @@ def prompt_blocks(task: str, blocks: Blocks, name: str = "") -> Interceptor:
     ]
     before, after = "\n\n".join(FIXED[task]), "\n\n".join(texts)
 
-    def put(place: Place, request: AskModel) -> Verdict:
+    def put(context: HookContext, request: AskModel) -> Verdict:
         prompt = after + request.prompt.removeprefix(before)
         # A prompt that another hook has rewritten may not begin with the fixed blocks; it is left unchanged.
         is_fitting = request.prompt.startswith(before) and size(prompt) <= PROMPT_BYTES_MAX

@@ -108,7 +108,8 @@ def bad_gaps(workflow: Workflow) -> list[BadWorkflow]:
     followers = followers_of_skipped(workflow)
     for row in (step for step in workflow.steps if step.id in followers):
         readers = [later.needs for later in followers[row.id]]
-        if bad := tuple(sorted(name for name in row.left if is_bad(name, row, row.left[name], readers))):
+        values = row.skipped_values
+        if bad := tuple(sorted(name for name in values if is_bad(name, row, values[name], readers))):
             found.append(BadWorkflow("BadOtherwise", row.id, bad))
     return found
 

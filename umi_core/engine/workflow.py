@@ -58,11 +58,11 @@ class Rejection(Data):
     error: errors.Error
 
 
-Taken = Learned | Unusable | Rejection
+TakeResult = Learned | Unusable | Rejection
 E = TypeVar("E")
 A = TypeVar("A")
 Ask = Callable[[Facts, View], E]
-Take = Callable[[Facts, A, View], Taken]
+Take = Callable[[Facts, A, View], TakeResult]
 Claims = Callable[[Facts, View], tuple[str, ...]]
 Vectors = tuple[tuple[int, ...] | None, ...]
 
@@ -117,11 +117,11 @@ class Step(Data, dict=True):
     """A row of a table. `effect`, `ask` and `on_failure` are given together, by `asks` below, or not at all.
 
     With `each`, `ask` and `take` run once per unit of that fact, in order; each produced fact is the tuple of
-    the results. A step whose `when` is false is skipped and leaves `left`. A damaged storage row of a kind in
-    `spares` reaches `take` without a body; any other damaged row makes the read fail. The next commit expects
-    the versions of all rows read, except kinds in `loose`: the plan stays right however such a row changes.
-    A later operation of this memory that `claims` something which this step has claimed waits until this
-    operation has ended.
+    the results. A step whose `when` is false is skipped; its facts are then `skipped_values`. A damaged row
+    of a kind in `spares` reaches `take` without a body; any other damaged row makes the read fail. The next
+    commit expects the versions of all rows read, except kinds in `loose`: the plan stays right however such a
+    row changes. A later operation of this memory that `claims` something which this step has claimed waits
+    until this operation has ended.
     """
 
     id: str
@@ -152,8 +152,8 @@ class Step(Data, dict=True):
         return {**profile, **dict(self.config)}
 
     @cached_property
-    def left(self) -> Mapping[str, object]:
-        """Return the facts it leaves if it is skipped: `otherwise`, and None for its other facts."""
+    def skipped_values(self) -> Mapping[str, object]:
+        """Return its facts if it is skipped: `otherwise`, and None for the other facts."""
         return {**dict.fromkeys(self.learns), **(self.otherwise or {})}
 
     @cached_property
@@ -173,7 +173,7 @@ class Law(Data):
     Steps rely on it, so it is checked when facts come from outside, in the bytes of a saved memory.
     """
 
-    said: str
+    description: str
     of: tuple[Fact[Any], ...]
     holds: Callable[[Facts, Scope], bool]
 
@@ -304,7 +304,7 @@ def learn_vectors(
     lack: str,
     learn: Callable[[Vectors], dict[str, object]],
     view: View,
-) -> Taken:
+) -> TakeResult:
     """Learn `count` vectors, with None for each missing one, or for all if nothing was asked.
 
     `lack`: the name under which the reply reports missing vectors.

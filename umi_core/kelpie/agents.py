@@ -20,7 +20,7 @@ from umi_core.engine.workflow import (
     Learned,
     Rejection,
     Step,
-    Taken,
+    TakeResult,
     Workflow,
     asks,
     learn_rows,
@@ -64,7 +64,7 @@ def ask_agent(facts: Facts, view: View) -> Read:
     return Read(ByIds((address(view.scope, "epoch"), address(view.scope, "grant"), *logs)))
 
 
-def take_switch(facts: Facts, answer: None, view: View) -> Taken:
+def take_switch(facts: Facts, answer: None, view: View) -> TakeResult:
     """Plan to close or open the agent; write nothing if it is open already."""
     rows = {row.address: row.body for row in facts[ROWS]}
     now, is_deleted = rows.get(address(view.scope, "epoch")), isinstance(facts[SWITCH], DeleteAgent)
@@ -121,7 +121,7 @@ def take_page(facts: Facts, answer: ReadDone, view: View) -> Learned:
     return Learned(PLAN(Plan(view.now_ms, writes, value=AgentSwitched("purged", view.now_ms))))
 
 
-def take_purged(facts: Facts, answer: Committed | None, view: View) -> Taken:
+def take_purged(facts: Facts, answer: Committed | None, view: View) -> TakeResult:
     """Make the next page due now, since there may be more rows."""
     taken = take_commit(facts, answer, view)
     if answer is not None:

@@ -19,7 +19,7 @@ from umi_core.engine.workflow import (
     Learned,
     Rejection,
     Step,
-    Taken,
+    TakeResult,
     Unusable,
     Workflow,
     asks,
@@ -282,7 +282,7 @@ def ask_past(facts: Facts, view: View) -> Read | None:
     return Read(ByFilter(view.scope, ("change",), (Condition("block_id", "eq", key),)))
 
 
-def take_plan(facts: Facts, answer: None, view: View) -> Taken:
+def take_plan(facts: Facts, answer: None, view: View) -> TakeResult:
     request, receipt = facts[EDIT], facts[EARLIER]
     # The commit has the same key, so storage answers it with this receipt instead of writing again.
     if receipt is not None:
@@ -301,7 +301,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Taken:
     return build_plan(edit, now, facts, view)
 
 
-def build_plan(edit: EditedBlock, now: BlockState, facts: Facts, view: View) -> Taken:
+def build_plan(edit: EditedBlock, now: BlockState, facts: Facts, view: View) -> TakeResult:
     after = core_after(edit, now, facts[CORE], facts[EDIT].author, view)
     if isinstance(after, Error):
         return Rejection(after)
@@ -419,7 +419,7 @@ def ask_shown(facts: Facts, view: View) -> Read:
     return Read(ByIds((address(scope, "core"), *(address(scope, "sheet", key) for key in keys))))
 
 
-def take_shown(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_shown(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     request, core, scope = facts[SHOW], read_core(answer, view), view.scope
     sheets = by_id(answer.rows)
     blocks = [state_of_block(label, block, sheets, scope) for label, block in list_authored(core).items()]
@@ -443,7 +443,7 @@ def ask_history(facts: Facts, view: View) -> Read:
     return Read(ByFilter(view.scope, ("change",), where, request.limit or PAGE_ROWS_DEFAULT, cursor))
 
 
-def take_history(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_history(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     request = facts[HISTORY]
     changes = tuple(bodies_of(answer.rows, BlockChange))
     # Without any change, this API never wrote this block. A page after the last change is just empty.

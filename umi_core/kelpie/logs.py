@@ -16,7 +16,7 @@ from umi_core.engine.workflow import (
     Learned,
     Rejection,
     Step,
-    Taken,
+    TakeResult,
     Unusable,
     Workflow,
     asks,
@@ -140,7 +140,7 @@ def ask_page(facts: Facts, view: View) -> Read | None:
     return Read(ByIds(wanted)) if wanted else None
 
 
-def take_page(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_page(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     log, messages = facts[LOG], tuple(bodies_of(answer.rows, Message))
     span = span_of(facts[PAGE], log)
     # Numbers are dense, so a gap means that storage has lost a row.
@@ -199,7 +199,7 @@ def ask_record(facts: Facts, view: View) -> Read:
     return Read(ByIds((address(view.scope, "archival", facts[GET].record_id),)))
 
 
-def take_get(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_get(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     there = tuple(bodies_of(answer.rows, Archival))
     if not there:
         return Rejection(NotFound("archival", facts[GET].record_id))
@@ -217,7 +217,7 @@ def ask_list(facts: Facts, view: View) -> Read:
     return Read(ByFilter(view.scope, ("archival",), with_tags(request.tags), limit, cursor))
 
 
-def take_list(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_list(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     there = tuple(bodies_of(answer.rows, Archival))
     if answer.cursor is None:
         return Learned(OUTCOME(Done(RecordsShown(there))))
@@ -306,7 +306,7 @@ def replace_steps(workflow: Workflow, name: str, given: tuple[Fact[Any], ...], *
 # add_archival.
 
 
-def take_facts(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_facts(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     if not facts[ADD].extract:
         return Learned(MENTIONS(()) | DROPPED(()))
     return evolving.take_extraction(facts, answer, view)
@@ -368,7 +368,7 @@ def ask_deleted(facts: Facts, view: View) -> Read:
     return Read(ByIds((record, address(view.scope, "receipt", key_of(facts, view)))))
 
 
-def take_record(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_record(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     """Take the record, or None if an earlier plan or an equal request with this key has deleted it."""
     # With neither the record nor a receipt under this key, the record never existed for this request.
     if not answer.rows:

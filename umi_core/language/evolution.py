@@ -17,8 +17,8 @@ from umi_core.language.replies import (
     confidence_ppm,
     field,
     find_rows,
-    reason_mend,
     reason_of,
+    reason_repair,
 )
 from umi_core.limits import RELATION_REASON_BYTES_MAX
 from umi_core.text import norm
@@ -45,19 +45,19 @@ class StatementVerdict(Data):
 class Evolution(Data):
     """Verdicts by pair, in the order of the reply, and why rows were dropped.
 
-    `silent`: why well-formed rows give no verdict; `mended`: repairs of reasons. Neither is compared by `==`.
+    `silent`: why well-formed rows give no verdict. `repairs`: those of reasons. `==` compares neither.
     """
 
     verdicts: tuple[tuple[Pair, StatementVerdict], ...] = ()
     dropped: tuple[Drop, ...] = ()
     silent: tuple[Silence, ...] = ()
-    mended: tuple[str, ...] = ()
-    uncompared = ("silent", "mended")
+    repairs: tuple[str, ...] = ()
+    uncompared = ("silent", "repairs")
 
     @property
     def shapes(self) -> tuple[str, ...]:
         """All dropped, silent and repaired rows, named as in SHAPES."""
-        return (*self.dropped, *self.silent, *self.mended)
+        return (*self.dropped, *self.silent, *self.repairs)
 
 
 def parse_evolution(reply: str, asked: Container[Pair], confidence_min_ppm: int) -> Evolution | UnusableReply:
@@ -74,7 +74,7 @@ def parse_evolution(reply: str, asked: Container[Pair], confidence_min_ppm: int)
     verdicts: list[tuple[Pair, StatementVerdict]] = []
     dropped: list[Drop] = []
     silent: list[Silence] = []
-    mended: list[str] = []
+    repairs: list[str] = []
     for element, pair in zip(payload, pairs, strict=True):
         verdict = read_row(element, pair, asked, counts[pair] > 1)
         if isinstance(verdict, str):
@@ -85,8 +85,8 @@ def parse_evolution(reply: str, asked: Container[Pair], confidence_min_ppm: int)
             assert pair is not None
             verdicts.append((pair, verdict))
             assert isinstance(element, dict)
-            mended += filter(None, [reason_mend(element, RELATION_REASON_BYTES_MAX)])
-    return Evolution(tuple(verdicts), tuple(dropped), tuple(silent), tuple(mended))
+            repairs += filter(None, [reason_repair(element, RELATION_REASON_BYTES_MAX)])
+    return Evolution(tuple(verdicts), tuple(dropped), tuple(silent), tuple(repairs))
 
 
 def pair_of(element: Json) -> Pair | None:

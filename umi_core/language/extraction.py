@@ -132,13 +132,13 @@ def find_uncovered(text: str, covering: Iterable[str]) -> tuple[str, ...]:
         mine = traces[terms]
         if own := frozenset(it for it in mine if counts[it] == 1):
             known = frozenset[str]().union(*(statements[it] for it in find_telling(own, mine)))
-            is_told = SHARE * len(own & known) >= len(own)
-            near = find_telling(mine, mine) if is_told and exact else set()
+            is_covered = SHARE * len(own & known) >= len(own)
+            related = find_telling(mine, mine) if is_covered and exact else set()
         else:  # "Ann likes Bob. Bob likes Ann.": only the order of the words tells the two clauses apart
-            near = {it for it in statements if is_within(terms, it[0])}
-            is_told = bool(near)
-        is_exact = all(any(part in told for _, told in near) for part in exact)
-        lost += [] if is_told and is_exact else [sentence]
+            related = {it for it in statements if is_within(terms, it[0])}
+            is_covered = bool(related)
+        is_exact = all(any(part in stated_exactly for _, stated_exactly in related) for part in exact)
+        lost += [] if is_covered and is_exact else [sentence]
     return tuple(unique(lost).values())
 
 
@@ -149,11 +149,15 @@ MALFORMED: Final = ("not_object", "no_name", "too_many")  # an entity dropped fo
 
 Drop = Literal["not_object", "no_name", "pronoun", "low_confidence", "too_many"]
 LinkDrop = Literal["unknown_endpoint", "self_link", "told", "too_many"]
-Mend = Literal[
+ElementRepair = Literal[
     "name control", "name cut", "type unknown", "type self unsure", "content missing", "content cut",
     "confidence missing", "merged", "link type missing", "link confidence missing",
 ]  # fmt: skip
-SHAPES: Final = (*get_args(Drop), *(f"link {reason}" for reason in get_args(LinkDrop)), *get_args(Mend))
+SHAPES: Final = (
+    *get_args(Drop),
+    *(f"link {reason}" for reason in get_args(LinkDrop)),
+    *get_args(ElementRepair),
+)
 """All reasons to drop an element and all repairs, in the order in which they are checked."""
 
 Dropped = tuple[tuple[int, str], ...]
@@ -179,7 +183,7 @@ class Mention(Data):
 class Extraction(Data):
     """The statements of a reply, and why entities were `dropped`, by their index in the reply from 0.
 
-    `uncovered_count`: sentences of the text that the reply does not cover. `mended`: the repairs, named as
+    `uncovered_count`: sentences of the text that the reply does not cover. `repairs`: named as
     in SHAPES; not compared, so readings that differ only in repairs are equal. `told_count`: how many of
     `entities` are statements of the reply; the notes of uncovered sentences follow them.
     """
@@ -188,14 +192,14 @@ class Extraction(Data):
     dropped: Dropped
     partial: bool
     uncovered_count: int = 0
-    mended: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
     told_count: int = 0
-    uncompared = ("mended", "told_count")
+    uncompared = ("repairs", "told_count")
 
     @property
     def shapes(self) -> tuple[str, ...]:
         """All drop reasons and repairs of this reply, named as in SHAPES."""
-        return (*(reason for _, reason in self.dropped), *self.mended)
+        return (*(reason for _, reason in self.dropped), *self.repairs)
 
 
 STATED: Final = ("name", "content")
@@ -226,14 +230,14 @@ def parse_extraction(
     stated = [add_date(it, day) for mention, _ in found for it in divide(mention)]
     merged = merge(stated)
     # After merging, because a link is dropped if one merged statement already has both of its names.
-    links, link_mends = read_links(field(payload, "relations"), merged)
+    links, link_repairs = read_links(field(payload, "relations"), merged)
     mentions = merge((*stated, *links)) if links else merged
     partial = any(reason in MALFORMED for _, reason in dropped)
-    again: list[Mend] = ["merged"] * (len(stated) - len(merged))
-    mended = (*(mend for _, mends in found for mend in mends), *again, *link_mends)
+    again: list[ElementRepair] = ["merged"] * (len(stated) - len(merged))
+    repairs = (*(repair for _, repairs in found for repair in repairs), *again, *link_repairs)
     # Last, because a relation may also cover a sentence.
     notes, count = rest_of(text, mentions)
-    return Extraction((*mentions, *notes), dropped, partial, count, mended, len(mentions))
+    return Extraction((*mentions, *notes), dropped, partial, count, repairs, len(mentions))
 
 
 def add_date(mention: Mention, day: int | None) -> Mention:
@@ -278,8 +282,8 @@ def fallback_note(text: str) -> Mention:
     return Mention("note", auto_name(text), text, CONFIDENCE_PPM, named=False)
 
 
-Mends = tuple[Mend, ...]
-Read = TypeVar("Read", tuple[Mention, Mends], tuple[tuple[Mention, Mention], Mends])
+ElementRepairs = tuple[ElementRepair, ...]
+Read = TypeVar("Read", tuple[Mention, ElementRepairs], tuple[tuple[Mention, Mention], ElementRepairs])
 
 
 def sift(elements: Json, count_max: int, read: Callable[[Json], Read | str]) -> tuple[list[Read], Dropped]:
@@ -299,7 +303,7 @@ def sift(elements: Json, count_max: int, read: Callable[[Json], Read | str]) -> 
 # Entities.
 
 
-def read_mention(element: Json, text: str, floor_ppm: int) -> tuple[Mention, Mends] | Drop:
+def read_mention(element: Json, text: str, floor_ppm: int) -> tuple[Mention, ElementRepairs] | Drop:
     if not isinstance(element, dict):
         return "not_object"
     name = read_name(field(element, "name"))
@@ -312,10 +316,10 @@ def read_mention(element: Json, text: str, floor_ppm: int) -> tuple[Mention, Men
         return "low_confidence"
     content = read_content(field(element, "content"), text)
     mention = Mention(read_type(field(element, "type"), confidence), name, content, confidence)
-    return mention, tuple(mends_of(element, mention))
+    return mention, tuple(list_repairs(element, mention))
 
 
-def read_note(element: dict[str, Json]) -> tuple[Mention, Mends] | None:
+def read_note(element: dict[str, Json]) -> tuple[Mention, ElementRepairs] | None:
     """Return the note of an element without a name; None if it is not of type note or has no content."""
     content, kind = field(element, "content"), named_type(field(element, "type"))
     if kind != "note" or not isinstance(content, str) or not content.strip():
@@ -323,10 +327,10 @@ def read_note(element: dict[str, Json]) -> tuple[Mention, Mends] | None:
     note = structs.replace(
         fallback_note(cut(content, EXTRACT_CONTENT_BYTES_MAX)), confidence_ppm=read_confidence(element)
     )
-    return note, tuple(mends_of_content(element, note))
+    return note, tuple(list_content_repairs(element, note))
 
 
-def mends_of(element: dict[str, Json], mention: Mention) -> Iterator[Mend]:
+def list_repairs(element: dict[str, Json], mention: Mention) -> Iterator[ElementRepair]:
     """Yield the repairs that turned this element into this mention."""
     name, kind = field(element, "name"), field(element, "type")
     assert isinstance(name, str)
@@ -336,10 +340,10 @@ def mends_of(element: dict[str, Json], mention: Mention) -> Iterator[Mend]:
         yield "name cut"
     if mention.type == "note" and named_type(kind) != "note":
         yield "type self unsure" if named_type(kind) == "self" else "type unknown"
-    yield from mends_of_content(element, mention)
+    yield from list_content_repairs(element, mention)
 
 
-def mends_of_content(element: dict[str, Json], mention: Mention) -> Iterator[Mend]:
+def list_content_repairs(element: dict[str, Json], mention: Mention) -> Iterator[ElementRepair]:
     content = join_texts(field(element, "content"))
     if content != mention.content:
         yield "content cut" if isinstance(content, str) and content.strip() else "content missing"
@@ -410,7 +414,7 @@ def statements_of(group: Sequence[Mention]) -> Iterator[Mention]:
         by_name.setdefault(norm(it.name), []).append(it)
     # The contents of a group differ only in case and blanks, so they all have the words of the first.
     content_words = set(words(group[0].content))
-    inside = {key: its for key, its in by_name.items() if is_said(its[0].name, content_words)}
+    inside = {key: its for key, its in by_name.items() if is_mentioned(its[0].name, content_words)}
     for key in [key for key in by_name if key not in inside] or [next(iter(by_name), "")]:
         statements = [*by_name.get(key, ()), *(it for other in inside.values() for it in other)] or group
         others = tuple(its[0].name for other, its in inside.items() if other != key)
@@ -418,7 +422,7 @@ def statements_of(group: Sequence[Mention]) -> Iterator[Mention]:
         yield structs.replace(statements[0], confidence_ppm=sure_ppm, others=others)
 
 
-def is_said(name: str, spoken: set[str]) -> bool:
+def is_mentioned(name: str, spoken: set[str]) -> bool:
     """Check whether a name has words and all of them are among the words of a statement."""
     parts = words(name)
     return bool(parts) and spoken.issuperset(parts)
@@ -450,13 +454,13 @@ def read_links(elements: Json, mentions: tuple[Mention, ...]) -> tuple[tuple[Men
     }  # the first spelling
     stated_words = [{word for text in (*it.names, it.content) for word in words(text)} for it in mentions]
     found, dropped = sift(elements, EXTRACT_LINK_COUNT_MAX, lambda it: read_link(it, names, stated_words))
-    shapes = [*(f"link {why}" for _, why in dropped), *(mend for _, mends in found for mend in mends)]
+    shapes = [*(f"link {why}" for _, why in dropped), *(repair for _, repairs in found for repair in repairs)]
     return tuple(it for pair, _ in found for it in pair), shapes
 
 
 def read_link(
     element: Json, names: Mapping[str, tuple[str, str]], stated_words: Iterable[set[str]]
-) -> tuple[tuple[Mention, Mention], Mends] | LinkDrop:
+) -> tuple[tuple[Mention, Mention], ElementRepairs] | LinkDrop:
     link = element if isinstance(element, dict) else {}
     ends = [norm(read_name(field(link, end))) for end in ("source", "target")]
     if not names.keys() >= set(ends):
@@ -469,11 +473,11 @@ def read_link(
     kind, sure_ppm = read_link_type(field(link, "type")), read_confidence(link)
     has_confidence = confidence_ppm(field(link, "confidence")) is not None
     stated = f"{source} {kind or 'relates to'} {target}"
-    mends: tuple[tuple[Mend, bool], ...] = (
+    repairs: tuple[tuple[ElementRepair, bool], ...] = (
         ("link type missing", bool(kind)), ("link confidence missing", has_confidence),
     )  # fmt: skip
     pair = Mention(source_type, source, stated, sure_ppm), Mention(target_type, target, stated, sure_ppm)
-    return pair, tuple(mend for mend, is_sound in mends if not is_sound)
+    return pair, tuple(repair for repair, is_sound in repairs if not is_sound)
 
 
 def read_link_type(value: Json) -> str:

@@ -83,7 +83,7 @@ class ObjectWith(Data):
     def suits(self, value: Json) -> bool:
         return list_under(value, self.key) is not None
 
-    def says_something(self, value: Json) -> bool:
+    def has_content(self, value: Json) -> bool:
         return bool(list_under(value, self.key))
 
 
@@ -96,7 +96,7 @@ class ArrayOf(Data):
     def suits(self, value: Json) -> bool:
         return isinstance(value, list) and (not value or any(isinstance(part, self.kind) for part in value))
 
-    def says_something(self, value: Json) -> bool:
+    def has_content(self, value: Json) -> bool:
         return bool(value)
 
 
@@ -109,7 +109,7 @@ class ArrayWith(Data):
     def suits(self, value: Json) -> bool:
         return isinstance(value, list) and any(has_fields(part, self.names) for part in value)
 
-    def says_something(self, value: Json) -> bool:
+    def has_content(self, value: Json) -> bool:
         return bool(value)
 
 
@@ -181,8 +181,8 @@ def search_text(text: str, wanted: Wanted) -> Json:
         else:
             answers.append([found[0]])
         at = edge = found[1]
-    told = [its for its in answers if any(map(wanted.says_something, its))] or answers[:1]
-    return join_values(told[-1]) if told else None
+    filled = [its for its in answers if any(map(wanted.has_content, its))] or answers[:1]
+    return join_values(filled[-1]) if filled else None
 
 
 def join_values(values: list[Json]) -> Json:
@@ -202,8 +202,8 @@ def find_rows(reply: str, wanted: ArrayOf | ArrayWith, names: tuple[str, ...]) -
     """Return the wanted array, or all objects of the reply that have these fields if it has no such array."""
     listed = find_json(reply, wanted)
     # An unclosed bracket means that the reply was cut off, so it is unusable and the model is asked again.
-    is_whole = all(reply.count(left) == reply.count(right) for left, right in ("[]", "{}"))
-    is_alone = isinstance(listed, UnusableReply) and listed.reason == "no_json" and is_whole
+    is_complete = all(reply.count(left) == reply.count(right) for left, right in ("[]", "{}"))
+    is_alone = isinstance(listed, UnusableReply) and listed.reason == "no_json" and is_complete
     return (find_objects(reply, names) if is_alone else []) or listed
 
 
@@ -254,7 +254,7 @@ def reason_of(row: dict[str, Json], bytes_max: int) -> str:
     return cut(reason, bytes_max) if isinstance(reason, str) else ""
 
 
-def reason_mend(row: dict[str, Json], bytes_max: int) -> str:
+def reason_repair(row: dict[str, Json], bytes_max: int) -> str:
     """Return the name of the repair of a row's reason, or "" if the reason needed none."""
     reason = row.get("reason")
     if not isinstance(reason, str):

@@ -17,8 +17,8 @@ from umi_core.language.replies import (
     confidence_ppm,
     field,
     find_rows,
-    reason_mend,
     reason_of,
+    reason_repair,
 )
 from umi_core.policies.routing import table_decision
 from umi_core.rows import Entity
@@ -61,8 +61,10 @@ def parse_routes(reply: str, asked: tuple[Entity, ...], config: Config) -> Route
     decisions = tuple(decide(entity, rows[entity.id], config) for entity in asked)
     bad = tuple(decision.cause for decision in decisions if decision.cause in MALFORMED)
     causes = tuple(decision.cause for decision in decisions if decision.cause)
-    mends = tuple(mend for of in rows.values() for row in of if (mend := reason_mend(row, REASON_BYTES_MAX)))
-    return Routes(decisions, strays + bad, strays + causes + mends)
+    repairs = tuple(
+        repair for of in rows.values() for row in of if (repair := reason_repair(row, REASON_BYTES_MAX))
+    )
+    return Routes(decisions, strays + bad, strays + causes + repairs)
 
 
 RouteRow = dict[str, Json]

@@ -25,7 +25,7 @@ from umi_core.language.sentences import divide_line, fits, sentences
 from umi_core.text import size
 
 ENDS: Final = ("start", "end")
-Mend = Literal["salvaged", "bad_element", "inverted", "outside", "covered", "overlap", "gap"]
+SegmentRepair = Literal["salvaged", "bad_element", "inverted", "outside", "covered", "overlap", "gap"]
 Span = tuple[int, int]  # the first and the last line, both included
 
 
@@ -39,7 +39,7 @@ class Segment(Data):
 
 class Partition(Data):
     spans: tuple[Span, ...]
-    mended: tuple[Mend, ...]
+    repairs: tuple[SegmentRepair, ...]
 
 
 class Useless(Data):
@@ -49,14 +49,14 @@ class Useless(Data):
 
 
 def parse_segments(reply: str, line_count: int) -> Partition | Useless:
-    elements, mended = find_elements(reply)
+    elements, repairs = find_elements(reply)
     if isinstance(elements, UnusableReply):
         return Useless(elements.reason)
-    spans = partition([pair_of(element) for element in elements], line_count, mended)
-    return Useless("no_segment") if spans is None else Partition(spans, tuple(mended))
+    spans = partition([read_span(element) for element in elements], line_count, repairs)
+    return Useless("no_segment") if spans is None else Partition(spans, tuple(repairs))
 
 
-def find_elements(reply: str) -> tuple[list[Json] | UnusableReply, list[Mend]]:
+def find_elements(reply: str) -> tuple[list[Json] | UnusableReply, list[SegmentRepair]]:
     """Return the elements of the requested list, or any objects that look like its elements."""
     payload = find_json(reply, ObjectWith("segments"))
     elements = None if isinstance(payload, UnusableReply) else list_under(payload, "segments")
@@ -72,14 +72,14 @@ def find_elements(reply: str) -> tuple[list[Json] | UnusableReply, list[Mend]]:
 NUMBER: Final = re.compile(r"\s*\[?(-?[0-9]{1,9})(?:\.0+)?\]?\s*")
 
 
-def pair_of(element: Json) -> Span | None:
+def read_span(element: Json) -> Span | None:
     """Return both ends of an element as numbers, or None if one of them is no number."""
-    ends = [end_of(field(element, name)) for name in ENDS]
+    ends = [read_line_number(field(element, name)) for name in ENDS]
     start, end = ends
     return None if start is None or end is None else (start, end)
 
 
-def end_of(value: Json) -> int | None:
+def read_line_number(value: Json) -> int | None:
     text = value.text if isinstance(value, JsonNumber) else value
     match = NUMBER.fullmatch(text) if isinstance(text, str) else None
     return int(match[1]) if match else None
@@ -88,40 +88,42 @@ def end_of(value: Json) -> int | None:
 # The repairs of rule H3.22 (docs/spec), in its order.
 
 
-def partition(pairs: Iterable[Span | None], line_count: int, mended: list[Mend]) -> tuple[Span, ...] | None:
+def partition(
+    pairs: Iterable[Span | None], line_count: int, repairs: list[SegmentRepair]
+) -> tuple[Span, ...] | None:
     """Return spans that have each line once, made from the pairs of a reply; None if no pair is usable."""
-    spans = list(drop_overlaps(sorted(inside(pairs, line_count, mended)), mended))
+    spans = list(drop_overlaps(sorted(clip_spans(pairs, line_count, repairs)), repairs))
     if not spans:
         return None
     begins = [0, *(start for start, _ in spans[1:])]
     filled = tuple(zip(begins, (*(start - 1 for start in begins[1:]), line_count - 1), strict=True))
     if filled != tuple(spans):
-        mended.append("gap")
+        repairs.append("gap")
     return filled
 
 
-def inside(pairs: Iterable[Span | None], line_count: int, mended: list[Mend]) -> Iterator[Span]:
+def clip_spans(pairs: Iterable[Span | None], line_count: int, repairs: list[SegmentRepair]) -> Iterator[Span]:
     """Yield the well-formed spans, cut to the lines of the text."""
     for pair in pairs:
         if pair is None:
-            mended.append("bad_element")
+            repairs.append("bad_element")
         elif pair[0] > pair[1]:
-            mended.append("inverted")
+            repairs.append("inverted")
         elif pair[1] < 0 or pair[0] >= line_count:
-            mended.append("outside")
+            repairs.append("outside")
         else:
             yield max(0, pair[0]), min(line_count - 1, pair[1])
 
 
-def drop_overlaps(pairs: Iterable[Span], mended: list[Mend]) -> Iterator[Span]:
+def drop_overlaps(pairs: Iterable[Span], repairs: list[SegmentRepair]) -> Iterator[Span]:
     """Yield the spans without lines that an earlier span has."""
     covered = -1
     for start, end in pairs:
         if end <= covered:
-            mended.append("covered")
+            repairs.append("covered")
             continue
         if start <= covered:
-            mended.append("overlap")
+            repairs.append("overlap")
         # Spans 1-4 and 3-6 become 1-4 and 5-6: the earlier span keeps the common lines.
         yield max(start, covered + 1), end
         covered = end
@@ -132,7 +134,7 @@ def drop_overlaps(pairs: Iterable[Span], mended: list[Mend]) -> Iterator[Span]:
 
 def segments_of(lines: list[str], spans: Iterable[Span]) -> tuple[Segment, ...]:
     """Return the segments of these spans; a span that is too long becomes several segments."""
-    return tuple(part for span in spans for part in short_parts(lines, span))
+    return tuple(part for span in spans for part in divide_span(lines, span))
 
 
 def windows(line_count: int, window_lines: int) -> tuple[Span, ...]:
@@ -141,7 +143,7 @@ def windows(line_count: int, window_lines: int) -> tuple[Span, ...]:
     )
 
 
-def short_parts(lines: list[str], span: Span) -> Iterator[Segment]:
+def divide_span(lines: list[str], span: Span) -> Iterator[Segment]:
     """Yield segments of as many lines as fit; a line that is too long for one segment is divided."""
     first, used_bytes, used_count = span[0], 0, 0  # size of the lines from `first` on, with their LFs
     for at in range(span[0], span[1] + 1):

@@ -38,12 +38,12 @@ class Once(Data):
     before: str | None
     content: str | None
 
-    def is_in(self, rows: "Told") -> bool:
+    def is_in(self, rows: "StoreRows") -> bool:
         """Check whether the write was done, given the rows of the leading store before any later write."""
         return row(rows, ("row", self.id)).value == self.content
 
 
-class Held(Data):
+class VersionedValue(Data):
     """A row as read from a store; in main, one without a value is a tombstone. Version 0 means absent.
 
     `once`: the write that a row of the tables `begun` and `key` describes.
@@ -54,9 +54,9 @@ class Held(Data):
     once: Once | None = None
 
 
-Told = tuple[tuple[Key, Held], ...]  # rows as read from a store
+StoreRows = tuple[tuple[Key, VersionedValue], ...]  # rows as read from a store
 Write = tuple[Key, str | Once | None]
-NONE: Final = Held(0, None)
+NONE: Final = VersionedValue(0, None)
 
 
 # Questions to the stores, their results, and the state in between.
@@ -87,7 +87,7 @@ class StoreResult(Data):
     """
 
     kind: Literal["ok", "failed", "unknown"]
-    rows: Told = ()
+    rows: StoreRows = ()
     missing: str = ""
 
 
@@ -108,8 +108,8 @@ class Job(Data):
 
     request: MigrationRequest
     step: str
-    main: Told = ()
-    legacy: Told = ()
+    main: StoreRows = ()
+    legacy: StoreRows = ()
 
 
 class Migration(Data):
@@ -139,7 +139,7 @@ Steps = Mapping[str, Step]  # by name of a step, the function that takes its ans
 
 
 def ask(
-    it: Migration, question: Ask, step: str, *, main: Told | None = None, legacy: Told | None = None
+    it: Migration, question: Ask, step: str, *, main: StoreRows | None = None, legacy: StoreRows | None = None
 ) -> Stepped:
     """Return the next question, and keep the rows `main` and `legacy` that were read for later steps."""
     assert it.job is not None
@@ -159,11 +159,11 @@ def update_doubt(it: Migration, own: str, answer: StoreResult) -> Migration:
     return structs.replace(it, doubt=it.doubt - {own}) if answer.kind == "ok" else it
 
 
-def row(rows: Told, key: Key) -> Held:
+def row(rows: StoreRows, key: Key) -> VersionedValue:
     return dict(rows).get(key, NONE)
 
 
-def next_id(rows: Told) -> str:
+def next_id(rows: StoreRows) -> str:
     """Return the id after the last one of a log; ids that are not numbers are ignored."""
     # Twelve digits with leading zeros sort as texts in the order of the numbers.
     numbers = (key[1] for key, _ in rows if key[0] == "row" and NUMBER.fullmatch(key[1]))
@@ -174,12 +174,12 @@ def add_fence(it: Migration, *expects: tuple[Key, int]) -> tuple[tuple[Key, int]
     return ((PHASE, it.fence), *expects)
 
 
-def versions(rows: Told, writes: tuple[Write, ...]) -> tuple[tuple[Key, int], ...]:
+def versions(rows: StoreRows, writes: tuple[Write, ...]) -> tuple[tuple[Key, int], ...]:
     """Return the versions that were read of the rows to be written."""
     held = dict(rows)
     return tuple((key, held.get(key, NONE).version) for key, _ in writes)
 
 
-def waiting(rows: Told) -> list[str]:
+def waiting(rows: StoreRows) -> list[str]:
     """Return the ids of the rows in the outbox."""
     return sorted(key for (table, key), _ in rows if table == "outbox")

@@ -49,7 +49,7 @@ from umi_core.messages.effects import (
 )
 from umi_core.messages.requests import bad_request
 from umi_core.migration import machine, steps
-from umi_core.migration.machine import Ask, Held, Key, Migration, Once
+from umi_core.migration.machine import Ask, Key, Migration, Once, VersionedValue
 from umi_core.migration.requests import MigrationRequest, NotReady
 from umi_core.migration.rows import MigrationPhase, Moved, MovedBegun, MovedKey, Outbox
 from umi_core.rows import Address, Body, Row
@@ -275,22 +275,22 @@ def read_answer(sent: Sent, answer: Answer) -> machine.StoreResult | Read:
     return following if len(sent.rows) > known_count else machine.StoreResult("failed")
 
 
-def convert_row(row: Row) -> tuple[Key, Held]:
+def convert_row(row: Row) -> tuple[Key, VersionedValue]:
     """Convert a row of a store to the key and value that the machine uses."""
     match row.body:
         case MigrationPhase(phase=phase):
-            return machine.PHASE, Held(row.version, phase)
+            return machine.PHASE, VersionedValue(row.version, phase)
         case Moved(id=own_id, kind=kind, content=content):
-            return ("row", own_id.removeprefix(f"{kind}/")), Held(row.version, content)
+            return ("row", own_id.removeprefix(f"{kind}/")), VersionedValue(row.version, content)
         case MovedBegun(id=own_id, kind=kind, row_id=row_id, before=before, content=content):
             once = Once(row_id, before, content)
-            return ("begun", own_id.removeprefix(f"{kind}/")), Held(row.version, None, once)
+            return ("begun", own_id.removeprefix(f"{kind}/")), VersionedValue(row.version, None, once)
         case MovedKey(id=own_id, kind=kind, row_id=row_id, content=content):
             once = Once(row_id, None, content)
-            return ("key", own_id.removeprefix(f"{kind}/")), Held(row.version, None, once)
+            return ("key", own_id.removeprefix(f"{kind}/")), VersionedValue(row.version, None, once)
         case body:
             assert isinstance(body, Outbox)
-            return ("outbox", body.id.removeprefix(f"{body.kind}/")), Held(row.version, "x")
+            return ("outbox", body.id.removeprefix(f"{body.kind}/")), VersionedValue(row.version, "x")
 
 
 def outcome_of(reply: machine.MigrationReply, track: Track) -> Outcome:

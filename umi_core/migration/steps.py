@@ -30,7 +30,7 @@ from umi_core.migration.machine import (
     Stepped,
     Steps,
     StoreResult,
-    Told,
+    StoreRows,
     Value,
     Write,
     add_fence,
@@ -140,27 +140,27 @@ def key_of(job: Job) -> str | None:
     return job.request.request_key
 
 
-def is_held_up(it: Migration, job: Job) -> bool:
+def is_blocked(it: Migration, job: Job) -> bool:
     """Check whether a begun write of this row, or for an add of any row of the log, must be settled first."""
     # An added row gets the next number, and any begun write of the log may have taken that.
     return bool(it.begun) if isinstance(job.request, AddRow) else write_of(job)[0][1] in it.begun
 
 
-def once_of(job: Job, truth: Told) -> Once:
+def once_of(job: Job, truth: StoreRows) -> Once:
     (_, own_id), content = write_of(job)
     return Once(own_id, row(truth, ("row", own_id)).value, content)
 
 
-def list_begun(main: Told) -> dict[str, Once]:
+def list_begun(main: StoreRows) -> dict[str, Once]:
     """Return the begun writes by their request keys."""
     return {key[1]: held.once for key, held in main if key[0] == "begun" and held.once is not None}
 
 
-def begun_ids(main: Told) -> frozenset[str]:
+def begun_ids(main: StoreRows) -> frozenset[str]:
     return frozenset(once.id for once in list_begun(main).values())
 
 
-def done_before(job: Job, main: Told, truth: Told) -> Once | None:
+def done_before(job: Job, main: StoreRows, truth: StoreRows) -> Once | None:
     """Return the write begun under this key, if the leading store shows that it was done."""
     once = list_begun(main).get(key_of(job) or "")
     return once if once is not None and once.is_in(truth) else None
@@ -170,7 +170,7 @@ def as_done(key: str, once: Once) -> tuple[Write, ...]:
     return (("begun", key), None), (("key", key), once)
 
 
-def settle_keys(main: Told, truth: Told) -> dict[Key, str | Once | None]:
+def settle_keys(main: StoreRows, truth: StoreRows) -> dict[Key, str | Once | None]:
     """Return writes that settle each begun key: it becomes a done key, or is removed as never used."""
     marks: dict[Key, str | Once | None] = {}
     for key, once in list_begun(main).items():
@@ -216,7 +216,7 @@ def put_new(it: Migration, job: Job) -> Stepped:
     if it.phase not in OF_LEGACY:
         return ask(it, MAIN, "put_main")
     # Without a key and without begun writes, main need not be read before legacy is written.
-    if key_of(job) is not None or is_held_up(it, job):
+    if key_of(job) is not None or is_blocked(it, job):
         return ask(it, MAIN, "key_main")
     if isinstance(job.request, AddRow):
         return ask(it, Ask("legacy"), "add_legacy")
@@ -353,7 +353,7 @@ def wanted_key(job: Job) -> Key:
     return "row", job.request.id
 
 
-def show_rows(job: Job, rows: Told) -> Value | None:
+def show_rows(job: Job, rows: StoreRows) -> Value | None:
     """Return the value of a read from these rows."""
     if isinstance(job.request, ReadRow):
         return row(rows, wanted_key(job)).value
@@ -443,17 +443,17 @@ def set_phase(it: Migration, dropped: Iterable[str] = ()) -> Stepped:
     return ask(it, Ask("main", ((PHASE, aim(it)), *outbox), add_fence(it)), "switched")
 
 
-def need_equal(main: Told, legacy: Told) -> str:
+def need_equal(main: StoreRows, legacy: StoreRows) -> str:
     if waiting(main):
         return "mirror: the outbox holds what legacy may not know"
     return "reconcile: the stores differ" if differences(main, legacy) else ""
 
 
-def need_empty(main: Told, legacy: Told) -> str:
+def need_empty(main: StoreRows, legacy: StoreRows) -> str:
     return "purge: legacy still has rows" if legacy else ""
 
 
-NEEDS: Final[Mapping[tuple[str, str], Callable[[Told, Told], str]]] = {
+NEEDS: Final[Mapping[tuple[str, str], Callable[[StoreRows, StoreRows], str]]] = {
     ("dual_write", "dual_read"): need_equal, ("rolling_back", "legacy"): need_equal,
     ("cleanup", "done"): need_empty,
 }  # fmt: skip
@@ -476,7 +476,7 @@ def end_switch(it: Migration, job: Job, answer: StoreResult) -> Stepped:
 # After a crash between two batches the phase is handing_over, and only another switch request continues.
 
 
-def list_leaving(kind: str, main: Told) -> Told:
+def list_leaving(kind: str, main: StoreRows) -> StoreRows:
     """List all rows except the phase in the order in which they are deleted: rows with a text first."""
     held = {key: it for key, it in main if key != PHASE}
     texts = sorted(texts_of(main), key=lambda it: place_row(kind, *it))
@@ -484,12 +484,12 @@ def list_leaving(kind: str, main: Told) -> Told:
     return tuple((key, held[key]) for key in ordered)
 
 
-def texts_of(main: Told) -> Pairs:
+def texts_of(main: StoreRows) -> Pairs:
     """Return ids and texts of all rows that are not tombstones."""
     return tuple((key[1], held.value) for key, held in main if key[0] == "row" and held.value is not None)
 
 
-def offer(it: Migration, main: Told) -> Stepped:
+def offer(it: Migration, main: StoreRows) -> Stepped:
     """Ask how the memory would store the next batch of rows."""
     return ask(it, Ask("main", given=texts_of(main[:HAND_OVER_ROW_COUNT_MAX])), "offered", main=main)
 
@@ -528,12 +528,12 @@ def see_main(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return ask(it, Ask("main", writes, add_fence(it, *versions(answer.rows, writes))), "reconciled")
 
 
-def values(rows: Told) -> dict[Key, str]:
+def values(rows: StoreRows) -> dict[Key, str]:
     """Return the contents of the rows in a store; a tombstone counts as absent."""
     return {key: held.value for key, held in rows if key[0] == "row" and held.value is not None}
 
 
-def differences(main: Told, legacy: Told) -> list[Key]:
+def differences(main: StoreRows, legacy: StoreRows) -> list[Key]:
     # A tombstone in main equals an absent row in legacy.
     keys = {key: None for key, _ in (*main, *legacy) if key[0] == "row"}
     in_main, in_legacy = values(main), values(legacy)
@@ -590,7 +590,7 @@ def compare_main(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     return end(it, "done", report(it, answer.rows, job.legacy))
 
 
-def report(it: Migration, main: Told, legacy: Told) -> StoresCompared:
+def report(it: Migration, main: StoreRows, legacy: StoreRows) -> StoresCompared:
     # The stores are read one after the other, so rows on their way between them may differ without fault.
     unsettled = {*waiting(main), *it.doubt}
     differing = [key for key in differences(main, legacy) if key[1] not in unsettled]

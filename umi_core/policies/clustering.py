@@ -96,9 +96,9 @@ class GroupDraft(Data, eq=False):
 
 
 def divide_members(space: MemberVectors, known: Iterable[KnownGroup], bounds: Bounds) -> list[GroupDraft]:
-    homes = assign_members(space, known, bounds.near_ppm)
-    drafts = [GroupDraft(it, places, space.centroid(places)) for it, places in homes]
-    taken = {place: None for _, places in homes for place in places}
+    assigned = assign_members(space, known, bounds.near_ppm)
+    drafts = [GroupDraft(it, places, space.centroid(places)) for it, places in assigned]
+    taken = {place: None for _, places in assigned for place in places}
     free = [place for place in range(space.count) if place not in taken]
     # Computed once: forming only removes members, which does not change relevances between the others.
     near = space.neighbours(free, bounds.near_ppm)
@@ -195,12 +195,12 @@ def inherit_groups(found: Sequence[Cluster], known: Sequence[KnownGroup]) -> lis
         for group in known
         if (shared := [key for key in cluster.member_ids if key in group.member_ids])
     ]
-    groups, heirs = {it.age: it for it in known}, dict[tuple[str, ...], KnownGroup]()
+    groups, continued = {it.age: it for it in known}, dict[tuple[str, ...], KnownGroup]()
     # Most shared members first, then the older group.
     for _, age, ids in sorted(pairs):
-        if age in groups and ids not in heirs:
-            heirs[ids] = groups.pop(age)
-    return [structs.replace(it, known=heirs.get(it.member_ids)) for it in found]
+        if age in groups and ids not in continued:
+            continued[ids] = groups.pop(age)
+    return [structs.replace(it, known=continued.get(it.member_ids)) for it in found]
 
 
 # Decay: which members of a category are in use.

@@ -216,7 +216,7 @@ class AccessTable(Data):
         known = {key: self.versions.get(key) for key, _ in of_access(versions)}
         return {key: found[1] for key, found in known.items() if found is not None}
 
-    def gone_for_good(self, entity_ids: Collection[str]) -> "AccessTable":
+    def delete_again(self, entity_ids: Collection[str]) -> "AccessTable":
         """Delete these records once more with the next commit.
 
         An older commit may have landed after the forget or the scan and stored the record again.

@@ -64,7 +64,7 @@ class CoreTier(Data):
         return next((block for block in self.blocks if (block.kind, block.label) == key), None)
 
     def locate(self, entity_id: str) -> tuple[Block, Entry] | None:
-        return next((home for home in self.entries() if home[1].entity_id == entity_id), None)
+        return next((found for found in self.entries() if found[1].entity_id == entity_id), None)
 
 
 def core_of(blocks: Iterable[Block], guard_version: int = 0) -> CoreTier:

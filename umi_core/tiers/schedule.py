@@ -19,7 +19,7 @@ from umi_core.domains import Moment
 from umi_core.limits import DAY_MS
 from umi_core.rows import Category, Reflection, Resource
 
-KEPT_UP: Final = ("resource", "category", "reflection")  # kinds of rows that may need upkeep
+UPKEEP_KINDS: Final = ("resource", "category", "reflection")  # kinds of rows that may need upkeep
 PURGE: Final = "epoch"  # the key of a purge that is due: the row of a closed agent
 Schedule = Mapping[str, Moment]  # due times by category name, or for upkeep by row id
 

@@ -34,7 +34,7 @@ class SessionInfo(Data):
 
     `version`: the row version that was loaded or saved last. `load_count`: how often this process installed a
     session, so that the answer to a save can be matched to the current one. `last_fact`: the last fact stored
-    in this session. `told`: ids of its latest facts. `left_out_count`: how many facts came before these.
+    in this session. `fact_ids`: ids of its latest facts. `left_out_count`: how many facts came before these.
     """
 
     tag = 88
@@ -49,7 +49,7 @@ class SessionInfo(Data):
     members: Members = ()
     load_count: Count = 0
     last_fact: str | None = None
-    told: Texts = ()
+    fact_ids: Texts = ()
     left_out_count: Count = 0
 
     def read_reserved(self, key: str) -> bytes | None:
@@ -78,10 +78,12 @@ def record_remember(
         info, interaction_count=count, last_input=text, names=fitting(names), last_fact=last_fact
     )
     # A fact that is stored again moves to the end; beyond the limit the oldest facts are dropped.
-    every = (*(key for key in info.told if key not in fact_ids), *dict.fromkeys(fact_ids))
+    every = (*(key for key in info.fact_ids if key not in fact_ids), *dict.fromkeys(fact_ids))
     left_count = max(0, len(every) - limits.SESSION_FACT_COUNT_MAX)
     return structs.replace(
-        info, told=every[left_count:], left_out_count=min(info.left_out_count + left_count, limits.I64_MAX)
+        info,
+        fact_ids=every[left_count:],
+        left_out_count=min(info.left_out_count + left_count, limits.I64_MAX),
     )
 
 
@@ -223,7 +225,7 @@ def bad_field(info: SessionInfo) -> str | None:
         "interaction_count": is_int(info.interaction_count) and 0 <= info.interaction_count <= limits.I64_MAX,
         "last_input": info.last_input is None or is_short(info.last_input),
         "last_query": info.last_query is None or is_short(info.last_query),
-        "told": len(info.told) <= limits.SESSION_FACT_COUNT_MAX,
+        "fact_ids": len(info.fact_ids) <= limits.SESSION_FACT_COUNT_MAX,
         "names": all(map(is_text, info.names)) and fitting(info.names) == info.names,
     }
     return next((name for name in good if not good[name]), None)

@@ -6,7 +6,7 @@ The tier in memory changes only when the commit is durable.
 from typing import Final, assert_never
 
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Learned, Rejection, Step, Taken, Workflow, asks, retry
+from umi_core.engine.workflow import Learned, Rejection, Step, TakeResult, Workflow, asks, retry
 from umi_core.errors import Error
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Read
@@ -43,7 +43,7 @@ def take_load(facts: Facts, answer: ReadDone, view: View) -> Learned:
     return Learned(CORE(read_core(answer, view)))
 
 
-def take_plan(facts: Facts, answer: None, view: View) -> Taken:
+def take_plan(facts: Facts, answer: None, view: View) -> TakeResult:
     planned = change(facts[REQUEST], facts[CORE], view)
     if isinstance(planned, Error):
         return Rejection(planned)

@@ -27,7 +27,7 @@ from umi_core.engine.workflow import (
     Law,
     Learned,
     Step,
-    Taken,
+    TakeResult,
     Unusable,
     Workflow,
     asks,
@@ -59,15 +59,15 @@ from umi_core.values import Scope
 from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, put
 from umi_core.workflows.drafting import statement_of
 from umi_core.workflows.linking import (
-    NOWHERE,
+    NO_GROUP,
     VECTOR,
-    GroupPlace,
+    GroupMatch,
     describe_category,
     group_addresses,
     match_keywords,
-    put_into,
     take_vector,
     vector_row,
+    with_group,
 )
 
 # Both workflows begin by reading the category and its memberships.
@@ -145,7 +145,7 @@ def ask_summary_of(facts: Facts, view: View) -> AskModel | None:
     return AskModel("summarise_category", ask_summary(category.name, category.description, old, new))
 
 
-def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     if answer is None:
         category = category_of(facts)
         return Learned(TEXT(category.summary if category is not None and sources_of(facts) else ""))
@@ -424,7 +424,7 @@ def ask_one_name(facts: Facts, view: View) -> AskModel | None:
     return AskModel("name_subcategory", ask_name(facts[REQUEST].category, it.keywords, it.contents))
 
 
-def take_one_name(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_one_name(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     if answer is None:
         return Learned(NAMES.unit(""))
     name = parse_name(answer.text)
@@ -443,7 +443,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
         return Learned(PLAN(Plan(view.now_ms, value=build_reply("unchanged", groups, before))))
     groups = list(groups_after(category, division, facts, view))
     after = [
-        put_into(it, place) for it, place in zip(before, places(division, groups, facts, view), strict=True)
+        with_group(it, place) for it, place in zip(before, places(division, groups, facts, view), strict=True)
     ]
     writes = changes(category, groups, after, division, facts, view)
     if any(it.address.kind == "subcategory" and it.body is None for it in writes):
@@ -488,7 +488,7 @@ def groups_after(category: Category, division: Division, facts: Facts, view: Vie
 
 def places(
     division: Division, groups: Sequence[Subcategory], facts: Facts, view: View
-) -> Iterator[GroupPlace]:
+) -> Iterator[GroupMatch]:
     """Yield the group of each membership; a member that was not divided keeps its group while that exists."""
     vectors, contents, seen = (
         vectors_of(facts, view),
@@ -505,13 +505,13 @@ def places(
         if it.entity_id in placed and it.entity_id in vectors:  # no vector: `embedding_dims` may have changed
             group, centroid = placed[it.entity_id]
             near_ppm = vector_relevance_ppm(vectors[it.entity_id].components, centroid)
-            yield GroupPlace(
+            yield GroupMatch(
                 group.id, near_ppm, match_keywords(contents.get(it.entity_id, ""), group.keywords)
             )
         elif it.entity_id not in seen and it.subcategory_id in living:
-            yield GroupPlace(it.subcategory_id, it.confidence_ppm, it.keywords_matched)
+            yield GroupMatch(it.subcategory_id, it.confidence_ppm, it.keywords_matched)
         else:
-            yield NOWHERE
+            yield NO_GROUP
 
 
 def changes(

@@ -22,7 +22,7 @@ from umi_core.engine.workflow import (
     Rejection,
     Step,
     Take,
-    Taken,
+    TakeResult,
     asks,
     degrade,
     retry,
@@ -239,7 +239,7 @@ def is_ours(receipt: Receipt, view: View) -> bool:
     return receipt.by == (view.epoch, view.number)
 
 
-def take_keyed_commit(facts: Facts, answer: Committed | None, view: View) -> Taken:
+def take_keyed_commit(facts: Facts, answer: Committed | None, view: View) -> TakeResult:
     """Learn the commit as `take_commit` does; reject the request if a different one has used its key."""
     receipt = answer.receipt if answer is not None else None
     if isinstance(receipt, Receipt) and receipt.request_digest != request_digest(facts):
@@ -266,12 +266,12 @@ def learn_plan(plan: Plan, versions: Versions, view: View, *, is_late: bool) -> 
     access = access.without(pruned)
     access = access.record_writes(plan.writes, versions, newest)
     access = access.request_scan() if has_passed else access
-    tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())
+    tiers.access = access.delete_again((*plan.forgotten, *pruned) if plan.writes else ())
     tiers.divisions = schedule.update_divisions(
         tiers.divisions, (write.body for write in plan.writes), view.config, is_late=is_late
     )  # fmt: skip
-    kept_up = ((it.address.id, it.body) for it in plan.writes if it.address.kind in schedule.KEPT_UP)
-    tiers.upkeep = schedule.update_upkeep(tiers.upkeep, kept_up, view.config, is_late=is_late)
+    upkeep_rows = ((it.address.id, it.body) for it in plan.writes if it.address.kind in schedule.UPKEEP_KINDS)
+    tiers.upkeep = schedule.update_upkeep(tiers.upkeep, upkeep_rows, view.config, is_late=is_late)
     if plan.decisions is not None:
         tiers.decisions = plan.decisions
     if plan.spoken is not None:

@@ -17,7 +17,7 @@ from msgspec import structs
 from umi_core.data import Data
 from umi_core.domains import CategoryNames, LinkMaker
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Degrade, Law, Learned, Rejection, Step, Taken, Workflow, asks, retry
+from umi_core.engine.workflow import Degrade, Law, Learned, Rejection, Step, TakeResult, Workflow, asks, retry
 from umi_core.ids import category_id, fact_id
 from umi_core.kelpie.errors import NotFound
 from umi_core.language.extraction import CONFIDENCE_PPM, Mention
@@ -73,8 +73,8 @@ from umi_core.workflows.linking import (
     link_facts,
     link_id,
     list_unembedded,
+    match_group,
     memberships_of,
-    place_of,
     unlink_members,
     write_vectors,
 )
@@ -158,7 +158,7 @@ def link_of(entity: Entity, category: str, by: str, facts: Facts, view: View) ->
         vectors_of(facts).get(entity.id),
     )
     near = [group for group in groups if group.category_id == key]
-    place = place_of(vector, entity.content, near, view.config.assign_ppm)
+    place = match_group(vector, entity.content, near, view.config.assign_ppm)
     if place.subcategory_id is not None:
         view.marks.append("memorize: a member finds its group")
     return Link(entity.id, entity.version, category, by, place)
@@ -401,7 +401,7 @@ def ask_current(facts: Facts, view: View) -> Read:
     return Read(ByIds((*own, *all_addresses(key, view))))
 
 
-def take_current(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_current(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     """Learn the fact; reject the request if there is none.
 
     In doubt the fact may be missing because an earlier plan moved it; `take_done` decides by the receipt.
@@ -502,11 +502,11 @@ def end_current(entity: Entity, row: Row, facts: Facts, view: View) -> Iterator[
     yield from (put(view.scope, "membership", it.id, None) for it in own)
 
 
-def take_done(facts: Facts, answer: Committed | None, view: View) -> Taken:
+def take_done(facts: Facts, answer: Committed | None, view: View) -> TakeResult:
     """Learn the commit. A missing fact is an error, unless an earlier plan of this operation moved it."""
     taken = take_keyed_commit(facts, answer, view)
-    is_gone = facts[CURRENT] is None and isinstance(taken, Learned) and not taken.facts[LOST.name]
-    return Rejection(NotFound("entity", facts[UPDATE].entity_id)) if is_gone else taken
+    is_missing = facts[CURRENT] is None and isinstance(taken, Learned) and not taken.facts[LOST.name]
+    return Rejection(NotFound("entity", facts[UPDATE].entity_id)) if is_missing else taken
 
 
 def is_of_current(facts: Facts, scope: Scope) -> bool:

@@ -6,7 +6,7 @@ A model is asked for the statements, and then for verdicts on pairs of facts, be
     ended     one row, with the fact, its successor, how it ended and when; its relations stay
 
 Law 1. Each new fact is compared with its candidates, best first, a few pairs in one question. Statements
-earlier in the same text are candidates too, as if each had been stored before the next was told.
+earlier in the same text are candidates too, as if each had been stored before the next one.
 Law 2. Without a model, or without a verdict, no known fact changes. Law 3. New facts that are not compared
 are counted in the reply. Law 4. A verdict that ends a fact ends the one of its pair that happened first, and
 no other. Importing an old chat therefore ends no later fact; its statements are stored as already ended.
@@ -31,7 +31,7 @@ from umi_core.engine.workflow import (
     Law,
     Learned,
     Step,
-    Taken,
+    TakeResult,
     Unusable,
     asks,
     degrade,
@@ -80,9 +80,9 @@ from umi_core.workflows.linking import expect_memberships, unlink_members
 # If the model fails, the text is stored as notes. Sentences that the model passes over become notes, too.
 
 
-Telling = Remember | AddArchival
-REQUEST: Final = Fact("request", Telling)
-BY_WHOM: Final = Fact("request", Telling | LoadSession)  # the same fact, for steps that read no text of it
+TextRequest = Remember | AddArchival
+REQUEST: Final = Fact("request", TextRequest)
+ANY_REQUEST: Final = Fact("request", TextRequest | LoadSession)  # for steps that read no text of it
 MENTIONS: Final = Fact("mentions", tuple[Mention, ...])
 DROPPED: Final = Fact("dropped", tuple[tuple[int, str], ...])
 STATED_ON: Final = Fact("stated_on", int)  # the day of the text, in days since 1970
@@ -107,7 +107,7 @@ def ask_extraction(facts: Facts, view: View) -> AskModel | None:
     return AskModel("extract", ask_extract(facts[STATED], request.speaker, facts[STATED_ON]))
 
 
-def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     if answer is None:
         return Learned(notes(facts))
     extraction = parse_extraction(answer.text, facts[STATED], view.config, facts[STATED_ON])
@@ -137,9 +137,9 @@ EXTRACT = Step(
 CANDIDATE_SCORE_MIN_PPM: Final = 200_000
 Verdicts = tuple[tuple[Pair, StatementVerdict], ...]
 
-COMPARED: Final = Fact("request", Telling | Memorize | LoadSession)
-FRESH: Final = Fact("fresh", tuple[Drafted, ...])  # the new facts to compare, in the order of the text
-CANDIDATES: Final = Fact("candidates", tuple[tuple[Row, ...], ...])  # rows found for each fact of FRESH
+COMPARED: Final = Fact("request", TextRequest | Memorize | LoadSession)
+NEW_FACTS: Final = Fact("fresh", tuple[Drafted, ...])  # the new facts to compare, in the order of the text
+CANDIDATES: Final = Fact("candidates", tuple[tuple[Row, ...], ...])  # rows found for each fact of NEW_FACTS
 PAIRS: Final = Fact("pairs", tuple[tuple[Pair, ...], ...])  # pairs of each question to the model
 VERDICTS: Final = Fact("verdicts", tuple[Verdicts, ...])  # verdicts of each of its answers
 
@@ -150,12 +150,12 @@ VERDICTS: Final = Fact("verdicts", tuple[Verdicts, ...])  # verdicts of each of 
 def take_fresh(facts: Facts, answer: None, view: View) -> Learned:
     request = facts[COMPARED]
     if not isinstance(request, Memorize) and not request.evolve:
-        return Learned(FRESH(()))
+        return Learned(NEW_FACTS(()))
     drafts = {draft.entity.id: draft for draft in facts[DRAFTS]}
-    fresh = tuple(drafts[key] for key in list_order(facts) if drafts[key].is_changed)
-    left_count = len(fresh) - EVOLVE_FACT_COUNT_MAX
+    new_facts = tuple(drafts[key] for key in list_order(facts) if drafts[key].is_changed)
+    left_count = len(new_facts) - EVOLVE_FACT_COUNT_MAX
     partial = (("partial", "too_many", left_count),) if left_count > 0 else ()
-    return Learned(FRESH(fresh[:EVOLVE_FACT_COUNT_MAX]), degraded=partial)
+    return Learned(NEW_FACTS(new_facts[:EVOLVE_FACT_COUNT_MAX]), degraded=partial)
 
 
 def list_order(facts: Facts) -> list[str]:
@@ -165,7 +165,7 @@ def list_order(facts: Facts) -> list[str]:
 
 def ask_candidates(facts: Facts, view: View) -> Read:
     ids = tuple(it.entity.id for it in facts[DRAFTS])
-    text = text_before(facts.unit(FRESH).entity)
+    text = text_before(facts.unit(NEW_FACTS).entity)
     # By words, because the new facts have no vectors yet; `take_pairs` adds the other facts of this text.
     others = (Condition("id", "not_in", ids),)
     query = ByWords(view.scope, text, others, EVOLVE_CANDIDATE_COUNT_MAX, CANDIDATE_SCORE_MIN_PPM)
@@ -197,13 +197,13 @@ def compared_facts(facts: Facts) -> Mapping[str, Entity]:
     return {ref(it): it for it in (*known, *(draft.entity for draft in facts[DRAFTS]))}
 
 
-def list_near(facts: Facts, places: Mapping[str, int]) -> Iterator[list[tuple[int, Entity]]]:
+def score_new_facts(facts: Facts, places: Mapping[str, int]) -> Iterator[list[tuple[int, Entity]]]:
     """Yield for each new fact the facts of this text to compare with it, each with its score."""
     drafts = [draft for draft in facts[DRAFTS] if not draft.stays_ended]
-    rows, fresh = {draft.entity.id: at for at, draft in enumerate(drafts)}, facts[FRESH]
-    queries = ((rows[it.entity.id], text_before(it.entity)) for it in fresh)
+    rows, new_facts = {draft.entity.id: at for at, draft in enumerate(drafts)}, facts[NEW_FACTS]
+    queries = ((rows[it.entity.id], text_before(it.entity)) for it in new_facts)
     scored = score_others(queries, (it.entity.name_and_text() for it in drafts), CANDIDATE_SCORE_MIN_PPM)
-    for draft, scores in zip(fresh, scored, strict=True):
+    for draft, scores in zip(new_facts, scored, strict=True):
         found = [(score_ppm, drafts[at]) for at, score_ppm in scores.items()]
         # Two new facts are compared once, as candidates of the later one. A known fact is a candidate
         # wherever the text states it.
@@ -215,12 +215,12 @@ def list_near(facts: Facts, places: Mapping[str, int]) -> Iterator[list[tuple[in
 
 
 def take_pairs(facts: Facts, answer: None, view: View) -> Learned:
-    fresh, candidates, newest = facts[FRESH], facts[CANDIDATES], candidate_rows(facts)
+    new_facts, candidates, newest = facts[NEW_FACTS], facts[CANDIDATES], candidate_rows(facts)
     places, pairs = {key: at for at, key in enumerate(list_order(facts))}, list[Pair]()
-    for draft, rows, near in zip(fresh, candidates, list_near(facts, places), strict=True):
+    for draft, rows, others in zip(new_facts, candidates, score_new_facts(facts, places), strict=True):
         found = ((relevance(row), newest[row.address.id].body) for row in rows)
         known = [(score_ppm, body) for score_ppm, body in found if isinstance(body, Entity)]
-        best = sorted((*known, *near), key=lambda it: (-it[0], it[1].id))[:EVOLVE_CANDIDATE_COUNT_MAX]
+        best = sorted((*known, *others), key=lambda it: (-it[0], it[1].id))[:EVOLVE_CANDIDATE_COUNT_MAX]
         for _, it in best:
             both, is_later = (ref(draft.entity), ref(it)), places.get(it.id, -1) > places[draft.entity.id]
             pairs.append(both[::-1] if is_later else both)
@@ -235,7 +235,7 @@ def ask_evolution(facts: Facts, view: View) -> AskModel:
     return AskModel("evolve", ask_evolve(shown_new, shown_old, pairs))
 
 
-def take_evolution(facts: Facts, answer: ModelReplied, view: View) -> Taken:
+def take_evolution(facts: Facts, answer: ModelReplied, view: View) -> TakeResult:
     pairs = facts.unit(PAIRS)
     evolution = parse_evolution(answer.text, pairs, view.config.evolve_confidence_min_ppm)
     if isinstance(evolution, replies.UnusableReply):
@@ -250,7 +250,7 @@ def all_verdicts(facts: Facts) -> Verdicts:
 
 
 def are_of_candidates(facts: Facts, scope: Scope) -> bool:
-    new, entities = {ref(draft.entity) for draft in facts[FRESH]}, compared_facts(facts)
+    new, entities = {ref(draft.entity) for draft in facts[NEW_FACTS]}, compared_facts(facts)
     pairs = [pair for asked in facts[PAIRS] for pair in asked]
     return all(set(pair) <= entities.keys() and not new.isdisjoint(pair) for pair in pairs)
 
@@ -262,18 +262,18 @@ def are_of_pairs(facts: Facts, scope: Scope) -> bool:
 
 
 COMPARE_LAWS: Final = (
-    Law("new facts among the drafts", (DRAFTS, FRESH),
-        lambda facts, scope: all(draft in facts[DRAFTS] for draft in facts[FRESH])),
-    Law("pairs of new facts and candidates", (DRAFTS, FRESH, CANDIDATES, PAIRS), are_of_candidates),
+    Law("new facts among the drafts", (DRAFTS, NEW_FACTS),
+        lambda facts, scope: all(draft in facts[DRAFTS] for draft in facts[NEW_FACTS])),
+    Law("pairs of new facts and candidates", (DRAFTS, NEW_FACTS, CANDIDATES, PAIRS), are_of_candidates),
     Law("verdicts on pairs", (PAIRS, VERDICTS), are_of_pairs),
 )  # fmt: skip
 
 COMPARE_STEPS: Final = (
-    Step("compare", requires=(COMPARED, STATED, DRAFTS), produces=(FRESH,), take=take_fresh),
-    Step("candidates", each=FRESH, requires=(DRAFTS,), produces=(CANDIDATES,),
+    Step("compare", requires=(COMPARED, STATED, DRAFTS), produces=(NEW_FACTS,), take=take_fresh),
+    Step("candidates", each=NEW_FACTS, requires=(DRAFTS,), produces=(CANDIDATES,),
          **asks(Read, ask_candidates, take_candidates,
                 retry(2, then=degrade("none", CANDIDATES.unit(()))))),
-    Step("pairs", requires=(STATED, DRAFTS, FRESH, CANDIDATES), produces=(PAIRS,), take=take_pairs),
+    Step("pairs", requires=(STATED, DRAFTS, NEW_FACTS, CANDIDATES), produces=(PAIRS,), take=take_pairs),
     Step("evolve", each=PAIRS, requires=(DRAFTS, CANDIDATES), produces=(VERDICTS,),
          **asks(AskModel, ask_evolution, take_evolution,
                 retry(2, then=degrade("none", VERDICTS.unit(()))))),
@@ -300,24 +300,24 @@ def relate_facts(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Relat
     rows = candidate_rows(facts)
     entities = {key: row.body for key, row in rows.items() if isinstance(row.body, Entity)}
     entities |= {draft.entity.id: draft.entity for draft in drafts}
-    kept: list[Relation] = []
+    added: list[Relation] = []
     wanted = tuple(verdict_relations(facts, view))
     for relation in wanted:
         ends = (relation.source[0], relation.target[0])
         # Each end counts the relation, so it needs room at both.
         if all(entities[end].relation_count < RELATION_COUNT_MAX for end in ends):
-            kept.append(relation)
+            added.append(relation)
             for end in ends:
                 count = entities[end].relation_count + 1
                 entities[end] = structs.replace(entities[end], relation_count=count)
-    for relation in kept:
+    for relation in added:
         contradict(relation, entities)
     others = tuple((row, entities[key]) for key, row in rows.items() if entities[key] != row.body)
     return Related(
-        tuple(kept),
+        tuple(added),
         tuple(with_entity(draft, entities[draft.entity.id]) for draft in drafts),
         others,
-        len(wanted) - len(kept),
+        len(wanted) - len(added),
     )
 
 
@@ -420,7 +420,7 @@ READ_MEMBERSHIPS: Final = Step(
     "memberships", each=ENDING, produces=(MEMBERSHIPS,),
     **asks(Read, ask_memberships, learn_unit_rows(MEMBERSHIPS), retry(3)),
 )  # fmt: skip
-READ_SHELVES: Final = Step(
+READ_LEFT_CATEGORIES: Final = Step(
     "left_categories", requires=(MEMBERSHIPS,), produces=(LEFT_CATEGORIES,),
     **asks(Read, ask_left_categories, learn_rows(LEFT_CATEGORIES), retry(3)),
 )  # fmt: skip
@@ -453,7 +453,7 @@ def ended_rows(after: Mapping[str, Entity], facts: Facts, view: View) -> Iterato
     yield from unlink_members(memberships, categories, view)
 
 
-def expect_left_categories(facts: Facts, view: View) -> tuple[Expect, ...]:
+def expect_ended_memberships(facts: Facts, view: View) -> tuple[Expect, ...]:
     """Expect that the facts that end have the same memberships at the commit as when they were read."""
     ending, found = facts[ENDING], facts[MEMBERSHIPS]
     pairs = zip(ending, found, strict=True)
@@ -463,7 +463,7 @@ def expect_left_categories(facts: Facts, view: View) -> tuple[Expect, ...]:
 # The result of comparing a text, as one batch writes it.
 
 
-COMPARE: Final = (*COMPARE_STEPS, FIND_ENDING, READ_MEMBERSHIPS, READ_SHELVES)
+COMPARE: Final = (*COMPARE_STEPS, FIND_ENDING, READ_MEMBERSHIPS, READ_LEFT_CATEGORIES)
 COMPARED_FROM: Final = (CANDIDATES, VERDICTS, ENDING, MEMBERSHIPS, LEFT_CATEGORIES)
 
 
@@ -472,8 +472,8 @@ class Comparison(Data):
 
     `past`: writes of each draft that ends, by its id; empty if the draft is a known fact, because `writes`
     has those. `current`: the facts of drafts that have not ended; only these are counted as accessed and get
-    a block. `ended`: the ids of all facts that end. `heirs`: by the id of each known fact that ends, its last
-    successor; None if that is not a fact of this text.
+    a block. `ended`: the ids of all facts that end. `replaced_by`: by the id of each known fact that ends,
+    its last successor; None if that is not a fact of this text.
     """
 
     drafts: tuple[Drafted, ...]
@@ -482,7 +482,7 @@ class Comparison(Data):
     past: Mapping[str, tuple[Write, ...]]
     current: tuple[Entity, ...]
     ended: tuple[str, ...]
-    heirs: Mapping[str, Entity | None]
+    replaced_by: Mapping[str, Entity | None]
     writes: tuple[Write, ...]
     expects: tuple[Expect, ...]
 
@@ -491,17 +491,17 @@ def compare(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Comparison
     """Return the combined effect of all verdicts on these drafts."""
     relating, before = relate_facts(facts, drafts, view), {draft.entity.id: draft.entity for draft in drafts}
     ended, after = successors(facts), {draft.entity.id: draft for draft in relating.drafts}
-    heirs = {it.id: before.get(find_last(it.id, ended)) for it in facts[ENDING]}
+    replaced_by = {it.id: before.get(find_last(it.id, ended)) for it in facts[ENDING]}
     past = {
-        key: () if key in heirs else (put_ended(it.entity, ended[key].entity.id, ended[key].how, view),)
+        key: () if key in replaced_by else (put_ended(it.entity, ended[key].entity.id, ended[key].how, view),)
         for key, it in after.items()
         if key in ended
     }
     current = tuple(it.entity for key, it in after.items() if key not in past and not it.stays_ended)
     return Comparison(
         relating.drafts, relating.relations, relating.dropped_count, past, current,
-        tuple(dict.fromkeys((*past, *heirs))), heirs,
-        tuple(known_rows(relating, facts, view)), expect_left_categories(facts, view),
+        tuple(dict.fromkeys((*past, *replaced_by))), replaced_by,
+        tuple(known_rows(relating, facts, view)), expect_ended_memberships(facts, view),
     )  # fmt: skip
 
 

@@ -56,35 +56,36 @@ from umi_core.workflows.drafting import drop_source
 from umi_core.workflows.linking import expect_memberships, unlink_members, vector_row
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 
-# The rows that are deleted or updated with a fact.
+# The rows that are deleted or updated with a fact. `links`: its relations and memberships; `linked`: the
+# facts and categories at their other ends.
 
 
-def ask_belonging(fact_id: str, scope: Scope) -> Read:
+def ask_links(fact_id: str, scope: Scope) -> Read:
     """Read the relations and memberships of a fact."""
     where = (Condition("touches", "contains", fact_id),)
     return Read(ByFilter(scope, ("relation", "membership"), where))
 
 
-def count_lost(touching: Iterable[Row], removed: Collection[str]) -> Mapping[str, int]:
+def count_lost(links: Iterable[Row], removed: Collection[str]) -> Mapping[str, int]:
     """Count the relations that each remaining fact loses, by its id; a row that occurs twice counts once."""
-    once = {row.address: row for row in touching}.values()
-    ends = (relation.touches for relation in bodies_of(once, Relation))
-    lost = (end for pair in ends if not set(pair).isdisjoint(removed) for end in pair if end not in removed)
+    once = {row.address: row for row in links}.values()
+    pairs = (relation.touches for relation in bodies_of(once, Relation))
+    lost = (end for pair in pairs if not set(pair).isdisjoint(removed) for end in pair if end not in removed)
     return dict(sorted(Counter(lost).items()))
 
 
-def list_ends(lost: Iterable[str], touching: Iterable[Row], scope: Scope) -> list[Address]:
-    """Return addresses: of the facts in `lost`, current or ended, and of the categories in `touching`."""
-    ends = [address(scope, kind, key) for key in lost for kind in ("entity", "ended")]
-    categories = sorted({it.category_id for it in bodies_of(touching, Membership)})
-    return ends + [address(scope, "category", key) for key in categories]
+def list_linked(lost: Iterable[str], links: Iterable[Row], scope: Scope) -> list[Address]:
+    """Return addresses: of the facts in `lost`, current or ended, and of the categories in `links`."""
+    facts = [address(scope, kind, key) for key in lost for kind in ("entity", "ended")]
+    categories = sorted({it.category_id for it in bodies_of(links, Membership)})
+    return facts + [address(scope, "category", key) for key in categories]
 
 
-def delete_fact(row: Row, touching: Iterable[Row], scope: Scope) -> Iterator[Write]:
+def delete_fact(row: Row, links: Iterable[Row], scope: Scope) -> Iterator[Write]:
     """Yield the deletions of a fact's own rows, and of its relations and memberships."""
     key = row.address.id
     own = (row.address, address(scope, "vector", key), address(scope, "access", key))
-    yield from (Write(where, None) for where in (*own, *(it.address for it in touching)))
+    yield from (Write(where, None) for where in (*own, *(it.address for it in links)))
 
 
 def without_relations(fact: Entity, removed: Collection[str], lost: Mapping[str, int]) -> Entity:
@@ -95,11 +96,11 @@ def without_relations(fact: Entity, removed: Collection[str], lost: Mapping[str,
     return structs.replace(fact, relation_count=count, contradicts=refs)
 
 
-def update_ends(
-    ends: Iterable[tuple[Row, Entity | None]], removed: Collection[str], lost: Mapping[str, int]
+def update_linked(
+    linked: Iterable[tuple[Row, Entity | None]], removed: Collection[str], lost: Mapping[str, int]
 ) -> Iterator[Write]:
-    """Yield the writes of the rows that change: each gets the fact beside it, without removed relations."""
-    for row, fact in ends:
+    """Yield the writes of the rows that change: each gets its fact without the removed relations."""
+    for row, fact in linked:
         after = None if fact is None else with_fact(row.body, without_relations(fact, removed, lost))
         if after is not None and after != row.body:
             yield Write(row.address, after)
@@ -109,8 +110,8 @@ def update_ends(
 
 OF_FACT: Final = Fact("request", Forget)
 ROW: Final = Fact("row", Row | None, ("entity", "ended"))  # the fact to forget; None if there is none
-BELONGING: Final = Fact("touching", tuple[Row, ...])  # its memberships and relations
-OTHER_ENDS: Final = Fact("ends", tuple[Row, ...])  # facts at the other ends of relations; its categories
+LINKS: Final = Fact("touching", tuple[Row, ...])  # its memberships and relations
+LINKED: Final = Fact("ends", tuple[Row, ...])  # facts at the other ends of relations; its categories
 
 
 def fact_id_of(facts: Facts) -> str:
@@ -129,23 +130,23 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def ask_own(facts: Facts, view: View) -> Read | None:
-    return None if (row := facts[ROW]) is None else ask_belonging(row.address.id, view.scope)
+    return None if (row := facts[ROW]) is None else ask_links(row.address.id, view.scope)
 
 
 def lost_of_fact(facts: Facts) -> Mapping[str, int]:
-    row, touching = facts[ROW], facts[BELONGING]
-    return {} if row is None else count_lost(touching, (row.address.id,))
+    row, links = facts[ROW], facts[LINKS]
+    return {} if row is None else count_lost(links, (row.address.id,))
 
 
 def ask_other_ends(facts: Facts, view: View) -> Read | None:
-    touching = facts[BELONGING]
-    ends = list_ends(lost_of_fact(facts), touching, view.scope)
-    return Read(ByIds(tuple(ends))) if ends else None
+    links = facts[LINKS]
+    linked = list_linked(lost_of_fact(facts), links, view.scope)
+    return Read(ByIds(tuple(linked))) if linked else None
 
 
 def take_forgetting(facts: Facts, answer: None, view: View) -> Learned:
     row, core, key = facts[ROW], facts[CORE], fact_id_of(facts)
-    touching, ends = facts[BELONGING], facts[OTHER_ENDS]
+    links, linked = facts[LINKS], facts[LINKED]
     # Core may have an entry even if storage has lost the row of its fact.
     after = without(core, (key,)) if core.locate(key) else None
     # `forgotten` makes the access table ignore a running recall that has read the fact.
@@ -153,18 +154,18 @@ def take_forgetting(facts: Facts, answer: None, view: View) -> Learned:
     if row is None:
         return Learned(PLAN(plan))
     writes = (
-        *delete_fact(row, touching, view.scope),
-        *update_ends(((it, fact_of(it.body)) for it in ends), (key,), lost_of_fact(facts)),
-        *unlink_members(touching, ends, view), *view.tiers.access.writes(view.scope, (key,)),
+        *delete_fact(row, links, view.scope),
+        *update_linked(((it, fact_of(it.body)) for it in linked), (key,), lost_of_fact(facts)),
+        *unlink_members(links, linked, view), *view.tiers.access.writes(view.scope, (key,)),
     )  # fmt: skip
-    expects = expect_memberships(key, touching, view)
+    expects = expect_memberships(key, links, view)
     return Learned(PLAN(structs.replace(plan, writes=writes, expects=expects)))
 
 
-def are_ends(facts: Facts, scope: Scope) -> bool:
+def lose_relations(facts: Facts, scope: Scope) -> bool:
     """Return whether each fact at an end loses a relation."""
-    ends = [fact_of(it.body) for it in facts[OTHER_ENDS]]
-    return all(it.id in lost_of_fact(facts) for it in ends if it is not None)
+    linked = [fact_of(it.body) for it in facts[LINKED]]
+    return all(it.id in lost_of_fact(facts) for it in linked if it is not None)
 
 
 FORGET = Workflow(
@@ -175,16 +176,16 @@ FORGET = Workflow(
         Step("lookup", requires=(OF_FACT,), produces=(ROW, CORE),
              claims=lambda facts, view: (fact_id_of(facts),),
              **asks(Read, ask_lookup, take_lookup, retry(3))),
-        Step("touching", requires=(ROW,), produces=(BELONGING,),
-             **asks(Read, ask_own, learn_rows(BELONGING), retry(3))),
-        Step("ends", requires=(ROW, BELONGING), produces=(OTHER_ENDS,),
-             **asks(Read, ask_other_ends, learn_rows(OTHER_ENDS), retry(3))),
-        Step("plan", requires=(ROW, CORE, BELONGING, OTHER_ENDS), produces=(PLAN,), take=take_forgetting),
+        Step("touching", requires=(ROW,), produces=(LINKS,),
+             **asks(Read, ask_own, learn_rows(LINKS), retry(3))),
+        Step("ends", requires=(ROW, LINKS), produces=(LINKED,),
+             **asks(Read, ask_other_ends, learn_rows(LINKED), retry(3))),
+        Step("plan", requires=(ROW, CORE, LINKS, LINKED), produces=(PLAN,), take=take_forgetting),
         commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,
         REPLY,
     ),
-    laws=(KNOWN_ANSWER, Law("ends of relations that go", (ROW, BELONGING, OTHER_ENDS), are_ends)),
+    laws=(KNOWN_ANSWER, Law("ends of relations that go", (ROW, LINKS, LINKED), lose_relations)),
 )  # fmt: skip
 
 
@@ -195,8 +196,8 @@ REQUEST: Final = Fact("request", ForgetResource | DeleteArchival)
 RESOURCE: Final = Fact("resource", Row | None)
 DERIVED: Final = Fact("derived", tuple[Row, ...])  # its segments, and the reflections that name it
 KNOWN: Final = Fact("known", tuple[Row, ...], ("entity", "ended"))  # the facts that it states
-TOUCHING: Final = Fact("touching", tuple[tuple[Row, ...], ...])  # relations and memberships of each fact
-ENDS: Final = Fact("ends", tuple[Row, ...])  # facts at other ends, categories, the session's reflection
+TEXT_LINKS: Final = Fact("touching", tuple[tuple[Row, ...], ...])  # relations and memberships of each fact
+TEXT_LINKED: Final = Fact("ends", tuple[Row, ...])  # linked rows, and the session's reflection
 
 
 def id_of(facts: Facts) -> str:
@@ -236,11 +237,11 @@ def take_facts(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def ask_touching(facts: Facts, view: View) -> Read:
-    return ask_belonging(facts.unit(KNOWN).address.id, view.scope)
+    return ask_links(facts.unit(KNOWN).address.id, view.scope)
 
 
-def all_touching(facts: Facts) -> list[Row]:
-    return [row for rows in facts[TOUCHING] for row in rows]
+def list_links(facts: Facts) -> list[Row]:
+    return [row for rows in facts[TEXT_LINKS] for row in rows]
 
 
 def ask_ends(facts: Facts, view: View) -> Read | None:
@@ -249,8 +250,8 @@ def ask_ends(facts: Facts, view: View) -> Read | None:
     # The step `facts` has already read the facts of the text, which may lose relations, too.
     known = [row.address.id for row in facts[KNOWN]]
     others = (key for key in lost_of(facts) if key not in known)
-    ends = list_ends(others, all_touching(facts), view.scope)
-    return Read(ByIds((*ends, *reflection_address(facts, view.scope), address(view.scope, "core"))))
+    linked = list_linked(others, list_links(facts), view.scope)
+    return Read(ByIds((*linked, *reflection_address(facts, view.scope), address(view.scope, "core"))))
 
 
 def reflection_address(facts: Facts, scope: Scope) -> tuple[Address, ...]:
@@ -261,8 +262,8 @@ def reflection_address(facts: Facts, scope: Scope) -> tuple[Address, ...]:
 
 
 def take_ends(facts: Facts, answer: ReadDone, view: View) -> Learned:
-    ends = tuple(row for row in answer.rows if row.address.kind != "core")
-    return Learned(ENDS(ends) | CORE(read_core(answer, view)))
+    linked = tuple(row for row in answer.rows if row.address.kind != "core")
+    return Learned(TEXT_LINKED(linked) | CORE(read_core(answer, view)))
 
 
 # The facts of the text: forgotten, or kept without this source.
@@ -271,17 +272,17 @@ def take_ends(facts: Facts, answer: ReadDone, view: View) -> Learned:
 def split_facts(facts: Facts) -> list[tuple[Row, tuple[Row, ...], Entity | None]]:
     """Return for each fact of the text: its row, its relations and memberships, and the fact without this
     source, or None if it is forgotten."""
-    known, belonging = facts[KNOWN], facts[TOUCHING]
-    facts_of = [(row, rows, fact_of(row.body)) for row, rows in zip(known, belonging, strict=True)]
-    return [(row, rows, drop_source(id_of(facts), it)) for row, rows, it in facts_of if it is not None]
+    known, links_of = facts[KNOWN], facts[TEXT_LINKS]
+    facts_of = [(row, links, fact_of(row.body)) for row, links in zip(known, links_of, strict=True)]
+    return [(row, links, drop_source(id_of(facts), it)) for row, links, it in facts_of if it is not None]
 
 
-def gone_ids(facts: Facts) -> tuple[str, ...]:
+def removed_ids(facts: Facts) -> tuple[str, ...]:
     return tuple(row.address.id for row, _, it in split_facts(facts) if it is None)
 
 
 def lost_of(facts: Facts) -> Mapping[str, int]:
-    return count_lost(all_touching(facts), gone_ids(facts))
+    return count_lost(list_links(facts), removed_ids(facts))
 
 
 # plan.
@@ -297,7 +298,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 
 def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
     """Return the plan that deletes the text and the facts that only it stated."""
-    removed = gone_ids(facts)
+    removed = removed_ids(facts)
     core = without(facts[CORE], removed)
     is_moved = core.blocks != facts[CORE].blocks
     writes = (
@@ -307,16 +308,16 @@ def plan_without(resource: Row, facts: Facts, view: View) -> Plan:
     return Plan(
         view.now_ms,
         writes=tuple({write.address: write for write in writes}.values()),
-        expects=tuple(expect_categories_of_gone(facts, view)),
+        expects=tuple(expect_categories(facts, view)),
         core=core if is_moved else None,
         forgotten=removed,
     )
 
 
-def expect_categories_of_gone(facts: Facts, view: View) -> Iterator[Expect]:
-    for row, touching, it in split_facts(facts):
+def expect_categories(facts: Facts, view: View) -> Iterator[Expect]:
+    for row, links, it in split_facts(facts):
         if it is None:
-            yield from expect_memberships(row.address.id, touching, view)
+            yield from expect_memberships(row.address.id, links, view)
 
 
 def report_facts(facts: Facts) -> Iterator[Stored]:
@@ -333,7 +334,7 @@ def resource_writes(resource: Row, facts: Facts, view: View) -> Iterator[Write]:
         yield Write(row.address, None)
         if row.address.kind == "resource":
             yield vector_row(row.address.id, None, view.scope)
-    bodies = {row.address: row.body for row in (*facts[DERIVED], *facts[ENDS])}
+    bodies = {row.address: row.body for row in (*facts[DERIVED], *facts[TEXT_LINKED])}
     for body in bodies.values():
         if isinstance(body, Reflection) and id_of(facts) in body.touches:
             emptied = structs.replace(body, text="", sources=(), pending=True, updated_ms=view.now_ms)
@@ -342,23 +343,23 @@ def resource_writes(resource: Row, facts: Facts, view: View) -> Iterator[Write]:
 
 
 def fact_writes(facts: Facts, view: View) -> Iterator[Write]:
-    """Yield the deletions of forgotten facts, then the updates of kept facts and of facts at other ends."""
-    split, ends = split_facts(facts), facts[ENDS]
-    for row, touching, it in split:
+    """Yield the deletions of forgotten facts, then the updates of remaining facts and of linked facts."""
+    split, linked = split_facts(facts), facts[TEXT_LINKED]
+    for row, links, it in split:
         if it is None:
-            yield from delete_fact(row, touching, view.scope)
-    kept = ((row, it) for row, _, it in split)
-    others = ((row, fact_of(row.body)) for row in ends)
-    yield from update_ends((*kept, *others), gone_ids(facts), lost_of(facts))
+            yield from delete_fact(row, links, view.scope)
+    remaining = ((row, it) for row, _, it in split)
+    others = ((row, fact_of(row.body)) for row in linked)
+    yield from update_linked((*remaining, *others), removed_ids(facts), lost_of(facts))
 
 
 def category_writes(facts: Facts, view: View) -> tuple[Write, ...]:
-    lost = [row for _, touching, it in split_facts(facts) if it is None for row in touching]
+    lost = [row for _, links, it in split_facts(facts) if it is None for row in links]
     categories = {address(view.scope, "category", it.category_id) for it in bodies_of(lost, Membership)}
-    return unlink_members(lost, [row for row in facts[ENDS] if row.address in categories], view)
+    return unlink_members(lost, [row for row in facts[TEXT_LINKED] if row.address in categories], view)
 
 
-PLANNED_FROM: Final = (REQUEST, RESOURCE, DERIVED, KNOWN, TOUCHING, ENDS, CORE)
+PLANNED_FROM: Final = (REQUEST, RESOURCE, DERIVED, KNOWN, TEXT_LINKS, TEXT_LINKED, CORE)
 
 FORGET_RESOURCE: Final = Workflow(
     "forget_resource",
@@ -368,9 +369,9 @@ FORGET_RESOURCE: Final = Workflow(
              **asks(Read, ask_resource, take_resource, retry(3))),
         Step("facts", requires=(REQUEST, RESOURCE), produces=(KNOWN, DERIVED),
              **asks(Read, ask_facts, take_facts, retry(3))),
-        Step("touching", each=KNOWN, produces=(TOUCHING,),
-             **asks(Read, ask_touching, learn_unit_rows(TOUCHING), retry(3))),
-        Step("ends", requires=(REQUEST, RESOURCE, KNOWN, TOUCHING), produces=(ENDS, CORE),
+        Step("touching", each=KNOWN, produces=(TEXT_LINKS,),
+             **asks(Read, ask_touching, learn_unit_rows(TEXT_LINKS), retry(3))),
+        Step("ends", requires=(REQUEST, RESOURCE, KNOWN, TEXT_LINKS), produces=(TEXT_LINKED, CORE),
              **asks(Read, ask_ends, take_ends, retry(3))),
         Step("plan", requires=PLANNED_FROM, produces=(PLAN,), take=take_plan),
         commit_row(replan="load", ask=ask_if_any),
@@ -378,7 +379,7 @@ FORGET_RESOURCE: Final = Workflow(
         commits.REPLY,
     ),
     laws=(
-        Law("what belongs to each fact", (KNOWN, TOUCHING),
-            lambda facts, scope: len(facts[TOUCHING]) == len(facts[KNOWN])),
+        Law("what belongs to each fact", (KNOWN, TEXT_LINKS),
+            lambda facts, scope: len(facts[TEXT_LINKS]) == len(facts[KNOWN])),
     ),
 )  # fmt: skip

@@ -20,7 +20,7 @@ from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.domains import Components, EntityId, Importance, Texts
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import Degrade, Law, Learned, Step, Taken, asks, learn_vectors, retry
+from umi_core.engine.workflow import Degrade, Law, Learned, Step, TakeResult, asks, learn_vectors, retry
 from umi_core.errors import BadOption, BadType, Error
 from umi_core.ids import category_id, membership_id
 from umi_core.language.keywords import key_words
@@ -53,7 +53,7 @@ from umi_core.workflows.commits import address, put
 CATEGORY_ROWS: Final = Fact("category_rows", tuple[Row, ...])
 
 
-class GroupPlace(Data):
+class GroupMatch(Data):
     """The subcategory of a member, how near it is, and those of its keywords that occur in the content."""
 
     subcategory_id: EntityId | None = None
@@ -61,7 +61,7 @@ class GroupPlace(Data):
     keywords_matched: Texts = ()
 
 
-NOWHERE: Final = GroupPlace()
+NO_GROUP: Final = GroupMatch()
 
 
 class GroupCentroid(Data):
@@ -90,16 +90,16 @@ def group_centroids(rows: tuple[Row, ...]) -> tuple[GroupCentroid, ...]:
     return tuple(GroupCentroid(it.id, it.category_id, centroids[it.id], it.keywords) for it in groups)
 
 
-def place_of(
+def match_group(
     vector: Components | None, content: str, groups: Iterable[GroupCentroid], floor_ppm: int
-) -> GroupPlace:
-    """Return the nearest subcategory, or NOWHERE if none is as near as `floor_ppm`."""
+) -> GroupMatch:
+    """Return the nearest subcategory, or NO_GROUP if none is as near as `floor_ppm`."""
     by_id = {group.id: group for group in groups}
     centroids = [(key, group.centroid) for key, group in by_id.items()]
     nearest = nearest_known(vector, centroids, floor_ppm) if vector else None
     if nearest is None:
-        return NOWHERE
-    return GroupPlace(*nearest, match_keywords(content, by_id[nearest[0]].keywords))
+        return NO_GROUP
+    return GroupMatch(*nearest, match_keywords(content, by_id[nearest[0]].keywords))
 
 
 def match_keywords(content: str, keywords: Iterable[str]) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def match_keywords(content: str, keywords: Iterable[str]) -> tuple[str, ...]:
     return tuple(word for word in keywords if word in words)
 
 
-def put_into(membership: Membership, place: GroupPlace) -> Membership:
+def with_group(membership: Membership, place: GroupMatch) -> Membership:
     return structs.replace(
         membership, subcategory_id=place.subcategory_id, confidence_ppm=place.confidence_ppm,
         keywords_matched=place.keywords_matched,
@@ -176,7 +176,7 @@ def describe_category(name: str, description: str, summary: str) -> str:
     return summary or f"{name}: {description}"
 
 
-def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+def take_vector(facts: Facts, answer: Embedded | None, view: View) -> TakeResult:
     """Learn the vector of the one text by which a row is found."""
     return learn_vectors(answer, 1, "no_vectors", lambda found: VECTOR(found[0]), view)
 
@@ -186,7 +186,7 @@ def ask_caption_vectors(facts: Facts, view: View) -> Embed | None:
     return Embed(texts) if texts else None
 
 
-def take_caption_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+def take_caption_vectors(facts: Facts, answer: Embedded | None, view: View) -> TakeResult:
     return learn_vectors(answer, len(facts[TO_EMBED]), "no_vectors", CAPTION_VECTORS, view)
 
 
@@ -243,14 +243,14 @@ CAPTION_LAW: Final = Law(
 # Links.
 
 
-DEFAULT: Final = {
+DEFAULT_CATEGORIES: Final = {
     "profile": "facts", "event": "context", "knowledge": "facts", "behavior": "preferences",
     "skill": "skills",
 }  # fmt: skip
 """The default category of each memory type, used if neither model nor caller names a listed one."""
 
 
-class Choice(Data):
+class CategoryChoice(Data):
     """The listed categories that a model named; if there are none, the default of the memory type."""
 
     names: tuple[str, ...]
@@ -258,19 +258,19 @@ class Choice(Data):
     unknown_count: int = 0
 
 
-def choose_categories(proposed: Iterable[str], memory_type: str, config: Config) -> Choice:
+def choose_categories(proposed: Iterable[str], memory_type: str, config: Config) -> CategoryChoice:
     """Return the first few listed categories of those that a model named, or the default if it named none."""
     called = [config.category_called(name) for name in proposed]
     known = tuple(dict.fromkeys(name for name in called if name is not None))
     unknown_count = called.count(None)
     if known:
-        return Choice(known[:CATEGORY_LINK_COUNT_MAX], "model", unknown_count)
-    return Choice((default_of(memory_type, config),), "default", unknown_count)
+        return CategoryChoice(known[:CATEGORY_LINK_COUNT_MAX], "model", unknown_count)
+    return CategoryChoice((default_of(memory_type, config),), "default", unknown_count)
 
 
 def default_of(memory_type: str, config: Config) -> str:
     """Return the default category of this memory type, or the first listed one if that is not listed."""
-    return config.category_called(DEFAULT[memory_type]) or config.categories[0][0]
+    return config.category_called(DEFAULT_CATEGORIES[memory_type]) or config.categories[0][0]
 
 
 def bad_names(request: Request, tiers: Tiers, scope: Scope, config: Config) -> Error | None:
@@ -306,7 +306,7 @@ class Link(Data):
     entity_version: int
     category: str
     by: str
-    place: GroupPlace = NOWHERE
+    place: GroupMatch = NO_GROUP
 
 
 def addresses(entity_id: str, names: Iterable[str], scope: Scope) -> Iterator[Address]:
@@ -360,7 +360,7 @@ def link_facts(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -
 def membership(key: str, link: Link, view: View) -> Membership:
     parent = category_id(view.scope, link.category)
     new = Membership(key, link.entity_id, link.entity_version, parent, link.by, view.now_ms)
-    return put_into(new, link.place)
+    return with_group(new, link.place)
 
 
 def grow_category(row: Row | None, key: str, name: str, count: int, view: View) -> Category:

@@ -8,7 +8,7 @@ from typing import Final
 from umi_core.conditions import Condition, Where, conditions_of, reaches
 from umi_core.domains import LISTED
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import OUTCOME, Learned, Taken, Unusable, one_read
+from umi_core.engine.workflow import OUTCOME, Learned, TakeResult, Unusable, one_read
 from umi_core.kelpie.requests import RecentEntities
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, CountRows, Done, Read
@@ -84,7 +84,7 @@ def ask_count(facts: Facts, view: View) -> Read:
     return Read(CountRows(view.scope, ("entity",), of_types(facts[COUNTED].types)))
 
 
-def take_count(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_count(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     if type(answer.count) is not int or answer.count < 0:
         return Unusable("no count of rows")
     return Learned(OUTCOME(Done(answer.count)))

@@ -27,7 +27,7 @@ from umi_core.engine.workflow import (
     Law,
     Learned,
     Step,
-    Taken,
+    TakeResult,
     Unusable,
     Workflow,
     asks,
@@ -174,7 +174,7 @@ def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
     row = next(iter(answer.rows), None)
     body = body_as(row, Resource)
     # Upkeep requested this by an older version of the row; the current version decides.
-    if view.is_unasked and (body is None or left_to_read(body) != facts[REQUEST]):
+    if view.is_unasked and (body is None or request_pending(body) != facts[REQUEST]):
         view.marks.append("memorize: overtaken")
     elif body is not None and is_read(body, facts[REQUEST]):
         view.marks.append("memorize: unchanged")
@@ -187,7 +187,7 @@ def reply_unchanged(facts: Facts, scope: Scope) -> Memorized:
     return Memorized(own_id(facts, scope), "unchanged")
 
 
-def left_to_read(resource: Resource) -> Memorize:
+def request_pending(resource: Resource) -> Memorize:
     """Return the request by which upkeep reads what is pending of a text."""
     # If only `embed` is pending, request the types already read: then no unit is left for the model.
     kinds = tuple(kind for kind in MEMORY_TYPES if kind in resource.pending) or resource.extracted_types
@@ -198,9 +198,11 @@ def is_read(resource: Resource, request: Memorize) -> bool:
     """Check whether nothing is left to do: the resource has the same text and session, was read for all
     requested memory types, and has its vectors.
     """
-    is_whole = set(wanted_types(request)) <= set(resource.extracted_types) and EMBED not in resource.pending
+    is_complete = (
+        set(wanted_types(request)) <= set(resource.extracted_types) and EMBED not in resource.pending
+    )
     is_same_session = request.session_id in (None, resource.session_id)
-    return is_same_text(resource, request) and is_whole and is_same_session
+    return is_same_text(resource, request) and is_complete and is_same_session
 
 
 def ask_parts(facts: Facts, view: View) -> Read | None:
@@ -260,7 +262,7 @@ def ask_payload(facts: Facts, view: View) -> AskModel | None:
     )
 
 
-def take_payload(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_payload(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     request, known = facts[REQUEST], find_described(facts)
     if answer is not None:
         found = parse_description(answer.text)
@@ -312,13 +314,13 @@ def ask_segments(facts: Facts, view: View) -> AskModel | None:
     return AskModel("segment", ask_segment(text))
 
 
-def take_segments(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_segments(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     if answer is None:
         return Learned(SPANS(((0, len(lines_of(facts)) - 1),)))
     partition = parse_segments(answer.text, len(lines_of(facts)))
     if isinstance(partition, Useless):
         return Unusable(partition.reason)
-    return Learned(SPANS(partition.spans), shapes=partition.mended)
+    return Learned(SPANS(partition.spans), shapes=partition.repairs)
 
 
 def by_windows(facts: Facts, reason: str = "") -> Mapping[str, object]:
@@ -398,7 +400,7 @@ def find_day(request: Memorize, view: View) -> int | None:
     return None if request.happened_ms is None else day_of(request.happened_ms, view.config)
 
 
-def take_unit(facts: Facts, answer: ModelReplied, view: View) -> Taken:
+def take_unit(facts: Facts, answer: ModelReplied, view: View) -> TakeResult:
     memories = parse_memories(answer.text)
     if isinstance(memories, Unread):
         return Unusable(memories.reason)
@@ -497,13 +499,13 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
 def captions(facts: Facts, scope: Scope) -> Iterator[tuple[str, str]]:
     """Yield the id and caption of the whole text, and of each segment if there are several."""
     segments = facts[SEGMENTS]
-    yield own_id(facts, scope), caption_of_whole(facts)
+    yield own_id(facts, scope), caption_of_text(facts)
     if len(segments) > 1:
         ids = segment_ids(segments, facts, scope)
         yield from ((key, caption(it.text)) for key, it in zip(ids, segments, strict=True))
 
 
-def caption_of_whole(facts: Facts) -> str:
+def caption_of_text(facts: Facts) -> str:
     return facts[CAPTION] or caption(facts[SEGMENTS][0].text)
 
 
@@ -532,7 +534,7 @@ def build_plan(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> 
     compared = compare(chain_drafts(mark_missing_vectors(facts), facts[STATED], None), facts, view)
     drafts, ended, entities = compared.drafts, compared.ended, compared.current
     access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
-    after = show_successors(core, compared.heirs, access, view)
+    after = show_successors(core, compared.replaced_by, access, view)
     is_moved = after.blocks != core.blocks
     there = {it.id: None for it in entities}
     current = (it for it in links_of(facts, drafts, view) if it.entity_id in there)
@@ -588,14 +590,14 @@ def with_leaving(leaving: tuple[Write, ...], facts: Facts, rows_before: Rows) ->
 # The resource and its segments.
 
 
-def whole_before(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> Resource | None:
+def stored_before(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> Resource | None:
     """Return the stored resource, whatever its text; None if there is none."""
     return body_as(rows_before.get(own_address(facts, view.scope)), Resource)
 
 
 def same_before(facts: Facts, rows_before: Mapping[Address, Row], view: View) -> Resource | None:
     """Return the stored resource if it has the text of the request."""
-    before = whole_before(facts, rows_before, view)
+    before = stored_before(facts, rows_before, view)
     return before if before is not None and is_same_text(before, facts[REQUEST]) else None
 
 
@@ -655,7 +657,7 @@ def as_resources(facts: Facts, rows_before: Mapping[Address, Row], view: View) -
     """Yield the resource, and then its segments if there are several."""
     request, segments, done = facts[REQUEST], facts[SEGMENTS], types_read(facts, rows_before, view.scope)
     parent, ids = own_id(facts, view.scope), segment_ids(facts[SEGMENTS], facts, view.scope)
-    before, same = whole_before(facts, rows_before, view), same_before(facts, rows_before, view)
+    before, same = stored_before(facts, rows_before, view), same_before(facts, rows_before, view)
     # Without a time in the request, the same text keeps its stored time; another text under this uri does
     # not. The session stays for either text, unless the request names another one.
     happened_ms = request.happened_ms
@@ -663,7 +665,7 @@ def as_resources(facts: Facts, rows_before: Mapping[Address, Row], view: View) -
         happened_ms = same.happened_ms
     lost = unfound_texts(facts, view.scope)
     whole = Resource(
-        parent, request.modality, request.text, text_hash(request.text), caption_of_whole(facts), 0,
+        parent, request.modality, request.text, text_hash(request.text), caption_of_text(facts), 0,
         max(segment.last_line for segment in segments), since(parent, rows_before, view), view.now_ms,
         request.uri,
         extracted_types=tuple(kind for kind in MEMORY_TYPES if all(kind in types for types in done)),

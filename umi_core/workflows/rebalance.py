@@ -19,7 +19,7 @@ from umi_core.engine.workflow import (
     Degrade,
     Learned,
     Step,
-    Taken,
+    TakeResult,
     Workflow,
     asks,
     degrade,
@@ -62,12 +62,12 @@ OTHERS: Final = Fact("others", tuple[str, ...])  # ids only checked for a missin
 SCANNED: Final = Fact("scanned", int)
 TOUCHES: Final = Fact("touches", int)
 ROWS: Final = Fact("rows", tuple[Row, ...])  # of CANDIDATES
-GONE: Final = Fact("gone", tuple[str, ...])  # ids of records whose facts have no row
+WITHOUT_ROW: Final = Fact("gone", tuple[str, ...])  # ids of records whose facts have no row
 REPAIR_FROM: Final = Fact("repair_from", str)
-LACKING: Final = Fact("lacking", tuple[Row, ...], ("entity",))  # entities without a vector
+UNEMBEDDED: Final = Fact("lacking", tuple[Row, ...], ("entity",))  # entities without a vector
 PASSED: Final = Fact("passed", int)  # rows of the page that are damaged
 ONWARD: Final = Fact("onward", str | None)  # cursor after the page; None: the read failed
-VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # one for each of LACKING, in order
+VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # one for each of UNEMBEDDED, in order
 MISSING: Final = Fact("missing", bool)  # more repairs may be needed
 REPAIR_CURSOR: Final = Fact("repair_cursor", str)
 
@@ -88,11 +88,11 @@ def take_scan(facts: Facts, answer: None, view: View) -> Learned:
 
 
 def ask_rows(facts: Facts, view: View) -> Read:
-    entities = (address(view.scope, "entity", key) for key in looked_at(facts))
+    entities = (address(view.scope, "entity", key) for key in list_checked(facts))
     return Read(ByIds((address(view.scope, "core"), address(view.scope, "head"), *entities)))
 
 
-def looked_at(facts: Facts) -> tuple[str, ...]:
+def list_checked(facts: Facts) -> tuple[str, ...]:
     return facts[CANDIDATES] + facts[OTHERS]
 
 
@@ -102,11 +102,11 @@ def take_rows(facts: Facts, answer: ReadDone, view: View) -> Learned:
     access = view.tiers.access
     # A later plan follows a conflict, so it takes the stored head even if its version is lower than known.
     view.tiers.access = access.scan_from(*head) if view.plan_count > 1 else access.scan_at(*head)
-    there = {row.address.id: row for row in rows.values() if isinstance(row.body, Entity)}
-    removed = tuple(key for key in looked_at(facts) if address(view.scope, "entity", key) not in rows)
-    eligible = tuple(there[key] for key in facts[CANDIDATES] if key in there)
+    found = {row.address.id: row for row in rows.values() if isinstance(row.body, Entity)}
+    removed = tuple(key for key in list_checked(facts) if address(view.scope, "entity", key) not in rows)
+    eligible = tuple(found[key] for key in facts[CANDIDATES] if key in found)
     repair_from = view.tiers.access.repair_cursor
-    return Learned(CORE(core) | ROWS(eligible) | GONE(removed) | REPAIR_FROM(repair_from))
+    return Learned(CORE(core) | ROWS(eligible) | WITHOUT_ROW(removed) | REPAIR_FROM(repair_from))
 
 
 def ask_unembedded(facts: Facts, view: View) -> Read:
@@ -117,32 +117,32 @@ def ask_unembedded(facts: Facts, view: View) -> Read:
 
 def take_unembedded(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows = tuple(row for row in answer.rows if isinstance(row.body, Entity) and row.body.vector_missing)
-    return Learned(LACKING(rows) | PASSED(len(answer.rows) - len(rows)) | ONWARD(answer.cursor or ""))
+    return Learned(UNEMBEDDED(rows) | PASSED(len(answer.rows) - len(rows)) | ONWARD(answer.cursor or ""))
 
 
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
-    entities = bodies_of(facts[LACKING], Entity)
+    entities = bodies_of(facts[UNEMBEDDED], Entity)
     return Embed(tuple(embedded_text(entity) for entity in entities)) if entities else None
 
 
-def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
-    return learn_vectors(answer, len(facts[LACKING]), "none", VECTORS, view)
+def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> TakeResult:
+    return learn_vectors(answer, len(facts[UNEMBEDDED]), "none", VECTORS, view)
 
 
 def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return VECTORS((None,) * len(facts[LACKING]))
+    return VECTORS((None,) * len(facts[UNEMBEDDED]))
 
 
 def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     core, rows, cursor = facts[CORE], facts[ROWS], facts[CURSOR]
     stale, before = find_stale(facts, view), view.tiers.access
-    access = before.without((*facts[GONE], *stale))
-    after, promoted, evicted = promotions(rows, core, access, view)
+    access = before.without((*facts[WITHOUT_ROW], *stale))
+    after, promoted, evicted = admit_eligible(rows, core, access, view)
     repairs, repaired = repair_writes(facts, view)
-    left = sorted(key for key in {*facts[GONE], *stale} if key in before.records)
-    removed = tuple(before.records[key] for key in left)
-    gone_ids = tuple(record.entity_id for record in removed)
-    value = Rebalanced(promoted, evicted, repaired, gone_ids, cursor, facts[SCANNED])
+    dropped = sorted(key for key in {*facts[WITHOUT_ROW], *stale} if key in before.records)
+    removed = tuple(before.records[key] for key in dropped)
+    removed_ids = tuple(record.entity_id for record in removed)
+    value = Rebalanced(promoted, evicted, repaired, removed_ids, cursor, facts[SCANNED])
     # Facts are `loose` here, but a core entry shows its fact, so the promoted ones are expected as read.
     current = tuple(Expect(row.address, row.version) for row in rows if row.address.id in promoted)
     plan = Plan(
@@ -151,7 +151,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     )  # fmt: skip
     # Law 4: if another run has moved the cursor since, moving it back would scan a page twice.
     plan = move_cursor(plan, cursor, view) if access.cursor == facts[BEGIN] != cursor else plan
-    repair_cursor, missing = after_repairs(facts, len(facts[LACKING]) - len(repaired))
+    repair_cursor, missing = after_repairs(facts, len(facts[UNEMBEDDED]) - len(repaired))
     return Learned(PLAN(plan) | MISSING(missing) | REPAIR_CURSOR(repair_cursor))
 
 
@@ -182,7 +182,7 @@ def find_stale(facts: Facts, view: View) -> tuple[str, ...]:
     return stale
 
 
-def promotions(
+def admit_eligible(
     rows: tuple[Row, ...], core: CoreTier, access: AccessTable, view: View
 ) -> tuple[CoreTier, tuple[str, ...], tuple[str, ...]]:
     """Admit the eligible facts to core, highest score first; return core, the added and the evicted ids.
@@ -190,14 +190,14 @@ def promotions(
     A fact that core refuses is no error.
     """
     entities = {row.address.id: row.body for row in rows if isinstance(row.body, Entity)}
-    asking = [key for key in entities if key in access.records and core.locate(key) is None]
-    scores = {key: score_ppm(access.records[key], view.now_ms) for key in asking}
+    eligible = [key for key in entities if key in access.records and core.locate(key) is None]
+    scores = {key: score_ppm(access.records[key], view.now_ms) for key in eligible}
     before, removed = core, dict[str, None]()
     for key in sorted(scores, key=lambda key: (-scores[key], key)):
         entity = entities[key]
-        standing = scores_of(core, access, view.now_ms)
+        core_scores = scores_of(core, access, view.now_ms)
         admission = admit(
-            core, entry_of(entity, view.now_ms), entity.block, scores[key], standing, view.config
+            core, entry_of(entity, view.now_ms), entity.block, scores[key], core_scores, view.config
         )
         core, removed = admission.core, removed | dict.fromkeys(admission.evicted_ids)
     promoted = tuple(key for key in entities if core.locate(key) and not before.locate(key))
@@ -206,16 +206,19 @@ def promotions(
 
 def repair_writes(facts: Facts, view: View) -> tuple[tuple[Write, ...], tuple[str, ...]]:
     """Return the writes of the new vectors and of their facts, no longer marked, and the ids of the facts."""
-    lacking, vectors = facts[LACKING], facts[VECTORS]
+    rows, vectors = facts[UNEMBEDDED], facts[VECTORS]
     writes: tuple[Write, ...] = ()
     repaired: tuple[str, ...] = ()
-    for row, vector in zip(lacking, vectors, strict=True):
+    for row, vector in zip(rows, vectors, strict=True):
         entity = row.body
         assert isinstance(entity, Entity)
         if vector is not None:
-            whole = structs.replace(entity, vector_missing=False)
+            repaired_entity = structs.replace(entity, vector_missing=False)
             where = Address(view.scope, "vector", entity.id)
-            writes += (Write(row.address, whole), Write(where, Vector(entity.id, entity.version, vector)))
+            writes += (
+                Write(row.address, repaired_entity),
+                Write(where, Vector(entity.id, entity.version, vector)),
+            )
             repaired += (entity.id,)
     return writes, repaired
 
@@ -238,16 +241,16 @@ REBALANCE = Workflow(
     given=(REQUEST,),
     steps=(
         Step("scan", produces=(BEGIN, CANDIDATES, OTHERS, CURSOR, SCANNED, TOUCHES), take=take_scan),
-        Step("rows", requires=(CANDIDATES, OTHERS), produces=(CORE, ROWS, GONE, REPAIR_FROM),
+        Step("rows", requires=(CANDIDATES, OTHERS), produces=(CORE, ROWS, WITHOUT_ROW, REPAIR_FROM),
              spares=("entity",), loose=("entity", "core"), **asks(Read, ask_rows, take_rows, retry(3))),
-        Step("unembedded", requires=(REPAIR_FROM,), produces=(LACKING, PASSED, ONWARD), spares=("entity",),
+        Step("unembedded", requires=(REPAIR_FROM,), produces=(UNEMBEDDED, PASSED, ONWARD), spares=("entity",),
              loose=("entity",), **asks(Read, ask_unembedded, take_unembedded,
-                    retry(2, then=degrade("none", LACKING(()) | PASSED(0) | ONWARD(None))))),
-        Step("embed", requires=(LACKING,), produces=(VECTORS,),
+                    retry(2, then=degrade("none", UNEMBEDDED(()) | PASSED(0) | ONWARD(None))))),
+        Step("embed", requires=(UNEMBEDDED,), produces=(VECTORS,),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("none", no_vectors)))),
         Step("plan", produces=(PLAN, MISSING, REPAIR_CURSOR), take=take_plan,
-             requires=(BEGIN, CURSOR, SCANNED, CORE, ROWS, GONE, REPAIR_FROM,
-                       LACKING, PASSED, ONWARD, VECTORS)),
+             requires=(BEGIN, CURSOR, SCANNED, CORE, ROWS, WITHOUT_ROW, REPAIR_FROM,
+                       UNEMBEDDED, PASSED, ONWARD, VECTORS)),
         Step("commit", requires=(PLAN, MISSING, REPAIR_CURSOR, TOUCHES), produces=(STORED, LOST),
              **asks(Commit, ask_if_any, take_done, retry(3, replan="rows"))),
         SETTLE,

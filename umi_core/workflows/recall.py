@@ -26,7 +26,7 @@ from umi_core.engine.workflow import (
     Learned,
     Rejection,
     Step,
-    Taken,
+    TakeResult,
     Unusable,
     Workflow,
     asks,
@@ -164,7 +164,7 @@ def ask_variants(facts: Facts, view: View) -> AskModel | None:
     return AskModel("expand", ask_expand(query)) if is_deep(query, facts[REQUEST].deep) else None
 
 
-def take_variants(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_variants(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     if answer is None:
         return Learned(single(facts))
     variants = parse_variants(answer.text, facts[RESOLUTION].query)
@@ -229,7 +229,7 @@ def ask_vectors(facts: Facts, view: View) -> Embed | None:
     return Embed(facts[VARIANTS]) if list_archives(facts[REQUEST], view.scope) else None
 
 
-def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> TakeResult:
     return learn_vectors(answer, len(facts[VARIANTS]), "words_only", VECTORS, view)
 
 
@@ -241,7 +241,7 @@ def ask_shared(facts: Facts, view: View) -> Read | None:
     return ask_grants(list_owners(facts[REQUEST], view.scope))
 
 
-def take_grants(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_grants(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     error = find_refusal(facts, answer, view)
     archives = list_archives(facts[REQUEST], view.scope)
     searches = NEAR(list_near(archives, facts)) | WORDED(list_worded(archives, facts))
@@ -324,7 +324,7 @@ def list_replaced(
 # regrants: check that the owners still allow reading (Law 7).
 
 
-def take_regrants(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_regrants(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     error = find_refusal(facts, answer, view)
     return Learned() if error is None else Rejection(error)
 

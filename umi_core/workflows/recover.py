@@ -98,8 +98,8 @@ def is_switched(last: tuple[int, str], is_closed: bool) -> bool:
 
 def ask_access(facts: Facts, view: View) -> Read:
     # Only upkeep uses reflections here, so without upkeep they are not read.
-    kept_up = ("reflection",) * bool(view.config.upkeep_interval_ms)
-    return Read(ByFilter(view.scope, ("access", "category", *kept_up)))
+    upkeep_kinds = ("reflection",) * bool(view.config.upkeep_interval_ms)
+    return Read(ByFilter(view.scope, ("access", "category", *upkeep_kinds)))
 
 
 def take_access(facts: Facts, answer: ReadDone, view: View) -> Learned:

@@ -18,7 +18,7 @@ from umi_core.engine.workflow import (
     Learned,
     Rejection,
     Step,
-    Taken,
+    TakeResult,
     Unusable,
     Workflow,
     asks,
@@ -84,7 +84,7 @@ def ask_session(facts: Facts, view: View) -> Read:
     return Read(ByIds(addresses(facts, view.scope)))
 
 
-def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_session(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     rows, (session, reflection) = index_rows(answer), addresses(facts, view.scope)
     found = body_as(rows.get(session), SessionRow)
     if found is None or view.scope.agent not in found.members:
@@ -154,7 +154,7 @@ def ask_text(facts: Facts, view: View) -> AskModel | None:
     return AskModel("reflect", ask_reflection(tuple(it.text for it in shown), days))
 
 
-def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     if answer is None:
         return Learned(TEXT(None) | BEGINS(False))
     text = parse_summary(answer.text)

@@ -25,7 +25,7 @@ from umi_core.engine.workflow import (
     Learned,
     Rejection,
     Step,
-    Taken,
+    TakeResult,
     Unusable,
     Workflow,
     asks,
@@ -79,7 +79,7 @@ from umi_core.workflows.drafting import (
     order_by_text,
 )
 from umi_core.workflows.evolving import (
-    BY_WHOM,
+    ANY_REQUEST,
     COMPARE,
     COMPARE_LAWS,
     COMPARED_FROM,
@@ -106,7 +106,7 @@ class Placement(Data):
     evicted: tuple[str, ...]
 
 
-def place(
+def admit_promoted(
     entities: tuple[Entity, ...],
     decisions: tuple[RoutingDecision, ...],
     before: CoreTier,
@@ -120,18 +120,18 @@ def place(
     these facts as accessed.
     """
     core, outcomes = succeeded, dict[str, str]()
-    wanting = [
+    candidates = [
         (it, entity)
         for it, entity in zip(decisions, entities, strict=True)
         if it.promote and core.locate(entity.id) is None
     ]
-    scores = {entity.id: score_ppm(access.records[entity.id], view.now_ms) for _, entity in wanting}
-    wanting.sort(key=lambda pair: (pair[1].type != "self", -scores[pair[1].id], pair[1].id))
+    scores = {entity.id: score_ppm(access.records[entity.id], view.now_ms) for _, entity in candidates}
+    candidates.sort(key=lambda pair: (pair[1].type != "self", -scores[pair[1].id], pair[1].id))
     evicted: dict[str, None] = {}
-    for decision, entity in wanting:
-        standing = scores_of(core, access, view.now_ms)
+    for decision, entity in candidates:
+        core_scores = scores_of(core, access, view.now_ms)
         entry = entry_of(entity, view.now_ms)
-        admission = admit(core, entry, decision.block, scores[entity.id], standing, view.config)
+        admission = admit(core, entry, decision.block, scores[entity.id], core_scores, view.config)
         core, outcomes[entity.id] = admission.core, admission.outcome
         evicted |= dict.fromkeys(admission.evicted_ids)
     # Law 6: a fact that was admitted may have been evicted by a later one of this request.
@@ -140,8 +140,8 @@ def place(
     outcomes |= dict.fromkeys(entered, "promoted")
     decided = tuple(structs.replace(it, outcome=outcomes.get(it.entity_id, "not_asked")) for it in decisions)
     promoted = tuple(it.entity_id for it in decided if it.outcome == "promoted")
-    left_core = tuple(key for key in evicted if before.locate(key) and not core.locate(key))
-    return Placement(core, decided, promoted, left_core)
+    evicted_ids = tuple(key for key in evicted if before.locate(key) and not core.locate(key))
+    return Placement(core, decided, promoted, evicted_ids)
 
 
 def show_successors(
@@ -154,9 +154,9 @@ def show_successors(
     """
     shown = [(core.locate(key), entity) for key, entity in successors.items()]
     core = without(core, tuple(successors))
-    for home, entity in shown:
-        if home is not None and entity is not None and core.locate(entity.id) is None:
-            entry = entry_of(entity, home[1].promoted_ms)
+    for found, entity in shown:
+        if found is not None and entity is not None and core.locate(entity.id) is None:
+            entry = entry_of(entity, found[1].promoted_ms)
             scores = scores_of(core, access, view.now_ms)
             admission = admit(core, entry, entity.block, 0, scores, view.config)
             # Score 0 evicts nothing for an ordinary fact, but a fact about the agent itself evicts any entry,
@@ -181,7 +181,7 @@ def ask_seen(facts: Facts, view: View) -> Read | None:
     return Read(ByIds((address(view.scope, "receipt", key_of(facts, view)),)))
 
 
-def take_seen(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_seen(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     receipt = next(iter(bodies_of(answer.rows, Receipt)), None)
     if receipt is None:
         return Learned(RECEIPT(None))
@@ -244,12 +244,12 @@ def list_changed(facts: Facts) -> tuple[Drafted, ...]:
 
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
     entities = [draft.entity for draft in list_changed(facts)]
-    if not entities or not facts[BY_WHOM].embed:
+    if not entities or not facts[ANY_REQUEST].embed:
         return None
     return Embed(tuple(embedded_text(entity) for entity in entities))
 
 
-def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> TakeResult:
     return learn_vectors(answer, len(list_changed(facts)), "no_vectors", VECTORS, view)
 
 
@@ -264,7 +264,7 @@ def ask_routes(facts: Facts, view: View) -> AskModel | None:
     return AskModel("route", ask_route(entities, facts[STATED], facts[STATED_ON]))
 
 
-def take_routes(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_routes(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     if answer is None:
         return Learned(by_table(facts))
     routes = parse_routes(answer.text, tuple(draft.entity for draft in list_changed(facts)), view.config)
@@ -298,26 +298,26 @@ def plan_of(drafts: tuple[Drafted, ...], facts: Facts, view: View) -> Plan:
     decided = {it.entity_id: it for it in list_decisions(facts, drafts)}
     decisions = tuple(decided[it.id] for it in entities)
     access = view.tiers.access.record_accesses(entities, view.now_ms, entity_ids(core))
-    succeeded = show_successors(core, compared.heirs, access, view)
-    placed = place(entities, decisions, core, succeeded, access, view)
-    is_moved = placed.core.blocks != core.blocks
-    # Access records that are not stored yet are written along, so they need no commit of their own.
-    rides = access.writes(view.scope, ended)
+    succeeded = show_successors(core, compared.replaced_by, access, view)
+    placement = admit_promoted(entities, decisions, core, succeeded, access, view)
+    is_moved = placement.core.blocks != core.blocks
+    # This commit also writes the access records that are not stored yet, so they need none of their own.
+    access_writes = access.writes(view.scope, ended)
     value = Remembered(
         tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts),
         compared.relations,
-        placed.decisions, placed.promoted, placed.evicted, facts[DROPPED], compared.dropped_count,
+        placement.decisions, placement.promoted, placement.evicted, facts[DROPPED], compared.dropped_count,
         ended=ended,
     )  # fmt: skip
     return Plan(
         view.now_ms,
-        writes=(*entity_rows(drafts, facts, view, compared.past), *compared.writes, *rides),
+        writes=(*entity_rows(drafts, facts, view, compared.past), *compared.writes, *access_writes),
         expects=compared.expects,
-        core=placed.core if is_moved else None,
+        core=placement.core if is_moved else None,
         value=value,
         accessed=entities,
         forgotten=ended,
-        decisions=placed.decisions,
+        decisions=placement.decisions,
     )
 
 
@@ -334,7 +334,7 @@ def place_drafts(facts: Facts) -> tuple[Drafted, ...]:
 
 def place_draft(draft: Drafted, route: RoutingDecision, vector: object, facts: Facts) -> Drafted:
     # If the request wants no vectors, none is missing, and rebalance must not add one.
-    missing = vector is None and facts[BY_WHOM].embed
+    missing = vector is None and facts[ANY_REQUEST].embed
     return structs.replace(
         draft, entity=structs.replace(draft.entity, block=route.block, vector_missing=missing)
     )
@@ -409,7 +409,7 @@ VECTORS_LAW: Final = Law(
     "a vector or none for each change", (DRAFTS, VECTORS),
     lambda facts, scope: len(facts[VECTORS]) == len(list_changed(facts)),
 )  # fmt: skip
-TOLD_LAWS: Final = (
+STATEMENT_LAWS: Final = (
     Law("a draft for each mention", (MENTIONS, DRAFTS), are_of_mentions),
     *COMPARE_LAWS,
     ENDING_LAW,
@@ -428,9 +428,9 @@ REMEMBER = Workflow(
         Step("lookup", requires=(REQUEST, STATED, MENTIONS), produces=(DRAFTS, CORE), claims=claim_entities,
              **asks(Read, ask_lookup, take_lookup, retry(3))),
         *COMPARE,
-        Step("embed", requires=(BY_WHOM, DRAFTS), produces=(VECTORS,),
+        Step("embed", requires=(ANY_REQUEST, DRAFTS), produces=(VECTORS,),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
-        Step("route", requires=(BY_WHOM, STATED, STATED_ON, DRAFTS), produces=(ROUTES,),
+        Step("route", requires=(ANY_REQUEST, STATED, STATED_ON, DRAFTS), produces=(ROUTES,),
              **asks(AskModel, ask_routes, take_routes, retry(2, then=Degrade("table", by_table)))),
         Step("plan", requires=PLANNED_FROM, produces=(PLAN,), take=take_plan),
         # A conflict goes back to `lookup`; the model is not asked again to extract the statements.
@@ -438,5 +438,5 @@ REMEMBER = Workflow(
         SETTLE,
         REPLY,
     ),
-    laws=(KNOWN_ANSWER, *TOLD_LAWS),
+    laws=(KNOWN_ANSWER, *STATEMENT_LAWS),
 )  # fmt: skip

@@ -23,7 +23,7 @@ from umi_core.engine.workflow import (
     Law,
     Learned,
     Step,
-    Taken,
+    TakeResult,
     Unusable,
     Workflow,
     asks,
@@ -158,7 +158,7 @@ def texts_law(name: str) -> Law:
     )  # fmt: skip
 
 
-def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+def take_vector(facts: Facts, answer: Embedded | None, view: View) -> TakeResult:
     level = level_of(view)
     if answer is None:
         assert level.before is not None
@@ -228,7 +228,7 @@ def ask_order(facts: Facts, view: View) -> AskModel | None:
     return AskModel("rank", ask_rank(query, request.limit_per_level, listed))
 
 
-def take_order(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+def take_order(facts: Facts, answer: ModelReplied | None, view: View) -> TakeResult:
     level = level_of(view)
     if answer is None:
         return Learned(level.order(None))
@@ -368,7 +368,7 @@ def steps_of(name: str) -> tuple[Step, ...]:
     level = OF[name]
     known = tuple(OF[it].query for it in NAMES[: NAMES.index(name)])
     before = (OF[level.before].vector, OF[level.before].texts) if level.before is not None else ()
-    here, model = (("level", name),), (("level", name),)
+    config = (("level", name),)
     lists = (level.by_vector, level.by_words)
 
     def no_vector(facts: Facts, reason: str) -> Mapping[str, object]:
@@ -377,19 +377,19 @@ def steps_of(name: str) -> tuple[Step, ...]:
     return (
         Step(f"embed_{name}", requires=(REQUEST, RESOLUTION, ASKED_ON, *known, *before),
              produces=(level.vector, level.texts), otherwise=level.vector(None) | level.texts(()),
-             config=model,
+             config=config,
              **asks(Embed, ask_vector if level.before else ask_first_vector, take_vector,
                     retry(2, then=Degrade("words_only", no_vector)))),
         Step(f"{name}_by_vector", requires=(REQUEST, level.vector), produces=(level.by_vector,),
-             otherwise=level.by_vector(()), config=here,
+             otherwise=level.by_vector(()), config=config,
              **asks(Read, ask_by_vector, learn_rows(level.by_vector),
                     retry(2, then=degrade("words_only", level.by_vector(()))))),
         Step(f"{name}_by_words", each=level.texts, requires=(REQUEST,), produces=(level.by_words,),
-             otherwise=level.by_words(()), config=here,
+             otherwise=level.by_words(()), config=config,
              **asks(Read, ask_by_words, learn_unit_rows(level.by_words),
                     retry(3, then=degrade("failed", level.by_words.unit(None))))),
         Step(f"rank_{name}", requires=(REQUEST, RESOLUTION, *known, *lists), produces=(level.order,),
-             otherwise=level.order(None), config=model,
+             otherwise=level.order(None), config=config,
              **asks(AskModel, ask_order, take_order, retry(2, then=degrade("by_score", level.order(None))))),
     )  # fmt: skip
 

@@ -27,7 +27,7 @@ from umi_core.chats.values import ChatMessage
 from umi_core.conditions import Condition
 from umi_core.domains import ROLES
 from umi_core.engine.facts import Fact, Facts, View
-from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, Taken, Workflow, asks, retry
+from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, TakeResult, Workflow, asks, retry
 from umi_core.errors import Error, NoSession, SessionConflict, SessionNotFound, TooManyMembers
 from umi_core.ids import session_id
 from umi_core.language.dates import day_of
@@ -80,7 +80,7 @@ def join_members(members: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, 
 # create: an empty tier under a new id; if the id is taken, the next plan tries the next one.
 
 
-def take_new(facts: Facts, answer: None, view: View) -> Taken:
+def take_new(facts: Facts, answer: None, view: View) -> TakeResult:
     members = join_members((view.scope.agent,), facts[CREATE].members)
     if isinstance(members, Error):
         return Rejection(members)
@@ -107,7 +107,7 @@ def take_created(facts: Facts, answer: Committed, view: View) -> Learned:
 # saved last. The tier is packed once: all attempts write the same row, whichever of them is committed.
 
 
-def take_packed(facts: Facts, answer: None, view: View) -> Taken:
+def take_packed(facts: Facts, answer: None, view: View) -> TakeResult:
     info = view.tiers.session
     if info.session_id is None:
         return Rejection(NoSession())
@@ -162,7 +162,7 @@ def plan_of(
     # it continues the list when it loads the session itself.
     row = SessionRow(
         info.session_id, view.scope.user, info.creator, info.members, view.now_ms, view.scope.agent,
-        snapshot, tuple(part for part in CARRIED if part in carries), info.told, info.left_out_count,
+        snapshot, tuple(part for part in CARRIED if part in carries), info.fact_ids, info.left_out_count,
     )  # fmt: skip
     where = session_address(view.scope, info.session_id)
     # A new session has version 0, so the commit expects that its row is absent.
@@ -220,7 +220,7 @@ def ask_session(facts: Facts, view: View) -> Read:
     return Read(ByIds((session_address(view.scope, facts[LOAD].session_id),)))
 
 
-def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
+def take_session(facts: Facts, answer: ReadDone, view: View) -> TakeResult:
     row = next(iter(answer.rows), None)
     body = body_as(row, SessionRow)
     if row is None or body is None or view.scope.agent not in body.members:
@@ -284,14 +284,14 @@ def is_own(facts: Facts, view: View) -> bool:
 
 def ask_facts(facts: Facts, view: View) -> Read | None:
     body, owner = body_of(facts), owner_of(facts, view)
-    if "facts" not in body.carries or is_own(facts, view) or not body.told:
+    if "facts" not in body.carries or is_own(facts, view) or not body.fact_ids:
         return None
-    return Read(ByIds(tuple(Address(owner, "entity", key) for key in body.told)))
+    return Read(ByIds(tuple(Address(owner, "entity", key) for key in body.fact_ids)))
 
 
 def take_facts(facts: Facts, answer: ReadDone, view: View) -> Learned:
     found = {it.id: it for it in bodies_of(answer.rows, Entity)}
-    carried = last_fitting(tuple(found[key] for key in body_of(facts).told if key in found))
+    carried = last_fitting(tuple(found[key] for key in body_of(facts).fact_ids if key in found))
     stated = "\n".join(it.content for it in carried)
     learned = CARRIED_FACTS(carried) | MENTIONS(tuple(map(mention_of, carried))) | DROPPED(())
     learned |= STATED(stated) | STATED_ON(day_of(view.now_ms, view.config))
@@ -342,7 +342,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
 # swap: replace the current session, after the facts have been stored.
 
 
-def take_swap(facts: Facts, answer: None, view: View) -> Taken:
+def take_swap(facts: Facts, answer: None, view: View) -> TakeResult:
     row, body, stored = facts[SESSION], body_of(facts), facts[STORED]
     loaded = decode(body.snapshot, view.now_ms, view.config)
     if isinstance(loaded, Error):  # `read` has checked it, so this memory was restored from edited bytes
@@ -353,12 +353,12 @@ def take_swap(facts: Facts, answer: None, view: View) -> Taken:
     info = structs.replace(loaded.info, version=row.version, creator=body.creator, members=body.members)
     remembered = stored if isinstance(stored, Remembered) else None
     if is_own(facts, view):
-        info = structs.replace(info, told=body.told, left_out_count=body.left_out_count)
+        info = structs.replace(info, fact_ids=body.fact_ids, left_out_count=body.left_out_count)
     elif remembered is not None:
-        info = structs.replace(info, told=tuple(it.id for it in remembered.entities))
+        info = structs.replace(info, fact_ids=tuple(it.id for it in remembered.entities))
     view.tiers.session = put_in_place(info, view)
     is_carried = "facts" in body.carries and not is_own(facts, view)
-    left_count = len(body.told) - len(remembered.entities if remembered else ()) if is_carried else 0
+    left_count = len(body.fact_ids) - len(remembered.entities if remembered else ()) if is_carried else 0
     value = SessionLoaded(row.version, loaded.expired_at_rest, facts[TURNS], remembered, left_count)
     return Learned(OUTCOME(Done(value)))
 
@@ -391,5 +391,5 @@ LOAD_SESSION: Final = Workflow(
         SETTLE,
         Step("swap", requires=(SESSION, TURNS, STORED), produces=(OUTCOME,), take=take_swap),
     ),
-    laws=remember.TOLD_LAWS,
+    laws=remember.STATEMENT_LAWS,
 )  # fmt: skip

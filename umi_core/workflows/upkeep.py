@@ -18,7 +18,7 @@ from umi_core.messages.requests import EndSession, Memorize, Summarise
 from umi_core.rows import Category, Reflection, Resource
 from umi_core.tiers import schedule
 from umi_core.workflows.commits import address
-from umi_core.workflows.memorize import left_to_read
+from umi_core.workflows.memorize import request_pending
 
 Work = Memorize | Summarise | EndSession
 ROW_ID: Final = Fact("row_id", str)
@@ -26,7 +26,7 @@ ROW_ID: Final = Fact("row_id", str)
 
 def ask_row(facts: Facts, view: View) -> Read:
     """Read the row with this id, whatever its kind."""
-    return Read(ByIds(tuple(address(view.scope, kind, facts[ROW_ID]) for kind in schedule.KEPT_UP)))
+    return Read(ByIds(tuple(address(view.scope, kind, facts[ROW_ID]) for kind in schedule.UPKEEP_KINDS)))
 
 
 def take_row(facts: Facts, answer: ReadDone, view: View) -> Learned:
@@ -44,7 +44,7 @@ def take_row(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 def work_of(body: object) -> Work:
     if isinstance(body, Resource):
-        return left_to_read(body)
+        return request_pending(body)
     if isinstance(body, Reflection):
         return EndSession("", body.session_id)
     assert isinstance(body, Category)  # `ask_row` reads no other kind

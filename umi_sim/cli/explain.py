@@ -144,7 +144,7 @@ def side_of(context: click.Context, text: str) -> Side:
         playback = Playback(seed.config, seed.items)
     else:
         playback = Playback(config_named(context, text))
-    return Side(playback.live()[1], playback)
+    return Side(playback.run_to_end()[1], playback)
 
 
 # Causes.

@@ -13,7 +13,7 @@ from umi_sim.record.exit_codes import HARNESS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from umi_core.recordings import RecordingHead, Taken
+    from umi_core.recordings import RecordedStep, RecordingHead
     from umi_sim.runs.recorded import RecordingRun
 
 MARK: Final = b'"umi": "recording"'
@@ -34,7 +34,7 @@ def replay_recording(file: str) -> Report:
     return report_recording(file, recorded.run_recording(*readable(file)))
 
 
-def readable(file: str) -> "tuple[RecordingHead, Sequence[Taken]]":
+def readable(file: str) -> "tuple[RecordingHead, Sequence[RecordedStep]]":
     """Return a recording, or refuse the file."""
     from umi_sim.runs import recorded
 

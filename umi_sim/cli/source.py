@@ -63,12 +63,12 @@ def hunt_report(found: "SourceHunt") -> Report:
 def summary(done: "Sequence[SourceHunt]") -> Report:
     from umi_sim.sweep.source_hunt import HOW
 
-    ways = Counter(found.how for found in done if found.how)
-    seen = ways.total()
-    counts = [f"{how} {count}" for how, count in ways.most_common()]
+    counts_by_how = Counter(found.how for found in done if found.how)
+    seen = counts_by_how.total()
+    counts = [f"{how} {count}" for how, count in counts_by_how.most_common()]
     rows = (
         *([list_row("seen by", counts)] if counts else []),
-        *(row(how, HOW[how]) for how in HOW if how in ways),
+        *(row(how, HOW[how]) for how in HOW if how in counts_by_how),
     )
-    value = {"edits": len(done), "seen": seen, "by": dict(ways)}
+    value = {"edits": len(done), "seen": seen, "by": dict(counts_by_how)}
     return Report(f"{seen} of {plural(len(done), 'edit')} seen", rows, lambda: value)

@@ -66,7 +66,7 @@ def run(case: Case) -> CaseOutcome:
         life = CaseRun(case, files)
         broken = ""
         try:
-            life.live()
+            life.run()
         except AssertionError as error:
             broken = str(error)
         life.leave()
@@ -85,7 +85,7 @@ class CaseRun:
         self.sealed_count = 0  # number of the last acknowledged commit of a sealed file
         self.deleted: dict[str, str] = {}  # unique words of deleted rows, by id
 
-    def live(self) -> None:
+    def run(self) -> None:
         left = list(self.case.batches)
         # (0, 0) is a last incarnation without a cut, in which all remaining batches are acknowledged.
         for cut_at, fail_at in (*zip(self.case.cuts, self.case.fails, strict=True), (0, 0)):
@@ -105,11 +105,11 @@ class CaseRun:
         """Open the file, again if that fails, and check its content. Raises AssertionError."""
         is_alone = self.case.journal == "wal"  # otherwise SQLite would keep the log's index in shared memory
         seal = SEAL if self.case.is_sealed else None
-        way = OpenOptions(NAME, self.case.journal, is_alone, LOG_PAGES, sync=self.files.sync, seal=seal)
+        options = OpenOptions(NAME, self.case.journal, is_alone, LOG_PAGES, sync=self.files.sync, seal=seal)
         self.search_files("what was deleted stays deleted through a power cut")
         for _ in range(TRIES_MAX):
             try:
-                self.store = SqliteStorage(PATH, way)
+                self.store = SqliteStorage(PATH, options)
                 break
             except FileTampered as error:
                 raise AssertionError(f"a file that lost power has its seal\n  got       {error}") from error

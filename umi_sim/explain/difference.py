@@ -88,7 +88,7 @@ def rows(found: FirstDifference) -> Iterator[Line]:
 
 def delta(first: Playback, second: Playback, step: int) -> list[TreeChange]:
     """Find the differences between the states of two runs after this step."""
-    one, other = (look(each.at(step).live) for each in (first, second))
+    one, other = (look(each.at(step).run) for each in (first, second))
     return list(state_tree.changes(one, other))
 
 

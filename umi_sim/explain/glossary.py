@@ -1,7 +1,7 @@
-"""The glossary: what each word means that a command shows. One file, one entry for a word.
+"""The glossary: the meaning of each word that a command shows.
 
-glossary.toml has groups of words, each word with a sentence or two. A test fails if a
-command shows a word without an entry, and this module raises if a word stands twice.
+glossary.toml has groups of words, each word with a sentence or two. A test fails if a command shows a word
+without an entry, and this module raises TwoMeanings if a word has two.
 """
 
 import tomllib
@@ -38,6 +38,6 @@ def meanings() -> Mapping[str, str]:
 
 
 def meaning(word: str) -> str:
-    """Return the first sentence about a word, without its end. Raises KeyError."""
+    """Return the first sentence about a word, without its full stop. Raises KeyError."""
     # "first. second." -> "first"
     return meanings()[word].split(". ")[0].removesuffix(".")

@@ -59,7 +59,7 @@ CLOCK_TIME: Final = r"\b\d{13}\b"
 # Events.
 
 
-def room_beside(changes: Sequence[str]) -> int:
+def room_for_changes(changes: Sequence[str]) -> int:
     """Return how many events fit on a screen that shows these changes."""
     return EVENT_COUNT_MAX - min(CHANGE_COUNT_MAX, len(changes)) - bool(changes)
 

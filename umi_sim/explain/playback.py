@@ -39,7 +39,7 @@ class PausedRun(Data):
     """
 
     before: Tree
-    live: Run
+    run: Run
     records: Sequence[Record]
     failure: Failure | None
 
@@ -81,16 +81,16 @@ class Playback(Data):
     def begin(self) -> Iterator[tuple[Run, Watcher]]:
         """Set up the run before its first step; a planted bug is in its memory until the block ends."""
         watcher = Watcher(self.config)
-        with begin_run(self.config, self.items, inspector=watcher, keep_trace=True) as live:
-            yield live, watcher
+        with begin_run(self.config, self.items, inspector=watcher, keep_trace=True) as run:
+            yield run, watcher
 
-    def live(self) -> tuple[Verdict, Trace]:
+    def run_to_end(self) -> tuple[Verdict, Trace]:
         """Run to the end and keep the trace."""
         return run_once(self.config, self.items, keep_trace=True)
 
     def course(self) -> Course:
         """Run to the end and return what happened in each step."""
-        verdict, trace = self.live()
+        verdict, trace = self.run_to_end()
         events: list[str] = []
         sent: dict[str, int] = {}
         for record in map(decode, trace.kept):
@@ -109,24 +109,24 @@ class Playback(Data):
             # Step 0 is the world before its first step, so stop when the first step begins.
             if step == 0:
                 raise Stop
-            if live.world.step_count == step:
-                before.append(look(live, path))
+            if run.world.step_count == step:
+                before.append(look(run, path))
 
         def ends() -> None:
             nonlocal first
-            if live.world.step_count == step:
+            if run.world.step_count == step:
                 raise Stop
             # Records from here on belong to the requested step: whatever
             # was sent, moved or injected since the previous step ended.
-            if live.world.step_count == step - 1:
-                first = live.world.trace.record_count
+            if run.world.step_count == step - 1:
+                first = run.world.trace.record_count
 
-        with self.begin() as (live, watcher):
+        with self.begin() as (run, watcher):
             watcher.begins, watcher.ends = begins, ends
-            failure = run_until_stop(live)
+            failure = run_until_stop(run)
         # If no state was kept, the step does not exist: it is 0 or beyond the end of the run.
-        records = [decode(record) for record in list(live.world.trace.kept)[first:]] if before else []
-        return PausedRun(before[0] if before else None, live, records, failure)
+        records = [decode(record) for record in list(run.world.trace.kept)[first:]] if before else []
+        return PausedRun(before[0] if before else None, run, records, failure)
 
     def first_change(self, path: str, after: int) -> int | None:
         """Find the first step after step `after` that changes the value at a path; None if none does."""
@@ -135,29 +135,29 @@ class Playback(Data):
 
         def begins() -> None:
             if after == 0 and not seen:  # no step 0 ever ends, so look before step 1 begins
-                seen.append(look_or_missing(live, path))
+                seen.append(look_or_missing(run, path))
 
         def ends() -> None:
-            step = live.world.step_count
+            step = run.world.step_count
             if step < after:
                 return
-            now = look_or_missing(live, path)
+            now = look_or_missing(run, path)
             # Compare with the value seen at step `after`, or before step 1 if `after` is 0.
             if seen and step > after and now != seen[-1]:
                 found.append(step)
                 raise Stop
             seen.append(now)
 
-        with self.begin() as (live, watcher):
+        with self.begin() as (run, watcher):
             watcher.begins, watcher.ends = begins, ends
-            run_until_stop(live)
+            run_until_stop(run)
         return found[0] if found else None
 
 
-def run_until_stop(live: Run) -> Failure | None:
+def run_until_stop(run: Run) -> Failure | None:
     """Run until Stop is raised, or to the end."""
     try:
-        return finish_run(live)
+        return finish_run(run)
     except Stop:
         return None
 
@@ -165,26 +165,26 @@ def run_until_stop(live: Run) -> Failure | None:
 # The state at an instant.
 
 
-def look(live: Run, path: str = "") -> Tree:
+def look(run: Run, path: str = "") -> Tree:
     """Return a copy of a part of the run's present state; the empty path means all. Raises NoSuchPath."""
-    return tree_at(roots(live), path)
+    return tree_at(roots(run), path)
 
 
-def roots(live: Run) -> dict[str, object]:
+def roots(run: Run) -> dict[str, object]:
     """Return the objects that paths start from, by name."""
-    world = live.world
+    world = run.world
     memories = {name: memory_of(agent.machine) for name, agent in world.agents.items()}
     states = {name: memory and memory.state for name, memory in memories.items()}
     clocks = {name: agent.clock.reading(world.now_ms) for name, agent in world.agents.items()}
     flying = {name: dict(agent.in_flight) for name, agent in world.agents.items()}
     now = {"now_ms": world.now_ms, "clocks": clocks, "in_flight": flying, "is_healed": world.is_healed}
-    oracle = {name: part for name, part in parts_of(live.inspector.oracle) if name not in HIDDEN}
+    oracle = {name: part for name, part in parts_of(run.inspector.oracle) if name not in HIDDEN}
     whole = {"memory": states, "storage": world.services.storage, "oracle": oracle}
-    return {**whole, "world": now, "config": live.config}
+    return {**whole, "world": now, "config": run.config}
 
 
-def look_or_missing(live: Run, path: str) -> Tree:
+def look_or_missing(run: Run, path: str) -> Tree:
     try:
-        return look(live, path)
+        return look(run, path)
     except NoSuchPath:
         return MISSING

@@ -242,7 +242,7 @@ def failed_rows(reported: ReportedFailure, all_items: bool) -> Iterator[Line]:
             *happened.list_changes(reported.changed, reported.config, reported.items, reported.file),
         )
     if reported.tail:
-        room = happened.room_beside(reported.changed)
+        room = happened.room_for_changes(reported.changed)
         yield from (BLANK, *happened.story(reported.tail, reported.items, reported.failure.rule, room))
     yield BLANK
     yield from under("next", (whole("", command) for command in what_next(reported)))

@@ -47,7 +47,7 @@ class Stepper:
         self.is_over = False
         self._playback = playback
         self._seed = seed
-        self._stand: PausedRun | None = None
+        self._paused: PausedRun | None = None
         self._commands: dict[str, Callable[[str], Iterator[Shown]]] = {
             "n": self.next, "p": self.previous, "g": self.go, "e": self.event, "s": self.state,
             "d": self.delta, "f": self.find, "w": self.why, "q": self.quit, "h": self.help, "?": self.help,
@@ -62,10 +62,10 @@ class Stepper:
         return len(self.course.events)
 
     @property
-    def stand(self) -> PausedRun:
-        if self._stand is None:
-            self._stand = self._playback.at(self.step)
-        return self._stand
+    def paused(self) -> PausedRun:
+        if self._paused is None:
+            self._paused = self._playback.at(self.step)
+        return self._paused
 
     def prompt(self) -> str:
         """Return the prompt: 31/412 o7/commit#1>"""
@@ -97,7 +97,7 @@ class Stepper:
         if not 0 <= step <= self.step_count:
             raise CannotDo(f"there is no step {step}: the run has steps 0 to {self.step_count}")
         if step != self.step:
-            self.step, self._stand = step, None
+            self.step, self._paused = step, None
         yield from self.here()
 
     def event(self, rest: str) -> Iterator[Shown]:
@@ -116,7 +116,7 @@ class Stepper:
             raise CannotDo("write a path, such as f memory.a.counters")
         step = self._playback.first_change(rest, self.step)
         if step is None:
-            look(self.stand.live, rest)  # raises NoSuchPath if there is no such path
+            look(self.paused.run, rest)  # raises NoSuchPath if there is no such path
             yield f"{cut(rest)} does not change after step {self.step}"
             return
         yield from self.go(str(step))
@@ -126,7 +126,7 @@ class Stepper:
 
     def here(self) -> Iterator[Shown]:
         """Return the records of the step, and the failure if this is the failing step."""
-        for record in self.stand.records:
+        for record in self.paused.records:
             yield f"{group_digits(int(str(record[1]))):>12} ms {in_column(record)}"
         failure = self.course.failure
         if failure is not None and failure.step == self.step:
@@ -135,14 +135,14 @@ class Stepper:
     # Looking.
 
     def state(self, rest: str) -> Iterator[Shown]:
-        yield from show_tree(look(self.stand.live, rest))
+        yield from show_tree(look(self.paused.run, rest))
 
     def delta(self, rest: str) -> Iterator[Shown]:
         found = [str(change) for change in self.list_changes()] if self.step else []
         yield from found or ["nothing"]
 
     def list_changes(self) -> Iterator[TreeChange]:
-        return changes(self.stand.before, look(self.stand.live))
+        return changes(self.paused.before, look(self.paused.run))
 
     def why(self, rest: str) -> Iterator[Shown]:
         if self._seed is None:

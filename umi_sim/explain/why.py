@@ -124,7 +124,7 @@ def begin_analysis(seed: SeedFile) -> Analysis:
     """Run the file and return an analysis without results. Raises NothingToExplain."""
     if seed.failure is None:
         raise NothingToExplain("the file expects to pass, so there is no failure to explain")
-    verdict, records = Playback(seed.config, seed.items).live()
+    verdict, records = Playback(seed.config, seed.items).run_to_end()
     if verdict.failure is None:
         raise NothingToExplain("it passes now, so there is no failure to explain; umi-sim replay tells more")
     if fingerprint.of(verdict.failure) != seed.fingerprint:
@@ -167,7 +167,7 @@ class Inquiry(Owner):
     budget: Budget
     step_count: int = 0
 
-    def live(self, candidate: Candidate, step_max: int) -> tuple[Verdict, Trace]:
+    def run(self, candidate: Candidate, step_max: int) -> tuple[Verdict, Trace]:
         self.budget.spend()
         verdict, records = run_once(candidate.config, candidate.items, keep_trace=True, step_max=step_max)
         self.count(verdict)
@@ -194,7 +194,7 @@ class Inquiry(Owner):
 
     def part(self, name: str, what: str, candidate: Candidate) -> RunPart:
         """Run a candidate without one part; return whether the part is needed and how the run ends."""
-        verdict, records = self.live(candidate, self.seed.config.steps_max)
+        verdict, records = self.run(candidate, self.seed.config.steps_max)
         if self.fails_so(verdict):
             return RunPart(name, what, False, later(verdict, self.found.failure))
         apart = trace.first_difference(self.found.trace, records)
@@ -212,7 +212,7 @@ class Inquiry(Owner):
             # keeping the trace of every item's run would take too much memory.
             nearest = max(passing, key=lambda part: part.apart_at)
             whole = Candidate(self.seed.config, self.seed.items)
-            _, records = self.live(whole.without(nearest.name.__eq__), self.seed.config.steps_max)
+            _, records = self.run(whole.without(nearest.name.__eq__), self.seed.config.steps_max)
             self.found.nearest, self.found.nearest_trace = nearest, records
 
     # Where it was decided.

@@ -20,14 +20,14 @@ def page(found: Analysis, repeat: str = "") -> Report:
     failure = found.failure
     head = f"WHY {failure.named} at step {failure.step}"
     return Report(
-        head, chain([whole("repeat", repeat)] if repeat else [], lines(found)), lambda: as_json(found)
+        head, chain([whole("repeat", repeat)] if repeat else [], list_lines(found)), lambda: as_json(found)
     )
 
 
-def lines(found: Analysis) -> Iterator[Line]:
+def list_lines(found: Analysis) -> Iterator[Line]:
     yield row("promised", promise(found.failure))
     yield from instead(found.failure)
-    yield row("so", verdict(found))
+    yield row("so", conclude(found))
     if found.stopped:
         yield row("stopped", f"{found.stopped}: this is what was found by then")
     yield BLANK
@@ -35,14 +35,14 @@ def lines(found: Analysis) -> Iterator[Line]:
     texts |= {part.name: cut(f"{part.name} {part.what}".strip(), ITEM_CHARS) for part in found.options}
     for is_needed, label in ((True, "needed"), (False, "no part")):
         parts = [part for part in (*found.parts, *found.options) if part.is_needed is is_needed]
-        yield from under(label, (table(texts[part.name], outcome(part)) for part in parts))
-    yield from shares(found)
-    yield from nearest(found)
+        yield from under(label, (table_row(texts[part.name], describe_outcome(part)) for part in parts))
+    yield from list_shares(found)
+    yield from describe_nearest(found)
 
 
-def table(first: str, second: str, mark: str = "") -> ReportRow:
-    # Words with the blanks that fill the column, so that a narrow
-    # screen breaks between words and a wide one shows a table.
+def table_row(first: str, second: str, mark: str = "") -> ReportRow:
+    # One part for each word and each blank of the padding, so that a narrow screen breaks between words and a
+    # wide one shows a table.
     parts = f"{first:{ITEM_CHARS}}  ".split(" ")[:-1]
     return ReportRow("", [*parts, second, *([mark] if mark else [])], hang=HANG)
 
@@ -50,16 +50,16 @@ def table(first: str, second: str, mark: str = "") -> ReportRow:
 # What follows from all of it.
 
 
-def verdict(found: Analysis) -> str:
-    """Tell in one line which item decides, or which are needed together."""
+def conclude(found: Analysis) -> str:
+    """Return one line: which item decides, or which are needed together."""
     texts = {item.id: in_words(item) for item in found.items}
     required = [part.name for part in found.parts if part.is_needed]
     # A row that keeps k items decided by the k-th; "nothing kept" (0) is no item.
     deciding = [found.items[kept - 1].id for kept in found.find_decisions() if kept]
-    if both := [texts[name] for name in deciding if name in required]:
+    if decisive := [texts[name] for name in deciding if name in required]:
         is_sure = found.shares[-1].failed == found.shares[-1].runs
         then = "each run has failed" if is_sure else "the failure is likely"
-        return f"{' and '.join(both)}: needed, and after it {then}"
+        return f"{' and '.join(decisive)}: needed, and after it {then}"
     if not found.parts:
         return "nothing is known yet"
     if len(found.parts) < len(found.items):
@@ -73,14 +73,14 @@ def verdict(found: Analysis) -> str:
     return f"{', '.join(required)}: needed together{more}"
 
 
-def outcome(part: RunPart) -> str:
+def describe_outcome(part: RunPart) -> str:
     return f"without it: {part.instead}" if part.is_needed else part.instead
 
 
 # Where it was decided.
 
 
-def shares(found: Analysis) -> Iterator[ReportRow]:
+def list_shares(found: Analysis) -> Iterator[ReportRow]:
     if found.no_shares:
         yield from (BLANK, row("share", f"not known: {found.no_shares}"))
     if not found.shares:
@@ -93,12 +93,12 @@ def shares(found: Analysis) -> Iterator[ReportRow]:
     decided, before = found.find_decisions(), 0
     for share in found.shares:
         mark = "<- decided here" if share.kept in decided else ""
-        yield table(describe_kept(found.items, before, share.kept), bar(share), mark)
+        yield table_row(describe_kept(found.items, before, share.kept), draw_bar(share), mark)
         before = share.kept
 
 
 def describe_kept(items: Sequence[Item], before: int, kept: int) -> str:
-    """Tell which items a row of the table keeps beyond those of the row above it."""
+    """Return which items a row of the table keeps in addition to those of the row above it."""
     if kept == 0:
         return "nothing kept"
     more = kept - before - 1
@@ -106,7 +106,7 @@ def describe_kept(items: Sequence[Item], before: int, kept: int) -> str:
     return last if more <= 0 else cut(f"{more} more, {last}", ITEM_CHARS)
 
 
-def bar(share: Share) -> str:
+def draw_bar(share: Share) -> str:
     # Rounded to the nearest: 3 of 8 is 7.5 of 20 characters, so (20 * 3 * 2 + 8) // 16 = 8.
     length = (BAR_CHARS * share.failed * 2 + share.runs) // (2 * share.runs)
     return f"{share.failed:>4}/{share.runs} |{'#' * length:.<{BAR_CHARS}}|"
@@ -115,7 +115,7 @@ def bar(share: Share) -> str:
 # The nearest pass.
 
 
-def nearest(found: Analysis) -> Iterator[Line]:
+def describe_nearest(found: Analysis) -> Iterator[Line]:
     part, other = found.nearest, found.nearest_trace
     if part is None or other is None:
         if found.parts and not found.stopped:
@@ -137,7 +137,7 @@ def as_json(found: Analysis) -> dict[str, object]:
     """Return the page as plain data."""
     return {
         "rule": found.failure.rule, "id": found.failure.rule_id, "step": found.failure.step,
-        "promised": promise(found.failure), "so": verdict(found),
+        "promised": promise(found.failure), "so": conclude(found),
         "parts": [part_as_json(part) for part in found.parts],
         "options": [part_as_json(part) for part in found.options],
         "shares": [{"kept": it.kept, "failed": it.failed, "runs": it.runs} for it in found.shares],

@@ -13,7 +13,7 @@ from msgspec import structs
 from umi_core.data import Data
 from umi_core.migration import machine
 from umi_core.migration import steps as machine_steps
-from umi_core.migration.machine import Ask, Held, Key, Migration, MigrationReply, Once, StoreResult
+from umi_core.migration.machine import Ask, Key, Migration, MigrationReply, Once, StoreResult, VersionedValue
 from umi_core.migration.requests import (
     AdvanceMigration,
     DropRow,
@@ -38,7 +38,7 @@ LEGACY_PHASES: Final = ("legacy", "dual_write")  # phases in which the legacy st
 # The order in which main returns its tables, page by page.
 PAGE_ORDER: Final = ("row", "begun", "key", "outbox", "phase")
 
-Main = tuple[tuple[Key, Held], ...]
+Main = tuple[tuple[Key, VersionedValue], ...]
 
 
 class ClientKnowledge(Data):
@@ -97,11 +97,15 @@ def apply_batch(world: OneRowWorld, ask: Ask) -> OneRowWorld | None:
         return None
     for key, value in ask.writes:
         # Versions continue after a delete, so that an old expectation never matches a new row.
-        version = main.pop(key, Held(graves.get(key, 0), None)).version + 1
+        version = main.pop(key, VersionedValue(graves.get(key, 0), None)).version + 1
         if value is None and (key[0] != "row" or ask.given is not None):
             graves[key] = version
         else:
-            main[key] = Held(version, None, value) if isinstance(value, Once) else Held(version, value)
+            main[key] = (
+                VersionedValue(version, None, value)
+                if isinstance(value, Once)
+                else VersionedValue(version, value)
+            )
     arrived = dict(ask.given or ()).get(ID, world.arrived)
     return structs.replace(
         world, main=tuple(sorted(main.items())), graves=tuple(sorted(graves.items())), arrived=arrived
@@ -133,7 +137,7 @@ def rows_of(world: OneRowWorld, ask: Ask) -> Main:
     if ask.store == "main":
         known = [key for key, _ in world.main if ask.with_keys or key[0] != "key"]
         return tuple(each for each in world.main if each[0] in ([ask.only] if ask.only else known))
-    return () if world.legacy is None else ((ROW, Held(1, world.legacy)),)
+    return () if world.legacy is None else ((ROW, VersionedValue(1, world.legacy)),)
 
 
 # The possible next steps.

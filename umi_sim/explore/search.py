@@ -141,9 +141,9 @@ class StateSearch(Owner):
                 continue
             yield action, child
             for with_fault in list_fault_choices(source_of(child), action, self.action_set):
-                yield from self.all_ways(world, with_fault)
+                yield from self.try_actions(world, with_fault)
 
-    def all_ways(self, world: Explored, with_fault: Action) -> Iterator[tuple[Action, Explored]]:
+    def try_actions(self, world: Explored, with_fault: Action) -> Iterator[tuple[Action, Explored]]:
         """Yield an action with a fault, and the world after it, for each combination of the fault's draws."""
         action: Action | None = with_fault
         while action is not None:

@@ -89,7 +89,7 @@ class Fingerprinter:
         """Return the fingerprint of a world."""
         # Worlds that differ by an exchange of agents have the same encodings, one for each order of agents,
         # so the smallest encoding is the same.
-        smallest = min(pack(StateWriter(self, world, order).whole()) for order in self.orders)
+        smallest = min(pack(StateWriter(self, world, order).write_world()) for order in self.orders)
         return blake2b(smallest, digest_size=DIGEST_BYTES).digest()
 
 
@@ -97,7 +97,12 @@ Rule = Callable[["StateWriter", Any], Plain]
 
 
 class StateWriter:
-    """Writes one world as plain data, with its agents in the given order."""
+    """Writes one world as plain data, with its agents in the given order.
+
+    `like`: the group of each exchangeable value. `is_exact`: a clock may jump back, so past times count.
+    `mentions`, `numbers`: the order in which values and numbers were first written (laws 2 and 3).
+    `ranks`: the order of the events of a core model. `saves`: the saves written so far.
+    """
 
     def __init__(self, fingerprinter: Fingerprinter, world: Explored, order: Sequence[str]) -> None:
         self.fingerprinter, self.world, self.order = fingerprinter, world, order
@@ -117,7 +122,7 @@ class StateWriter:
             self.agents |= {scopes[name]: f"scope {at}" for at, name in enumerate(order)}
         self.is_opaque = False
 
-    def whole(self) -> Plain:
+    def write_world(self) -> Plain:
         world = self.world
         agents = [self.agent(world.agents[name]) for name in self.order]
         queue = [[at_ms - self.now_ms, self.put(parts)] for at_ms, _, parts in sorted(world.network.queue)]
@@ -431,7 +436,7 @@ def write_core_model(writer: StateWriter, model: CoreModel) -> Plain:
     registers = (*model.texts.values(), *model.importance.values())
     ats = sorted({at for it in registers for _, at in (*it.settled, *it.open.values())})
     writer.ranks = {at: rank for rank, at in enumerate(ats)}
-    return [writer.put(model.texts), writer.put(model.importance), writer.put(model.fits_beside)]
+    return [writer.put(model.texts), writer.put(model.importance), writer.put(model.most_bytes)]
 
 
 def write_register(writer: StateWriter, register: Register) -> Plain:

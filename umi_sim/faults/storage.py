@@ -183,7 +183,7 @@ class MayStay(FaultKind):
         atlas.lose(self.name, call.call.event, call.now_ms, where, store=call.effect.store)
 
 
-def one_whole(call: Arrival[Read], draws: Draws) -> tuple[int, bool] | None:
+def draw_valid_row(call: Arrival[Read], draws: Draws) -> tuple[int, bool] | None:
     """Draw the index of an undamaged row, and whether it is damaged for good, if the atlas allows that."""
     whole = [(n, row) for n, row in enumerate(true_rows(call)) if row.body is not None]
     fragile = [(n, row) for n, row in whole if call.services.atlas.may_rot(place_of(call, row))]
@@ -197,7 +197,7 @@ class StorageDamaged(MayStay, OfRow, at="storage.read", is_a="before", guards=("
 
     @classmethod
     def draw(cls, call: Arrival[Read], draws: Draws) -> Self | None:
-        found = one_whole(call, draws)
+        found = draw_valid_row(call, draws)
         return cls(index=found[0], latent=found[1]) if found else None
 
     def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
@@ -214,7 +214,7 @@ class Unfit(MayStay, OfRow, at="storage.read", is_a="shape", guards=("STO-6", "R
 
     @classmethod
     def draw(cls, call: Arrival[Read], draws: Draws) -> Self | None:
-        found = one_whole(call, draws)
+        found = draw_valid_row(call, draws)
         if not found or not can_have_wrong_field(true_rows(call)[found[0]].body):
             return None
         return cls(index=found[0], latent=found[1], choice=draws("choice", 2**32))

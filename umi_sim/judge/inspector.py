@@ -36,8 +36,8 @@ from umi_sim.judge.state import (
     before_step,
     check_cheap,
     check_memory,
+    check_step_result,
     check_tables,
-    check_whole_step,
 )
 from umi_sim.machines.protocol import Machine
 from umi_sim.machines.umi import memory_of
@@ -182,7 +182,7 @@ class Inspector:
 
     def end_incarnation(self, agent: str) -> None:
         """Compare an ended incarnation by the equivalences that are on."""
-        if self._lives is not None and (life := self._lives.over(agent)):
+        if self._lives is not None and (life := self._lives.end(agent)):
             from umi_sim.judge.equivalences.table import check
 
             check(life, self.oracle.config.equivalences, self.compared)
@@ -230,7 +230,7 @@ class Inspector:
         if before is None:
             check_cheap(memory.state)
         else:
-            after = check_whole_step(before, value, memory.state, memory.registry, self._replies)
+            after = check_step_result(before, value, memory.state, memory.registry, self._replies)
             self._after[agent] = memory, after
         for effect in effects:
             if isinstance(effect, Commit):

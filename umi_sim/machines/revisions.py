@@ -21,9 +21,9 @@ from msgspec import structs
 
 from umi_core.engine.facts import Facts, View
 from umi_core.engine.middleware import (
+    HookContext,
     Interceptor,
     Pass,
-    Place,
     Refuse,
     Site,
     Substitute,
@@ -149,19 +149,19 @@ class NestedObservers:
             what = f"interceptors of {self.site}s were called otherwise than they must be"
             demand(not self._wrong, rules.HOOK_ORDER, what, "nested calls", self._wrong)
 
-    def _check_call(self, way: str, name: str, place: Place, asked: object, *_: object) -> Pass:
-        first, last = ORDER[way]
+    def _check_call(self, direction: str, name: str, context: HookContext, asked: object, *_: object) -> Pass:
+        first, last = ORDER[direction]
         self.call_count += 1
         # Attempts of effects are counted from 1; a step has no attempts, and its number is 0.
-        if place.attempt not in range(self.site == "effect", ATTEMPT_MAX[self.site] + 1):
-            self._wrong = self._wrong or f"{name} on the way {way}, in attempt {place.attempt}"
+        if context.attempt not in range(self.site == "effect", ATTEMPT_MAX[self.site] + 1):
+            self._wrong = self._wrong or f"{name} on the way {direction}, in attempt {context.attempt}"
         if not isinstance(asked, ASKED[self.site]):
-            self._wrong = self._wrong or f"{name} on the way {way}, around {asked!r}"
-        # On the way out `outer` is called first, and `inner` right after it; on the way back vice versa.
+            self._wrong = self._wrong or f"{name} on the way {direction}, around {asked!r}"
+        # Outwards `outer` is called first, and `inner` right after it; on the way back `inner` is first.
         is_first = self._due is None and name == first
-        if not is_first and self._due != (way, name):
-            self._wrong = self._wrong or f"{name} on the way {way}, due {self._due}"
-        self._due = (way, last) if name == first else None
+        if not is_first and self._due != (direction, name):
+            self._wrong = self._wrong or f"{name} on the way {direction}, due {self._due}"
+        self._due = (direction, last) if name == first else None
         return Pass()
 
 
@@ -204,40 +204,40 @@ def remove_hooks(registry: Registry) -> Registry:
 def or_stumble(turns: Callable[..., Verdict]) -> Callable[..., Verdict]:
     """Return a hook that refuses by a verdict, or by raising: both must have the same result."""
 
-    def hook(place: Place, *seen: object) -> Verdict:
-        verdict = turns(place, *seen)
-        if isinstance(verdict, Refuse) and place.operation % 2:
+    def hook(context: HookContext, *seen: object) -> Verdict:
+        verdict = turns(context, *seen)
+        if isinstance(verdict, Refuse) and context.operation % 2:
             raise Stumbled
         return verdict
 
     return hook
 
 
-def refuse_request(place: Place, request: Asked) -> Verdict:
+def refuse_request(context: HookContext, request: Asked) -> Verdict:
     """Refuse or answer a question to the model in some operations, and refuse commits or reads in others."""
-    turn, rest = divmod(place.operation, TURNS_AWAY_EVERY)
+    turn, rest = divmod(context.operation, TURNS_AWAY_EVERY)
     if rest:
         return Pass()
-    if isinstance(request, AskModel) and place.step in REFUSED:
+    if isinstance(request, AskModel) and context.step in REFUSED:
         return Refuse("nobody is asked") if turn % 2 else Substitute(NO_USE)
-    is_chosen = turn % 3 == 0 and place.workflow in CLOSED
-    may_fail = isinstance(request, Commit) or place.workflow == "get_entity"
+    is_chosen = turn % 3 == 0 and context.workflow in CLOSED
+    may_fail = isinstance(request, Commit) or context.workflow == "get_entity"
     return Refuse("closed") if is_chosen and may_fail else Pass()
 
 
-def refuse_reply(place: Place, request: Asked, answer: Answer) -> Verdict:
+def refuse_reply(context: HookContext, request: Asked, answer: Answer) -> Verdict:
     """Refuse the model's reply in some other operations."""
-    is_chosen = place.operation % TURNS_AWAY_EVERY == 1 and place.step in UNHEARD
+    is_chosen = context.operation % TURNS_AWAY_EVERY == 1 and context.step in UNHEARD
     return Refuse("not heard") if is_chosen and isinstance(request, AskModel) else Pass()
 
 
-def substitute(place: Place, request: Asked, answer: Answer) -> Verdict:
+def substitute(context: HookContext, request: Asked, answer: Answer) -> Verdict:
     """Substitute an empty reply for a failed question in every third operation, which continues with it."""
-    is_chosen = place.operation % 3 == 0 and isinstance(request, AskModel) and place.step in REFUSED
+    is_chosen = context.operation % 3 == 0 and isinstance(request, AskModel) and context.step in REFUSED
     return Substitute(NO_USE) if is_chosen else Pass()
 
 
-def refuse_last_step(place: Place, facts: Facts) -> Verdict:
+def refuse_last_step(context: HookContext, facts: Facts) -> Verdict:
     """Refuse the last step of some other operations, after all their effects."""
-    is_chosen = place.operation % TURNS_AWAY_EVERY > 1 and place.workflow in REFUSED_LATE
+    is_chosen = context.operation % TURNS_AWAY_EVERY > 1 and context.workflow in REFUSED_LATE
     return Refuse("over") if is_chosen else Pass()

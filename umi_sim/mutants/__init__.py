@@ -22,7 +22,7 @@ from umi_core.data import Data
 from umi_core.engine.registry import Registry
 from umi_sim.faults.kinds import KINDS
 from umi_sim.mutants.edits import CannotPlant, TextEdit, changes
-from umi_sim.mutants.planting import in_place
+from umi_sim.mutants.planting import with_changes
 
 __all__ = ["CANARY", "CannotPlant", "Mutant", "Planted", "TestedMutant", "TextEdit", "plant_mutant"]
 
@@ -50,7 +50,7 @@ class Planted(Data):
         """Plant the bug until the block ends; yield the registry with changed tables. Raises CannotPlant."""
         with ExitStack() as stack:
             try:
-                changed = stack.enter_context(in_place(changes(self.edits), registry))
+                changed = stack.enter_context(with_changes(changes(self.edits), registry))
             except CannotPlant as error:
                 raise CannotPlant(f"{self.name} cannot be planted: {error}") from None
             yield changed

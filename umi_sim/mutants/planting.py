@@ -31,11 +31,11 @@ USED: Final = ("umi_core", "umi_sim.services", "umi_sim.judge", "umi_sim.workloa
 
 
 @contextmanager
-def in_place(changes: tuple[ModuleChange, ...], registry: Registry) -> Iterator[Registry]:
+def with_changes(changes: tuple[ModuleChange, ...], registry: Registry) -> Iterator[Registry]:
     """Yield the registry with changed tables; all other changes are in place until the block ends."""
     planted = registry
     with ExitStack() as stack:
-        kept = caches()  # of the unchanged modules: caches of changed ones start empty
+        known = caches()  # of the unchanged modules: caches of changed ones start empty
         stack.callback(lambda: empty(caches()))  # includes those of modules loaded by the run
         for change in changes:
             module = import_module(change.module)
@@ -44,7 +44,7 @@ def in_place(changes: tuple[ModuleChange, ...], registry: Registry) -> Iterator[
                 planted = with_table(planted, before, after)
             for name, code in change.bodies.items():
                 stack.enter_context(exchange_body(function_of(module, name), code))
-        empty(kept)
+        empty(known)
         yield planted
 
 
@@ -60,8 +60,8 @@ def caches_of(module: ModuleType) -> tuple[Any, ...]:
     return tuple(value for value in vars(module).values() if isinstance(value, CACHED))
 
 
-def empty(kept: list[Any]) -> None:
-    for function in kept:
+def empty(functions: list[Any]) -> None:
+    for function in functions:
         function.cache_clear()
 
 

@@ -50,21 +50,21 @@ class PageRun(Data):
 def play_steps(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1) -> PageRun:
     """Return the run from step `first` on, with the states below these roots; without roots, no states."""
     states, ends, deltas = States(tuple(roots)), list[int](), list[Delta]()
-    with playback.begin() as (live, watcher):
+    with playback.begin() as (run, watcher):
 
         def keep() -> None:
-            ends.append(live.world.trace.record_count)
+            ends.append(run.world.trace.record_count)
             # States are read from the step before the first one shown,
             # because the changes of a step are those since the previous one.
             is_shown = roots and len(ends) >= first - 1
-            deltas.append(states.look(partial(look, live)) if is_shown else NOTHING)
+            deltas.append(states.look(partial(look, run)) if is_shown else NOTHING)
 
-        deltas.append(states.look(partial(look, live)) if roots and first == 1 else NOTHING)
+        deltas.append(states.look(partial(look, run)) if roots and first == 1 else NOTHING)
         watcher.ends = keep
-        failure = run_until_stop(live)
-        if live.world.step_count > len(ends):  # the step that failed has not ended
+        failure = run_until_stop(run)
+        if run.world.step_count > len(ends):  # the step that failed has not ended
             keep()
-        records = [decode(record) for record in live.world.trace.kept]
+        records = [decode(record) for record in run.world.trace.kept]
     lanes = Lanes.of([agent.name for agent in playback.config.agents], playback.items or ())
     # The last step also gets the records after it, because the end of the run is no step.
     chunks = list(split_records(records, [*ends[:-1], len(records)]))

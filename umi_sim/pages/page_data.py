@@ -13,7 +13,7 @@ from umi_sim.explain import difference
 from umi_sim.explain.calls import in_words
 from umi_sim.explain.report import instead, promise
 from umi_sim.explain.why import Analysis, RunPart
-from umi_sim.explain.why_page import describe_kept, outcome, verdict
+from umi_sim.explain.why_page import conclude, describe_kept, describe_outcome
 from umi_sim.kernel.report import ReportRow
 from umi_sim.kernel.wording import cut, escape_text
 from umi_sim.pages.lanes import Arrow
@@ -115,7 +115,7 @@ def why_data(found: Analysis, passing: PageRun | None) -> dict[str, object]:
     texts |= {part.name: f"{part.name} {part.what}".strip() for part in found.options}
     parts = (*found.parts, *found.options)
     return {
-        "so": text(verdict(found)), "stopped": found.stopped, "no_shares": text(found.no_shares),
+        "so": text(conclude(found)), "stopped": found.stopped, "no_shares": text(found.no_shares),
         "needed": [part_data(texts, part) for part in parts if part.is_needed],
         "idle": [part_data(texts, part) for part in parts if not part.is_needed],
         "shares": shares_data(found), "from": text(found.tail_from),
@@ -124,7 +124,7 @@ def why_data(found: Analysis, passing: PageRun | None) -> dict[str, object]:
 
 
 def part_data(texts: Mapping[str, str], part: RunPart) -> list[str]:
-    return [text(texts[part.name]), text(outcome(part))]
+    return [text(texts[part.name]), text(describe_outcome(part))]
 
 
 def shares_data(found: Analysis) -> list[list[object]]:

@@ -14,7 +14,7 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import Wake
 from umi_core.messages.effects import Effect, Reply
 from umi_core.messages.requests import REQUESTS, Request
-from umi_core.recordings import RecordingHead, Taken
+from umi_core.recordings import RecordedStep, RecordingHead
 from umi_sim.pages.lanes import ANSWER, Lanes
 from umi_sim.pages.lives import NOTHING, PageRun, step_of
 from umi_sim.pages.page_data import About, page_data
@@ -30,7 +30,7 @@ WAKE: Final = "wake"
 UNKNOWN: Final = ("", "unknown")  # the label of an answer without a question in flight
 
 
-def data_of(file: str, head: RecordingHead, steps: Sequence[Taken]) -> dict[str, object]:
+def data_of(file: str, head: RecordingHead, steps: Sequence[RecordedStep]) -> dict[str, object]:
     """Return all data of the page."""
     done = recorded.run_recording(head, steps)
     scope = f"{head.scope.user}/{head.scope.agent}"
@@ -45,7 +45,9 @@ def data_of(file: str, head: RecordingHead, steps: Sequence[Taken]) -> dict[str,
     return page_data(about, partial(play_recording, head, done.steps), len(done.steps))
 
 
-def play_recording(head: RecordingHead, steps: Sequence[Taken], roots: Sequence[str], first: int) -> PageRun:
+def play_recording(
+    head: RecordingHead, steps: Sequence[RecordedStep], roots: Sequence[str], first: int
+) -> PageRun:
     """Return the run from step `first` on; if there are roots, with states of the memory."""
     memory, telling, states = Memory(head.scope, head.config), Telling(), States(("memory",))
     lanes, found = Lanes.of([AGENT]), []
@@ -75,7 +77,7 @@ class Telling(Owner):
 
     questions: recorded.Questions = msgspec.field(default_factory=recorded.Questions)
 
-    def records(self, memory: Memory, taken: Taken, world_ms: int) -> list[Record]:
+    def records(self, memory: Memory, taken: RecordedStep, world_ms: int) -> list[Record]:
         trace = Trace(keep_all=True)
         trace.world_ms = world_ms
         # The input is written before the step, as in a run (law 4 of world.py), in case the memory raises.
@@ -90,7 +92,7 @@ class Telling(Owner):
             self.tell_effect(trace, effect)
         return list(map(decode, trace.kept))
 
-    def tell_value(self, trace: Trace, taken: Taken) -> None:
+    def tell_value(self, trace: Trace, taken: RecordedStep) -> None:
         value, now_ms = taken.value, taken.now_ms
         if isinstance(value, Request):
             asked = [field for name, field in structs.asdict(value).items() if name != "op_id"]

@@ -20,7 +20,7 @@ ITEM_COUNT_MAX: Final = 60  # finding the needed items of a longer run takes too
 def data_of(file: str, seed: SeedFile, runs: int) -> dict[str, object]:
     """Return all data of the page. `runs`: the number of runs that `why` draws after each item."""
     playback = Playback(seed.config, seed.items)
-    verdict, _ = playback.live()
+    verdict, _ = playback.run_to_end()
     failure = verdict.failure
     found, remark = found_why(seed, failure, runs)
     passing = nearest_life(seed, found) if found else None
@@ -35,7 +35,7 @@ def data_of(file: str, seed: SeedFile, runs: int) -> dict[str, object]:
 
 def drawn_data(config: RunConfig, repeat: str) -> dict[str, object]:
     """Return the data of the page of a seed, without an analysis of its failure."""
-    verdict, _ = Playback(config).live()
+    verdict, _ = Playback(config).run_to_end()
     failure = verdict.failure
     about = About(
         title_of(config, failure), repeat, "FAIL" if failure else "PASS",

@@ -44,7 +44,7 @@ def run_on_asyncio(program: Program, perturbations: Sequence[Perturbation] = ())
         if not isinstance(each, CancelTask):
             raise BadProgram(f"{each}: on asyncio's own loop tasks can be cancelled, and nothing else")
     with tempfile.TemporaryDirectory() as folder:
-        return OwnLoopRun(program, perturbations, Path(folder)).live()
+        return OwnLoopRun(program, perturbations, Path(folder)).run_to_end()
 
 
 class OwnLoopRun:
@@ -57,7 +57,7 @@ class OwnLoopRun:
         self.tasks: list[NumberedTask] = []
         self.effects: list[str] = []
 
-    def live(self) -> ProgramOutcome:
+    def run_to_end(self) -> ProgramOutcome:
         loop, endings = self.make_loop(), list[ProgramEnding]()
         running.append(self.run)
         try:

@@ -28,7 +28,7 @@ from umi_sim.targets.items import SITES
 DELAY_MAX: Final = 8
 Count = Annotated[int, whole(1, 10**6)]
 How = Literal["refused", "rate_limit", "timeout", "reset", "malformed", "slow", "cut"]
-WAYS: Final[Mapping[How, str]] = {
+FAILURES: Final[Mapping[How, str]] = {
     "refused": "its connection is refused, and the request was not applied",
     "rate_limit": "it is refused with status 429, and was not applied",
     "timeout": "it times out: the request was applied, and its reply is lost",
@@ -87,7 +87,7 @@ class KillProcess(Perturbation):
 
 
 class FailCall(Perturbation):
-    """Fail one call to a service, in one of WAYS. Calls of each service are counted from 1."""
+    """Fail one call to a service, in one of FAILURES. Calls of each service are counted from 1."""
 
     kind = "fail"
     excuses = True
@@ -96,11 +96,13 @@ class FailCall(Perturbation):
     how: How
 
     def __str__(self) -> str:
-        return f"call {self.call} of {self.service}: {WAYS[self.how]}"
+        return f"call {self.call} of {self.service}: {FAILURES[self.how]}"
 
     def list_simpler(self) -> Iterator[Perturbation]:
         yield from (
-            structs.replace(self, how=how) for how in WAYS if [*WAYS].index(how) < [*WAYS].index(self.how)
+            structs.replace(self, how=how)
+            for how in FAILURES
+            if [*FAILURES].index(how) < [*FAILURES].index(self.how)
         )
 
 

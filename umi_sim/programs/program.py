@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from umi_sim.programs.rules import ProgramRule
 
 Main = Callable[..., Awaitable[Any]]
-STREAM_WAYS: Final = ("refused", "rate_limit", "timeout", "slow", "cut")
-CALL_WAYS: Final = ("refused", "rate_limit", "timeout", "reset", "malformed", "slow")
-STORE_WAYS: Final = ("refused", "timeout", "slow")
+STREAM_FAILURES: Final = ("refused", "rate_limit", "timeout", "slow", "cut")
+CALL_FAILURES: Final = ("refused", "rate_limit", "timeout", "reset", "malformed", "slow")
+STORE_FAILURES: Final = ("refused", "timeout", "slow")
 STORE: Final = "store"
 STORE_LATENCY_MS: Final = 1
 
@@ -68,7 +68,7 @@ class ProgramRun:
         self.rows: dict[Any, Any] = {}
         self.fails = {(it.service, it.call): it for it in perturbations if isinstance(it, FailCall)}
         self.calls: Counter[str] = Counter()  # per service, over all processes
-        self.ways: dict[str, Sequence[str]] = {}  # the ways in which each service can fail
+        self.failures: dict[str, Sequence[str]] = {}  # the failures that each service can have
         self.has_died = False
         self.is_quiet = False  # main has ended: no more calls fail
         self.effects: list[tuple[Perturbation, str]] = []  # each applied perturbation, and the place
@@ -99,7 +99,9 @@ class ProgramRun:
         """Count a call of a service. Return the way in which it fails, or "" if it succeeds."""
         self.check_alive()
         self.calls[name] += 1
-        self.ways[name] = STORE_WAYS if name == STORE else STREAM_WAYS if has_stream else CALL_WAYS
+        self.failures[name] = (
+            STORE_FAILURES if name == STORE else STREAM_FAILURES if has_stream else CALL_FAILURES
+        )
         fails = None if self.is_quiet else self.fails.get((name, self.calls[name]))
         if fails is None:
             self.watch("call", "", f"call {self.calls[name]} of {name}")

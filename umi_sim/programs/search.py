@@ -220,10 +220,10 @@ def list_others(program: Program, base: Reached) -> list[int]:
 def list_calls(reached: Reached, known: Mapping[str, int]) -> Pool:
     """Return each failure of each call, except for the first `known` calls of each service."""
     return [
-        FailCall(service, call, how)  # type: ignore[arg-type] # one of its ways
+        FailCall(service, call, how)  # type: ignore[arg-type] # one of its failures
         for service, count in reached.calls.items()
         for call in range(known.get(service, 0) + 1, count + 1)
-        for how in reached.ways[service]
+        for how in reached.failures[service]
     ]
 
 

@@ -6,7 +6,7 @@
     model = play_script("model", [{"tool": "search"}, {"answer": "sunny"}], errors="openai")
 
 Law 1. Request and reply each take time, so the program can be cancelled, and its process can die, before the
-       request is applied and after it. Some failures happen before it is applied, others after it (WAYS).
+       request is applied and after it. Some failures happen before it is applied, others after it (FAILURES).
 Law 2. The errors are those of the client library that `errors` names, by default those of Python.
 """
 
@@ -154,8 +154,8 @@ def service(
     """Make a function a service, whose calls take time and can fail in a simulation. Raises BadProgram.
 
     The function may be async or not; an async generator becomes a stream. `errors`: the client library whose
-    errors it raises, or a dict from ways to fail (WAYS) to functions that make the error. `name`: its name in
-    FailCall and in reports. `latency_ms`: the time that a request takes, and again its reply.
+    errors it raises, or a dict from FAILURES to functions that make the error. `name`: its name in FailCall
+    and in reports. `latency_ms`: the time that a request takes, and again its reply.
     """
     if function is None:
         return lambda given: make_service(given, name or given.__name__, errors, latency_ms)

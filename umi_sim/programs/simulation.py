@@ -136,7 +136,7 @@ class Reached(Data):
 
     `step_count`: the steps of main in all processes. `spans`: for each task, the steps before which it could
     be cancelled. `own_tasks`: numbers of the tasks that the program itself made. `calls`: the number of calls
-    of each service; `ways`: how each service can fail. `sites`: how often each site was reached. `job_count`:
+    of each service; `failures`: how each can fail. `sites`: how often each site was reached. `job_count`:
     jobs of executors. `applied_step`: how many steps had run when the first perturbation was applied.
     `has_died`: whether a process died.
     """
@@ -145,7 +145,7 @@ class Reached(Data):
     spans: tuple[range, ...] = ()
     own_tasks: tuple[int, ...] = ()
     calls: Mapping[str, int] = {}
-    ways: Mapping[str, Sequence[str]] = {}
+    failures: Mapping[str, Sequence[str]] = {}
     sites: Mapping[str, int] = {}
     job_count: int = 0
     applied_step: int = 0
@@ -493,7 +493,7 @@ class Simulation:
             self.spans,
             own,
             self.calls,
-            self.run.ways,
+            self.run.failures,
             self.sites_reached,
             self.loop.job_count,
             self.applied_step,

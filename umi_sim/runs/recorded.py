@@ -19,8 +19,8 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Value, Wake
 from umi_core.messages.effects import Effect, Reply
 from umi_core.messages.requests import Request
-from umi_core.recordings import RecordingHead, Taken, digest_of, read_recording
-from umi_sim.judge.state import before_step, check_memory, check_whole_step
+from umi_core.recordings import RecordedStep, RecordingHead, digest_of, read_recording
+from umi_sim.judge.state import before_step, check_memory, check_step_result
 from umi_sim.record.broken import Broken
 from umi_sim.record.saved_failures import write_whole
 
@@ -43,7 +43,7 @@ class RecordingRun(Data):
     without answers to questions that it never asked.
     """
 
-    steps: tuple[Taken, ...]
+    steps: tuple[RecordedStep, ...]
     trace: str
     request_count: int
     failure: str = ""
@@ -79,7 +79,7 @@ class Questions(Owner):
         return self.counts[name]
 
 
-def read(path: Path) -> tuple[RecordingHead, tuple[Taken, ...]]:
+def read(path: Path) -> tuple[RecordingHead, tuple[RecordedStep, ...]]:
     """Read a recording. Raises BadRecording."""
     try:
         return read_recording(path.read_text("utf-8"))
@@ -89,17 +89,17 @@ def read(path: Path) -> tuple[RecordingHead, tuple[Taken, ...]]:
         raise BadRecording(f"{path}: {rejected}") from None
 
 
-def write(path: Path, head: RecordingHead, steps: Sequence[Taken]) -> None:
+def write(path: Path, head: RecordingHead, steps: Sequence[RecordedStep]) -> None:
     """Write a recording atomically: after a crash the file is the old one or the new one."""
     write_whole(path, "\n".join([head.line(), *(step.line() for step in steps), ""]).encode())
 
 
-def drop_digest(step: Taken) -> Taken:
+def drop_digest(step: RecordedStep) -> RecordedStep:
     """Return a step without the digest of its effects."""
     return structs.replace(step, digest="")
 
 
-def labels_of(head: RecordingHead, steps: Sequence[Taken]) -> list[Label | None]:
+def labels_of(head: RecordingHead, steps: Sequence[RecordedStep]) -> list[Label | None]:
     """Return for each step the label of the question that it answers; None for no answer or a late one."""
     memory, questions, found = Memory(head.scope, head.config), Questions(), list[Label | None]()
     for step in steps:
@@ -117,17 +117,17 @@ def labels_of(head: RecordingHead, steps: Sequence[Taken]) -> list[Label | None]
 
 
 def run_recording(
-    head: RecordingHead, steps: Sequence[Taken], labels: Sequence[Label | None] | None = None
+    head: RecordingHead, steps: Sequence[RecordedStep], labels: Sequence[Label | None] | None = None
 ) -> RecordingRun:
     """Run step by step until a rule is broken. `labels`: the questions of answers of a reduced recording."""
     memory, questions = Memory(head.scope, head.config), Questions()
-    hashed, taken, differs_at, request_count = blake2b(digest_size=16), list[Taken](), None, 0
+    hashed, taken, differs_at, request_count = blake2b(digest_size=16), list[RecordedStep](), None, 0
     failure = message = ""
     for number, step in enumerate(steps):
         value = step.value if labels is None else fit_value(step.value, labels[number], questions, memory)
         if value is None:
             continue
-        taken.append(Taken(step.now_ms, value, step.digest))
+        taken.append(RecordedStep(step.now_ms, value, step.digest))
         request_count += isinstance(value, Request)
         try:
             effects = checked_step(memory, step.now_ms, value, is_full=len(taken) % CHECK_EVERY == 0)
@@ -165,7 +165,7 @@ def checked_step(memory: Memory, now_ms: int, value: Value, is_full: bool) -> tu
     before = before_step(memory.state)
     effects = memory.step(now_ms, value)
     replies = [it for it in effects if isinstance(it, Reply)]
-    check_whole_step(before, value, memory.state, memory.registry, replies)
+    check_step_result(before, value, memory.state, memory.registry, replies)
     if is_full:
         check_memory(memory.state)
     return effects

@@ -25,7 +25,7 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.effects import Asked, ByIds, ByVector, ByWords, Commit, Effect, Read
 from umi_core.messages.requests import Request
-from umi_core.recordings import RecordingHead, Taken, digest_of
+from umi_core.recordings import RecordedStep, RecordingHead, digest_of
 from umi_core.rows import Address, Body, Category, Reflection, Row, fact_of
 from umi_core.values import Scope
 from umi_sim.record.stand_ins import ID, StandIns
@@ -34,8 +34,8 @@ from umi_sim.services.storage import SimStorage
 
 
 def redact_recording(
-    head: RecordingHead, steps: Sequence[Taken], secret: bytes
-) -> tuple[RecordingHead, tuple[Taken, ...]]:
+    head: RecordingHead, steps: Sequence[RecordedStep], secret: bytes
+) -> tuple[RecordingHead, tuple[RecordedStep, ...]]:
     """Return the head and the steps of a recording without its texts. `secret`: 16 to 64 secret bytes."""
     words = StandIns(secret)
     config = structs.replace(head.config, categories=words.value(head.config.categories))
@@ -49,7 +49,7 @@ def redact_recording(
     return RecordingHead(twins.new.scope, config), tuple(twins.taken)
 
 
-def there_before(head: RecordingHead, steps: Sequence[Taken]) -> Iterator[Row]:
+def there_before(head: RecordingHead, steps: Sequence[RecordedStep]) -> Iterator[Row]:
     """Yield the rows in answers of storage that the recorded memory has not written itself.
 
     A row that it has written needs no twin from here: the new memory writes one, with its own id.
@@ -110,9 +110,9 @@ class Twins(Owner):
     new: MemoryRun
     stores: dict[str, SimStorage] = {}
     versions: dict[tuple[str, Address], int] = {}  # by store and recorded address: recorded version
-    taken: list[Taken] = []
+    taken: list[RecordedStep] = []
 
-    def step(self, step: Taken, label: Label | None) -> bool:
+    def step(self, step: RecordedStep, label: Label | None) -> bool:
         """Step both memories; return False if either raised, which ends the recording."""
         here = None if label is None else (self.words.value(label[0]), label[1])
         place = fit_value(step.value, here, self.new.questions, self.new.memory)
@@ -121,11 +121,11 @@ class Twins(Owner):
         value = Wake() if place is None else self.redact_value(step, place)
         # At first without a digest of the effects: a step that raises has
         # none, and must be the last line of the new recording all the same.
-        self.taken.append(Taken(step.now_ms, value))
+        self.taken.append(RecordedStep(step.now_ms, value))
         old = new = None
         with suppress(Exception):  # whatever it is, the memory has raised it
             new = self.new.step(step.now_ms, value)
-            self.taken[-1] = Taken(step.now_ms, value, digest_of(new))
+            self.taken[-1] = RecordedStep(step.now_ms, value, digest_of(new))
         with suppress(Exception):  # whatever it is, the memory has raised it
             old = self.old.step(step.now_ms, step.value)
         if old is None or new is None:
@@ -133,7 +133,7 @@ class Twins(Owner):
         self.learn(old, new)
         return True
 
-    def redact_value(self, step: Taken, place: Value) -> Value:
+    def redact_value(self, step: RecordedStep, place: Value) -> Value:
         """Return the value in other words. `place`: the recorded value with the id of the new question."""
         if isinstance(place, Request | Wake):
             value: Value = self.words.value(place)

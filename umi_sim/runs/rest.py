@@ -111,11 +111,11 @@ def may_be_left(world: World) -> bool:
     )
 
 
-def must_be_kept_up(world: World, step_max: int, demand: Demand) -> None:
+def check_upkeep(world: World, step_max: int, demand: Demand) -> None:
     """Check that no upkeep is pending. Call it after a restart, when a memory has found all pending work."""
     keep_up(world, step_max, demand)
     for agent in world.agents.values():
-        left = left_undone(world, agent)
+        left = list_pending_upkeep(world, agent)
         demand(not left, rules.PENDING_UNTIL_DONE, f"{agent.name}: rows that lack something", (), left)
 
 
@@ -144,7 +144,7 @@ def wants_upkeep(world: World, agent: Agent) -> bool:
     return bool(world.config.memory.get("upkeep_interval_ms")) and machine.deadline_ms() is not None
 
 
-def left_undone(world: World, agent: Agent) -> list[str]:
+def list_pending_upkeep(world: World, agent: Agent) -> list[str]:
     """List stored rows with unfinished upkeep; empty if upkeep is off or storage has lost rows."""
     machine, storage = memory_of(agent.machine), world.services.storage
     if machine is None or not machine.state.config.upkeep_interval_ms or world.services.atlas.losses:

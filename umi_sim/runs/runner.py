@@ -90,7 +90,7 @@ class Run(Owner):
         self.audit()
         self.must_change_nothing()
         self.must_not_be_noticed(self.restart_all)
-        rest.must_be_kept_up(self.world, self.step_max, self.demand)
+        rest.check_upkeep(self.world, self.step_max, self.demand)
         self.inspector.compared[rest.WITHOUT_ROOM] += rest.count_without_room(self.world)
         rest.must_have_arrived(self.world, self.inspector.oracle)
         self.compare_answers()

@@ -21,7 +21,7 @@ class WithLegacy(Services):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.latest: dict[Line, Order] = {}
-        self.on_their_way: dict[Line, list[tuple[Call, Flush]]] = {}
+        self.in_transit: dict[Line, list[tuple[Call, Flush]]] = {}
 
     def answer(self, call: Call) -> Answer:
         if is_for_legacy(call):
@@ -33,7 +33,7 @@ class WithLegacy(Services):
         if not is_for_legacy(call):
             return flush
         if self.supersede_earlier(call):
-            self.on_their_way.setdefault(line_of(call), []).append((call, flush))
+            self.in_transit.setdefault(line_of(call), []).append((call, flush))
         else:
             self.drop_batch(call, flush)
         return flush
@@ -46,7 +46,7 @@ class WithLegacy(Services):
         if order < self.latest.get(line, order):
             return False
         if order > self.latest.get(line, (0, 0)):
-            for each in self.on_their_way.pop(line, ()):
+            for each in self.in_transit.pop(line, ()):
                 self.drop_batch(*each)
         self.latest[line] = order
         return True

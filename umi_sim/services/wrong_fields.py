@@ -33,11 +33,13 @@ def blocks(*made: tuple[Block, ...]) -> tuple[Change, ...]:
 ENTRY: Final = Entry("ent_of_nobody", 1, "Ann", "likes tea", 0)
 
 
-def shows(**fields: Any) -> tuple[Block, ...]:
+def entry(**fields: Any) -> tuple[Block, ...]:
+    """Return a block with one entry that has these fields."""
     return (Block("human", entries=(structs.replace(ENTRY, **fields),)),)
 
 
-def says(**fields: Any) -> tuple[Block, ...]:
+def make_block(**fields: Any) -> tuple[Block, ...]:
+    """Return an authored block with these fields."""
     return (structs.replace(Block("human", text="x"), **fields),)
 
 
@@ -94,10 +96,10 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
         *blocks((Block("human", text="x", importance_ppm=BILLION),), (Block("human", text=HALF),)),
         *blocks((Block("human", text=HUGE),), (Block("human", label=LONG, text="x"),), (Block("human"),)),
         *blocks((Block("human", text="x"), Block("human", text="y")), (Block("human", text=7),)),  # type: ignore[arg-type]  # not a text
-        *blocks(shows(name=LONG), shows(version=ENDLESS), shows(text=HALF), shows(promoted_ms=-1)),
-        *blocks(shows(entity_id=""), (Block("system", entries=(ENTRY,)),)),
-        *blocks(*(says(**{name: None}) for name in ("kind", "label", "importance_ppm", "entries"))),
-        *blocks(*(shows(**{name: None}) for name in ("entity_id", "version", "name", "text", "promoted_ms"))),
+        *blocks(entry(name=LONG), entry(version=ENDLESS), entry(text=HALF), entry(promoted_ms=-1)),
+        *blocks(entry(entity_id=""), (Block("system", entries=(ENTRY,)),)),
+        *blocks(*(make_block(**{name: None}) for name in ("kind", "label", "importance_ppm", "entries"))),
+        *blocks(*(entry(**{name: None}) for name in ("entity_id", "version", "name", "text", "promoted_ms"))),
         *put("blocks", None, (None,)),
     ),
     "receipt": (

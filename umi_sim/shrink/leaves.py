@@ -1,6 +1,6 @@
 """Leaves: the single values in the arguments of an item, each with its path, and items with other leaves.
 
-A path is a tuple of names and indexes: ("turns", 0, "text"); `Way` is its type.
+A path is a tuple of names and indexes: ("turns", 0, "text"); `LeafPath` is its type.
 """
 
 import re
@@ -19,37 +19,37 @@ from umi_sim.seedfile import item_json
 from umi_sim.shrink.candidate import Candidate
 from umi_sim.shrink.reduction import fewer, lower, shorter
 
-Way = tuple[str | int, ...]
+LeafPath = tuple[str | int, ...]
 WithArgs = Op | Fault | ClockMove
-Place = tuple[str, Way]  # id of the item, path to the value
+Place = tuple[str, LeafPath]  # id of the item, path to the value
 
 # The id of a row, which is derived from its content.
 DERIVED: Final = re.compile(r"(?<![a-z])[a-z]+_[0-9a-f]{12,}")
 
 
-def leaves(value: object, way: Way = ()) -> Iterator[tuple[Way, object]]:
+def leaves(value: object, path: LeafPath = ()) -> Iterator[tuple[LeafPath, object]]:
     """Yield all single values within this one; a list comes before its members."""
     match value:
         case Turn():
-            yield (*way, "role"), value.role
-            yield (*way, "text"), value.text
+            yield (*path, "role"), value.role
+            yield (*path, "text"), value.text
         case tuple() | list():
             # The list comes first, since removed members need not be simplified.
-            yield way, tuple(value)
+            yield path, tuple(value)
             for at, each in enumerate(value):
-                yield from leaves(each, (*way, at))
+                yield from leaves(each, (*path, at))
         case Mapping():
             for name, each in value.items():
-                yield from leaves(each, (*way, name))
+                yield from leaves(each, (*path, name))
         case _:
-            yield way, value
+            yield path, value
 
 
-def put(value: object, way: Way, leaf: object) -> object:
+def put(value: object, path: LeafPath, leaf: object) -> object:
     """Return the value with another leaf at this path."""
-    if not way:
+    if not path:
         return leaf
-    step, *rest = way
+    step, *rest = path
     if isinstance(value, Turn):
         return Turn(**{"role": value.role, "text": value.text, str(step): leaf})  # type: ignore[arg-type]  # any type
     if isinstance(value, Mapping):
@@ -64,20 +64,20 @@ def places(
 ) -> list[tuple[Place, object]]:
     """List every single value in the arguments of items of these kinds."""
     return [
-        ((item.id, way), leaf)
+        ((item.id, path), leaf)
         for item in candidate.items
         if isinstance(item, WithArgs) and isinstance(item, kinds)
-        for way, leaf in leaves(item.args)
+        for path, leaf in leaves(item.args)
     ]
 
 
 def with_leaves(candidate: Candidate, changes: Mapping[Place, object]) -> Candidate | None:
     """Return the candidate with these leaves; None if a seed file could not contain such an item."""
     items: dict[str, Item] = {item.id: item for item in candidate.items}
-    for (item_id, way), leaf in changes.items():
+    for (item_id, path), leaf in changes.items():
         item = items[item_id]
         assert isinstance(item, WithArgs)
-        args = put(item.args, way, leaf)
+        args = put(item.args, path, leaf)
         assert isinstance(args, Mapping)
         items[item_id] = structs.replace(item, args=args)
     changed = {item_id: items[item_id] for item_id, _ in changes}
@@ -112,9 +112,9 @@ def simplify(leaf: object, works: Callable[[object], bool]) -> object:
     return leaf
 
 
-def plainest_word(kind: str, way: Way) -> str | None:
+def plainest_word(kind: str, path: LeafPath) -> str | None:
     """Return the first possible word of a fault's argument; None if the argument is not a word."""
-    argument = KINDS[kind].arguments.get(str(way[-1])) if way else None
+    argument = KINDS[kind].arguments.get(str(path[-1])) if path else None
     return argument.words[0] if argument is not None and argument.words else None
 
 

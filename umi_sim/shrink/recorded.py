@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from umi_core.recordings import RecordingHead, Taken
+from umi_core.recordings import RecordedStep, RecordingHead
 from umi_sim.runs.recorded import Label, RecordingRun, labels_of, run_recording
 from umi_sim.shrink import NothingToShrink
 
-Items = list[tuple[Taken, Label | None]]
+Items = list[tuple[RecordedStep, Label | None]]
 
 
-def shrink_recording(head: RecordingHead, steps: Sequence[Taken], runs_max: int) -> RecordingRun:
+def shrink_recording(head: RecordingHead, steps: Sequence[RecordedStep], runs_max: int) -> RecordingRun:
     """Return the smallest run found within `runs_max` runs; if these suffice, no single step can be removed.
 
     Raises NothingToShrink.

@@ -15,15 +15,15 @@ from umi_sim.shrink.leaves import places
 from umi_sim.shrink.reduction import ending, fewer, lower
 from umi_sim.shrink.references import with_sources
 from umi_sim.shrink.search import ShrinkSearch
-from umi_sim.shrink.simplification import moved_instead, one_by_one, simplify_at
+from umi_sim.shrink.simplification import replace_jump, simplify_at, without_overlaps
 from umi_sim.shrink.tidying import NAMES, with_plain
 
-FEW: Final = 2  # requests
+FEW: Final = 2  # with so few requests removing one after the other is as fast
 PAIRED_MAX: Final = 8  # items; their 28 pairs are as many as the budget allows
 HEALED_STEPS_MAX: Final = 24  # enough to drain, and to read some rows back
 
 
-def after_the_failure(search: ShrinkSearch) -> None:
+def drop_after_failure(search: ShrinkSearch) -> None:
     """Try without the requests and clock moves that come after the failing item."""
     assert search.verdict is not None
     assert search.verdict.failure is not None
@@ -41,7 +41,7 @@ def until(candidate: Candidate, item_id: str) -> Candidate:
     return candidate.without(removed.__contains__)
 
 
-def all_but_the_last(search: ShrinkSearch) -> None:
+def keep_last_requests(search: ShrinkSearch) -> None:
     """Try the last few requests alone, which suffice for most failures; first in a plain world, then as is.
 
     With few requests, removing one after the other is as fast.
@@ -62,7 +62,7 @@ def all_but_the_last(search: ShrinkSearch) -> None:
 
 def bare(candidate: Candidate) -> Candidate:
     """Return the candidate with requests only, one after the other, in a plain world."""
-    return with_plain(one_by_one(requests_of(candidate)), NAMES)
+    return with_plain(without_overlaps(requests_of(candidate)), NAMES)
 
 
 def requests_of(candidate: Candidate) -> Candidate:
@@ -70,14 +70,14 @@ def requests_of(candidate: Candidate) -> Candidate:
     return candidate.only(Fault, ()).only(Deviation, ()).only(ClockMove, ())
 
 
-def whole_kinds_of_items(search: ShrinkSearch) -> None:
+def drop_kinds_of_items(search: ShrinkSearch) -> None:
     """Try without all faults, all deviations, all clock moves; then requests only, one by one."""
     for kind in (Fault, Deviation, ClockMove):
         search.tries(search.best.only(kind, ()))
-    search.tries(one_by_one(requests_of(search.best)))
+    search.tries(without_overlaps(requests_of(search.best)))
 
 
-def kinds_of_faults(search: ShrinkSearch) -> None:
+def drop_kinds_of_faults(search: ShrinkSearch) -> None:
     """Try without one kind of fault at a time, then without all of one service."""
     for group_of in (lambda fault: fault.fault, lambda fault: KINDS[fault.fault].group):
         for group in dict.fromkeys(map(group_of, of_kind(search.best, Fault))):
@@ -85,7 +85,7 @@ def kinds_of_faults(search: ShrinkSearch) -> None:
             search.tries(search.best.only(Fault, left))
 
 
-def agents(search: ShrinkSearch) -> None:
+def drop_agents(search: ShrinkSearch) -> None:
     """Try without each agent and its requests, or give them to another agent; then try a single user."""
     for name in [agent.name for agent in reversed(search.best.config.agents)]:
         others = [agent.name for agent in search.best.config.agents if agent.name != name]
@@ -102,12 +102,12 @@ def agents(search: ShrinkSearch) -> None:
         )
 
 
-def operations(search: ShrinkSearch) -> None:
+def drop_operations(search: ShrinkSearch) -> None:
     """Remove requests, with the faults bound to them."""
     remove(search, Op)
 
 
-def the_failing_item(search: ShrinkSearch) -> None:
+def drop_failing_item(search: ShrinkSearch) -> None:
     """Try without the failing request, since healing, drain and audit may fail in the same way."""
     assert search.verdict is not None
     assert search.verdict.failure is not None
@@ -117,19 +117,19 @@ def the_failing_item(search: ShrinkSearch) -> None:
         search.tries(search.best.without(search.verdict.failure.item.__eq__), reach)
 
 
-def faults(search: ShrinkSearch) -> None:
+def drop_faults(search: ShrinkSearch) -> None:
     remove(search, Fault)
 
 
-def deviations(search: ShrinkSearch) -> None:
+def drop_deviations(search: ShrinkSearch) -> None:
     remove(search, Deviation)
 
 
-def clock_moves(search: ShrinkSearch) -> None:
+def drop_clock_moves(search: ShrinkSearch) -> None:
     """Remove clock moves, or make them smaller; then make clocks correct, or less wrong."""
     remove(search, ClockMove)
     for move in of_kind(search.best, ClockMove):
-        search.tries(moved_instead(search.best, move.id))
+        search.tries(replace_jump(search.best, move.id))
     for place, _ in places(search.best, ClockMove):
         simplify_at(search, place)
     for number, agent in enumerate(search.best.config.agents):
@@ -149,12 +149,12 @@ def remove(search: ShrinkSearch, kind: type[Item]) -> None:
         candidate = search.best.only(kind, kept)
         # A fault may matter only because it delays a request until another one has ended. With requests that
         # do not overlap, such a run fails without the fault as well.
-        return search.tries(candidate) or (kind is not Op and search.tries(one_by_one(candidate)))
+        return search.tries(candidate) or (kind is not Op and search.tries(without_overlaps(candidate)))
 
     fewer(of_kind(search.best, kind), works)
 
 
-def pairs(search: ShrinkSearch) -> None:
+def drop_pairs(search: ShrinkSearch) -> None:
     """Try without each pair of items, if there are only a few items."""
     items = search.best.items
     if 2 < len(items) <= PAIRED_MAX:

@@ -19,7 +19,7 @@ APART_MS: Final = 100
 SHARED_MIN: Final = 2  # 0 and 1 cannot become simpler
 
 
-def gaps(search: ShrinkSearch) -> None:
+def shorten_gaps(search: ShrinkSearch) -> None:
     """Shorten all gaps at once, then each as far as possible; then try instant messages."""
     search.tries(at_times(search.best, dict.fromkeys(times(search.best), 0)))
     # From the end, since a shorter gap moves all later items.
@@ -63,7 +63,7 @@ def at_times(candidate: Candidate, moved: Mapping[int, int]) -> Candidate:
     return candidate.replace_items(changes) if changes else candidate
 
 
-def one_by_one(candidate: Candidate) -> Candidate:
+def without_overlaps(candidate: Candidate) -> Candidate:
     """Return the candidate with its requests so far apart that they do not overlap."""
     changes: dict[str, Item] = {}
     at_ms = before_ms = 0
@@ -75,7 +75,7 @@ def one_by_one(candidate: Candidate) -> Candidate:
     return structs.replace(candidate.replace_items(changes), config=config)
 
 
-def moved_instead(candidate: Candidate, move_id: str) -> Candidate:
+def replace_jump(candidate: Candidate, move_id: str) -> Candidate:
     """Return the candidate without a clock jump; later items are moved by the same time instead."""
     move = next(item for item in list_timed(candidate) if item.id == move_id)
     by_ms = move.args.get("by_ms") if isinstance(move, ClockMove) else None
@@ -93,7 +93,7 @@ def list_timed(candidate: Candidate) -> list[Op | ClockMove]:
     return [item for item in candidate.items if isinstance(item, Op | ClockMove)]
 
 
-def arguments(search: ShrinkSearch) -> None:
+def simplify_arguments(search: ShrinkSearch) -> None:
     """Remove arguments of requests, then simplify the remaining ones."""
     for op in search.best.ops:
         names = optional(op)
@@ -120,16 +120,16 @@ def with_a_leaf(search: ShrinkSearch, place: Place, leaf: object) -> bool:
     return candidate is not None and search.tries(candidate)
 
 
-def equal_arguments(search: ShrinkSearch) -> None:
+def simplify_equal_values(search: ShrinkSearch) -> None:
     """Simplify a value, or a gap between requests, in all places at once; then rename texts to a, b, c ..."""
     for value in list_shared(search.best):
-        together(search, value)
+        simplify_everywhere(search, value)
     for value in names(search.best):
         used = names(search.best)
         # Only an unused letter, since two names that become equal would make another run.
         letter = next((each for each in letters(value) if each not in used), None)
         if value in used and letter is not None:
-            with_another(search, value, letter)
+            try_everywhere(search, value, letter)
 
 
 def list_shared(candidate: Candidate) -> list[object]:
@@ -147,14 +147,14 @@ def is_sharable(value: object) -> bool:
     return isinstance(value, int) and abs(value) >= SHARED_MIN
 
 
-def together(search: ShrinkSearch, value: object) -> None:
+def simplify_everywhere(search: ShrinkSearch, value: object) -> None:
     """Simplify a value in all places at once."""
     # `simplify` continues from the value that worked last, so that one is replaced next.
     now = value
 
     def works(other: object) -> bool:
         nonlocal now
-        if not with_another(search, now, other):
+        if not try_everywhere(search, now, other):
             return False
         now = other
         return True
@@ -162,7 +162,7 @@ def together(search: ShrinkSearch, value: object) -> None:
     simplify(value, works)
 
 
-def with_another(search: ShrinkSearch, value: object, other: object) -> bool:
+def try_everywhere(search: ShrinkSearch, value: object, other: object) -> bool:
     """Try another value in all places of this one."""
     best = search.best
     changes = {place: other for place, each in places(best, Op, Fault) if is_equal(each, value)}
@@ -191,7 +191,7 @@ def letters(value: str | bytes) -> list[str | bytes]:
     return [each for each in found if (len(each), each) < (len(value), value)]
 
 
-def fault_arguments(search: ShrinkSearch) -> None:
+def simplify_fault_arguments(search: ShrinkSearch) -> None:
     """Simplify positions, durations and texts of faults."""
     kinds = {item.id: item.fault for item in search.best.items if isinstance(item, Fault)}
     for place, leaf in places(search.best, Fault):

@@ -98,7 +98,7 @@ def do_gate(question: Plain) -> Plain:
 
 
 def do_trace(question: Plain) -> Plain:
-    gate.write_trace(config_of(question), question["way"], Path(question["out"]))
+    gate.write_trace(config_of(question), question["variant"], Path(question["out"]))
     return {}
 
 

@@ -23,9 +23,9 @@ from umi_sim.runs.runner import run_once
 from umi_sim.seedfile.files import config_to_json
 from umi_sim.world.generator import Generator, Watched
 
-Way = Literal["fresh", "record", "extra_draw"]
-WAYS: Final[tuple[Way, ...]] = ("fresh", "record", "extra_draw")
-RULES: Final[Mapping[Way, str]] = {
+Variant = Literal["fresh", "record", "extra_draw"]
+VARIANTS: Final[tuple[Variant, ...]] = ("fresh", "record", "extra_draw")
+RULES: Final[Mapping[Variant, str]] = {
     "fresh": "same-seed-same-trace", "record": "record-replays", "extra_draw": "stream-independence",
 }  # fmt: skip
 ONE_IN: Final = 20
@@ -56,23 +56,23 @@ class ExtraDraws(Generator):
         return super().choose(ready)
 
 
-def hashes(config: RunConfig) -> dict[Way, str]:
-    """Return the trace hash of each way."""
+def hashes(config: RunConfig) -> dict[Variant, str]:
+    """Return the trace hash of each variant."""
     fresh = run_once(config)[0]
     # Equivalences of OF_LIVES are not part of the trace, so they are not repeated if they held.
     within = tuple(name for name in config.equivalences if name not in OF_LIVES)
     rest = config if fresh.failure else structs.replace(config, equivalences=within)
-    record, extra_draw = run_once(rest, fresh.items)[0], run_way(rest, "extra_draw")[0]
+    record, extra_draw = run_once(rest, fresh.items)[0], run_variant(rest, "extra_draw")[0]
     return {"fresh": fresh.trace_hash, "record": record.trace_hash, "extra_draw": extra_draw.trace_hash}
 
 
-def write_trace(config: RunConfig, way: Way, path: Path) -> None:
-    """Write all records of one way into a file."""
-    run_way(config, way, keep_trace=True)[1].write(path, config_to_json(config))
+def write_trace(config: RunConfig, variant: Variant, path: Path) -> None:
+    """Write all records of one variant into a file."""
+    run_variant(config, variant, keep_trace=True)[1].write(path, config_to_json(config))
 
 
-def run_way(config: RunConfig, way: Way, *, keep_trace: bool = False) -> tuple[Verdict, Trace]:
-    if way == "extra_draw":
+def run_variant(config: RunConfig, variant: Variant, *, keep_trace: bool = False) -> tuple[Verdict, Trace]:
+    if variant == "extra_draw":
         return run_once(config, partial(ExtraDraws, config), keep_trace=keep_trace)
-    items = run_once(config)[0].items if way == "record" else None
+    items = run_once(config)[0].items if variant == "record" else None
     return run_once(config, items, keep_trace=keep_trace)

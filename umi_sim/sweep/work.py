@@ -16,7 +16,7 @@ from umi_sim.kernel.report import laid_out
 from umi_sim.record import trace
 from umi_sim.record.trace_fields import NAMES
 from umi_sim.sweep import gate
-from umi_sim.sweep.gate import Way
+from umi_sim.sweep.gate import Variant
 from umi_sim.sweep.plan import parse_scenario
 from umi_sim.sweep.totals import TOTALS, DivergentSeed, LostSeed, Totals, of_limit
 from umi_sim.sweep.worker_process import CREW, Died, Kind, OutOfLimit
@@ -86,8 +86,8 @@ def found_apart(question: Plain, expected: str) -> list[tuple[str, tuple[str, ..
     why = ""
     for _ in range(CHANCE_COUNT):
         try:
-            ways = ways_apart(question, expected)
-            return [(gate.RULES[way], tuple(where_apart(question, way))) for way in ways]
+            differing = list_differing(question, expected)
+            return [(gate.RULES[variant], tuple(where_apart(question, variant))) for variant in differing]
         except (Died, OutOfLimit) as error:
             if not CREW.is_open:
                 raise Died(-signal.SIGTERM) from None  # the sweep ended, which proves nothing about the run
@@ -100,14 +100,14 @@ def ask_worker(kind: Kind, question: Mapping[str, Any]) -> Plain:
         return worker.ask(question)
 
 
-def ways_apart(question: Plain, expected: str) -> Iterator[Way]:
-    """Yield the ways in which this run has another trace; only `fresh` if that differs."""
+def list_differing(question: Plain, expected: str) -> Iterator[Variant]:
+    """Yield the variants in which this run has another trace; only `fresh` if that differs."""
     traces = ask_worker("gate", {"do": "gate", **question})["traces"]
-    # The other two ways would then differ for the same reason.
+    # The other two variants would then differ for the same reason.
     if traces["fresh"] != expected:
         yield "fresh"
         return
-    yield from (way for way in gate.WAYS if traces[way] != expected)
+    yield from (variant for variant in gate.VARIANTS if traces[variant] != expected)
 
 
 def apart(
@@ -121,10 +121,10 @@ def apart(
         return difference.apart(trace.read(paths[0]), trace.read(paths[1]), names)
 
 
-def where_apart(question: Plain, way: Way) -> Iterator[str]:
-    """Run both ways again, and yield lines about the first difference."""
-    kind: Kind = "plain" if way == "fresh" else "gate"
-    names = ("seed", way) if way != "fresh" else ("here", "elsewhere")
-    fresh, other = ({"do": "trace", **question, "way": each} for each in ("fresh", way))
+def where_apart(question: Plain, variant: Variant) -> Iterator[str]:
+    """Run both variants again, and yield lines about the first difference."""
+    kind: Kind = "plain" if variant == "fresh" else "gate"
+    names = ("seed", variant) if variant != "fresh" else ("here", "elsewhere")
+    fresh, other = ({"do": "trace", **question, "variant": each} for each in ("fresh", variant))
     found = apart((kind, fresh), ("gate", other), names)
     yield from laid_out(difference.report(found)) if found else (EQUAL_AGAIN,)

@@ -75,7 +75,7 @@ PROFILES: Final = {
 }
 
 
-class Manual:
+class RuleSource:
     """The source of items: requests of the rules, and an armed fault at a coming event it applies to."""
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.source = Manual()
+        self.source = RuleSource()
         self.inspector = ReplyListener(self.config, {})
         # No `with` can span an example, so this enters the context, and `teardown` leaves it.
         self.planting = plant_mutant(self.config.planted, BUILT_IN)
@@ -144,7 +144,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.guard(self.world.begin)
         self.settle()
 
-    def give_source(self, known: RunKnowledge) -> Manual:
+    def give_source(self, known: RunKnowledge) -> RuleSource:
         self.known = known
         return self.source
 
@@ -161,7 +161,7 @@ class MemoryMachine(RuleBasedStateMachine):
         if failure is not None:
             self.has_failed = True
             report_text = self.report_failure(verdict_of(self.run_, failure))
-            raise promise_of(fingerprint.of(failure))(report_text) from None
+            raise exception_of(fingerprint.of(failure))(report_text) from None
 
     def report_failure(self, verdict: Verdict) -> str:
         """Return the report of a failure; its seed file has the smallest known run with this fingerprint."""
@@ -171,10 +171,10 @@ class MemoryMachine(RuleBasedStateMachine):
         assert shown.failure is not None
         mark = fingerprint.of(shown.failure)
         if mark not in self.kept:
-            self.kept[mark] = small(corpus.keep_run(shown, self.folder), shown)
+            self.kept[mark] = report_shrunk(corpus.keep_run(shown, self.folder), shown)
         # If Hypothesis shrinks too (law 3), its smaller example replaces the report.
         elif len(shown.items) < self.kept[mark][0]:
-            self.kept[mark] = as_it_is(corpus.keep_run(shown, self.folder), shown)
+            self.kept[mark] = report_unshrunk(corpus.keep_run(shown, self.folder), shown)
         return "\n".join(self.kept[mark][1])
 
     @invariant()
@@ -212,19 +212,19 @@ class MemoryMachine(RuleBasedStateMachine):
             self.planting.__exit__(None, None, None)
 
 
-def small(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
+def report_shrunk(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
     """Shrink a saved failure; return the number of items that remain, and the lines of the report."""
     assert verdict.failure is not None
     try:
         done = shrink_whole(seed_file.read(path), seconds_max=SHRINK_SECONDS_MAX)
     except NothingToShrink:
-        return as_it_is(path, verdict)
+        return report_unshrunk(path, verdict)
     seed_file.write(path, done.seed)
     reported = report.of_shrunk(done, path.as_posix(), "", verdict.failure)
     return len(done.seed.items), list(laid_out(report.of_failure(reported)))
 
 
-def as_it_is(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
+def report_unshrunk(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
     file = path.as_posix()
     reported = report.of_run(verdict, report.replay_of(file), file=file)
     return len(verdict.items), list(laid_out(reported))
@@ -240,12 +240,12 @@ def failure_in(self: MemoryMachine, act: Callable[[], None]) -> Failure | None:
     return None
 
 
-PROMISES: Final[dict[str, type[AssertionError]]] = {}
+EXCEPTIONS: Final[dict[str, type[AssertionError]]] = {}
 
 
-def promise_of(mark: str) -> type[AssertionError]:
+def exception_of(mark: str) -> type[AssertionError]:
     """Return the exception class of a fingerprint, since Hypothesis distinguishes bugs by exception type."""
-    return PROMISES.setdefault(mark, type(f"Broken_{mark}", (AssertionError,), {}))
+    return EXCEPTIONS.setdefault(mark, type(f"Broken_{mark}", (AssertionError,), {}))
 
 
 def machine(
@@ -279,7 +279,7 @@ def machine(
     )
     made.TestCase.settings = PROFILES[profile] if profile else settings(**OURS)
     if config.planted:
-        must_see(made, MUTANTS[config.planted], is_guest=mutant is not None)
+        demand_bug(made, MUTANTS[config.planted], is_guest=mutant is not None)
     return made
 
 
@@ -287,7 +287,7 @@ class NotSeen(AssertionError):
     """No example shows the planted bug. The message names a scenario that does, or asks for more examples."""
 
 
-def must_see(made: type[MemoryMachine], bug: Mutant, *, is_guest: bool) -> None:
+def demand_bug(made: type[MemoryMachine], bug: Mutant, *, is_guest: bool) -> None:
     """Make a test that passes fail with NotSeen. `is_guest`: the scenario itself does not plant `bug`."""
     case: Any = made.TestCase
     tried = case.runTest

@@ -153,7 +153,7 @@ class StorageContract(RuleBasedStateMachine):
         self.addresses = dict.fromkeys(ADDRESSES)  # every address that the twin may hold
         self.receipts = dict[Address, int]()  # the time at which each receipt was written
         self.now_ms, self.request_id = 0, 0
-        self.on_the_way: list[tuple[int, Commit]] = []
+        self.in_transit: list[tuple[int, Commit]] = []
         self.first: list[tuple[int, str, Committed]] = []  # commits that were stored: time, key, answer
 
     # Commits.
@@ -172,22 +172,22 @@ class StorageContract(RuleBasedStateMachine):
 
     @rule(writes=WRITES, guards=GUARDS)
     def leave_pending(self, writes: Writes, guards: Guards) -> None:
-        self.on_the_way.append(self.send_commit(writes, guards))
+        self.in_transit.append(self.send_commit(writes, guards))
 
-    @precondition(lambda self: self.on_the_way)
+    @precondition(lambda self: self.in_transit)
     @rule(which=st.integers(0, 9))
     def land(self, which: int) -> None:
-        self.flush(*self.on_the_way.pop(which % len(self.on_the_way)))
+        self.flush(*self.in_transit.pop(which % len(self.in_transit)))
 
-    @precondition(lambda self: self.on_the_way)
+    @precondition(lambda self: self.in_transit)
     @rule()
     def crash(self) -> None:
         self.storage.crash()
         # `flush` of a ticket from before the crash must return
         # None and store nothing.
-        for ticket, _ in self.on_the_way:
+        for ticket, _ in self.in_transit:
             agree("a crash takes the pending batches", self.storage.flush(ticket, self.now_ms), None)
-        self.on_the_way = []
+        self.in_transit = []
         self.check_rows("a crash takes nothing that is durable")
 
     @precondition(lambda self: self.first)
@@ -218,7 +218,7 @@ class StorageContract(RuleBasedStateMachine):
     def look(self, places: list[str], query: CountRows) -> None:
         addresses = tuple(PLACE[place] for place in places)
         rows, count = self.ask(ByIds(addresses)).rows, self.ask(query).count
-        agree("rows come in the order asked for, absent ones are missing", rows, self.twin.live(addresses))
+        agree("rows come in the order asked for, absent ones are missing", rows, self.twin.rows_at(addresses))
         agree("a count is of the matching rows of one scope", count, len(self.twin.matching(query)))
 
     @rule(where=OF_TYPE | IN_TIME | WITHOUT, limit=LIMITS, least_ppm=LEASTS)
@@ -300,7 +300,7 @@ class StorageContract(RuleBasedStateMachine):
 
     def check_rows(self, law: str) -> None:
         addresses = tuple(self.addresses)
-        agree(law, self.ask(ByIds(addresses)).rows, self.twin.live(addresses))
+        agree(law, self.ask(ByIds(addresses)).rows, self.twin.rows_at(addresses))
 
     def check_hits(self, query: ByVector | ByWords) -> None:
         law = "hits are of one scope, filtered, then ordered by (score descending, id), then cut"

@@ -48,7 +48,7 @@ class StorageTwin(Owner):
             self.rows[write.address] = Row(write.address, last.version + 1, write.body)
         return self.rows.get(write.address, last).version
 
-    def live(self, addresses: tuple[Address, ...]) -> tuple[Row, ...]:
+    def rows_at(self, addresses: tuple[Address, ...]) -> tuple[Row, ...]:
         found = (self.rows.get(address) for address in addresses)
         return tuple(row for row in found if row is not None and row.body is not None)
 

@@ -1,6 +1,7 @@
 """Arguments of requests: for each domain plain and hostile values, and how often an optional one is given.
 
-Law 1. The values of an argument depend on its domain alone: a new request with known domains needs no row.
+Law 1. The values of an argument depend on its domain alone, so a new request with known domains needs no row
+here.
 Law 2. At most one argument of a request is hostile, because one error may hide another.
 """
 
@@ -42,7 +43,7 @@ class Habit(Data):
     share: Ratio = ALWAYS
     is_late: bool = False
 
-    def bad(self, domain: str, user: User, stream: Stream) -> object:
+    def draw_hostile(self, domain: str, user: User, stream: Stream) -> object:
         """Draw a hostile value: with the share `user.edges` one on a limit or just beyond it."""
         edges = pools.EDGES.get(domain, ()) if user.edges[0] else ()
         return stream.pick(edges) if edges and stream.chance(*user.edges) else self.hostile(user, stream)
@@ -149,7 +150,7 @@ def arguments(name: str, user: User, stream: Stream) -> dict[str, object]:
         if habit.is_late and hostile is None and stream.chance(*user.adversarial):
             hostile = argument if stream.chance(*SELDOM) else None
         if argument is hostile:
-            args[argument.name] = habit.bad(argument.domain, user, stream)
+            args[argument.name] = habit.draw_hostile(argument.domain, user, stream)
         elif argument.is_required or habit.share is ALWAYS or stream.chance(*habit.share):
             value = habit.plain(user, stream)
             if value is not None:

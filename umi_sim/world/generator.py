@@ -113,27 +113,27 @@ class Generator:
             return max(now_ms, given_ms - origin_ms)
         lapses = self._known.lapses(agent) if self._workloads[agent].is_again else ()
         if lapses and stream.chance(*PATIENT):
-            return self._land_near(agent, now_ms, stream.pick(lapses))
+            return self._move_near(agent, now_ms, stream.pick(lapses))
         if stream.chance(*self._config.land):
             deadlines = self._known.deadlines(agent)
             if deadlines:
-                return self._land_near(agent, now_ms, stream.pick(deadlines))
+                return self._move_near(agent, now_ms, stream.pick(deadlines))
         is_at_once = stream.chance(*AT_ONCE)
         return now_ms if is_at_once else now_ms + stream.log_between(1, self._config.pause_ms_max)
 
-    def _land_near(self, agent: str, now_ms: int, at_ms: int) -> int:
+    def _move_near(self, agent: str, now_ms: int, at_ms: int) -> int:
         """Return a world time near `at_ms` of the agent's clock; now if its clock never shows that."""
         wanted_ms = at_ms + self._pauses[agent].pick(LANDING_MS)
         clock = self._known.clock(agent)
-        landed_ms = clock.world_at(wanted_ms, now_ms)
-        if landed_ms is None:
+        moved_ms = clock.world_at(wanted_ms, now_ms)
+        if moved_ms is None:
             return now_ms
         # At double speed a clock shows 10, 12, 14: no world time has the reading 13. So the op comes one
         # millisecond earlier, at 12, and a move sets the clock to 13 just before it.
-        if landed_ms > now_ms and clock.reading(landed_ms) > wanted_ms:  # the clock skips the wanted reading
+        if moved_ms > now_ms and clock.reading(moved_ms) > wanted_ms:  # the clock skips the wanted reading
             self._landings[agent] = wanted_ms
-            return landed_ms - 1
-        return landed_ms
+            return moved_ms - 1
+        return moved_ms
 
     def _moves(self, agent: str, op: Op) -> tuple[ClockMove, ...]:
         """Return the moves of the clock just before the op, and the moves that end lasting faults later."""

@@ -18,7 +18,7 @@ from tests.live import test_command, test_memory
 from tests.live.postgres.test_postgres import ask, end_session
 from tools import kill_live
 from tools.postgres_server import PrivateServer
-from umi_core.errors import Deposed
+from umi_core.errors import Fenced
 from umi_live import RequestFailed, ScopeTaken, StoreError, delete_user, open_blocking
 from umi_live.postgres import PostgresStorage
 from umi_live.store import open_storage
@@ -96,7 +96,7 @@ def test_a_host_that_was_taken_over_stores_nothing_any_more(address: str) -> Non
             other.remember(FACT.format(2))
             with pytest.raises(RequestFailed) as failed:
                 memory.remember(FACT.format(3))
-            assert isinstance(failed.value.error, Deposed)
+            assert isinstance(failed.value.error, Fenced)
             facts = {it.content for it in other.entities()}
         assert facts == {FACT.format(1), FACT.format(2)}
         with pytest.raises(RequestFailed):

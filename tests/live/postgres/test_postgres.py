@@ -30,7 +30,7 @@ from umi_live.claims import derive_number
 from umi_live.conditions import clause
 from umi_live.errors import StoreError
 from umi_live.postgres import ClaimLost, OutcomeUnknown, PostgresStorage
-from umi_live.storage import LIVE, TransactionCache
+from umi_live.storage import PRESENT, TransactionCache
 from umi_sim.testing.conformance import HOW, run_storage_conformance
 
 SCOPE: Final = Scope("ann", "helper")
@@ -205,7 +205,7 @@ def test_what_rows_name_is_looked_up_once_and_not_for_each_row(address: str) -> 
             Condition("follows", "in", ("fct_1", "fct_2")),
         ):
             sql, bindings, _ = clause((where,), "entity", 1)
-            query = f"explain select body from row where {LIVE} and id > ? {sql} order by id"
+            query = f"explain select body from row where {PRESENT} and id > ? {sql} order by id"
             steps = [row[0] for row in storage.connection.execute(query, (1, "entity", "", *bindings))]
             assert any("InitPlan" in it for it in steps), steps
             assert not any("Join" in it for it in steps), steps

@@ -129,7 +129,7 @@ def test_a_deletion_that_is_learnt_late_takes_no_newer_record_away(written: int,
 @pytest.mark.parametrize("version", [0, 2])
 def test_to_delete_what_is_absent_saves_it_though_its_version_stays(version: int) -> None:
     table = records(("a", 5)).without(("a",))
-    table = table.record_writes(table.writes(SCOPE), rows_as(version, "a")).gone_for_good(("a",))
+    table = table.record_writes(table.writes(SCOPE), rows_as(version, "a")).delete_again(("a",))
     assert table.record_writes(table.writes(SCOPE), rows_as(version, "a")).unsaved == {}
 
 

@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from tests.worlds import ALICE, Pair, check_step
-from umi_core.errors import Deposed, KeyReused, Rejected, StorageFull
+from umi_core.errors import Fenced, KeyReused, Rejected, StorageFull
 from umi_core.kelpie import requests as api
 from umi_core.kelpie.agents import PURGED
 from umi_core.kelpie.errors import NotFound
@@ -347,7 +347,7 @@ def test_an_epoch_that_another_process_has_claimed_fences_its_reader() -> None:
     pair.run()
     failed = pair.ask(Blocks(2))
     assert isinstance(failed, Failed)
-    assert isinstance(failed.error, Deposed)
+    assert isinstance(failed.error, Fenced)
     assert pair.memory.state.phase == "deposed"
     assert epoch == 0
 

@@ -70,7 +70,7 @@ TAGS = {
         KeyNotFound ReservedKey TypeMismatch Overflow BadTtl BadKind LabelTooLong BlockTooLarge
         TooManyBlocks CoreFull BlockNotFound SnapshotTooBig SnapshotDamaged SnapshotVersion
         SnapshotDoesNotFit NoSession SessionNotFound SessionConflict TooManyMembers TooBusy
-        StepFailed ModelFailed EmbedFailed StorageFailed StorageRefused StorageFull Conflict Deposed
+        StepFailed ModelFailed EmbedFailed StorageFailed StorageRefused StorageFull Conflict Fenced
         WorkflowBroken BadWorkflow UnknownRevision StateDamaged Full Damaged UnsupportedModality
     """,
     563: "UnreadableMessages",

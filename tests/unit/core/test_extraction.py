@@ -508,7 +508,7 @@ def test_no_reply_raises(reply: str, text: str) -> None:
 def test_every_element_is_kept_merged_or_dropped(entities: list[object], relations: list[object]) -> None:
     result = parsed(entities, relations)
     kept = [mention for mention in result.entities if mention.named]
-    assert len(kept) + len(result.dropped) + result.mended.count("merged") >= len(entities)
+    assert len(kept) + len(result.dropped) + result.repairs.count("merged") >= len(entities)
     assert len(kept) <= len(entities) + len(relations)
     assert bool(kept) == (len(result.dropped) < len(entities))
     assert kept or result.entities == (fallback_note(TEXT),)

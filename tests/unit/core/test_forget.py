@@ -155,7 +155,7 @@ def test_waiting_access_records_ride_along_but_not_its_own() -> None:
     pair.ask(Recall(3, "Alice Bob"))
     assert sorted(pair.memory.state.tiers.access.unsaved) == sorted((TEA, BOB))
     pair.ask(Forget(4, TEA))
-    assert list(pair.memory.state.tiers.access.unsaved) == [TEA]  # deleted once more, see gone_for_good
+    assert list(pair.memory.state.tiers.access.unsaved) == [TEA]  # deleted once more, see delete_again
     assert [row.body for row in pair.rows("access")] == [pair.memory.state.tiers.access.records[BOB]]
 
 

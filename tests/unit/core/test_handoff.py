@@ -281,7 +281,7 @@ def test_a_save_names_how_many_facts_it_cannot_carry() -> None:
     assert isinstance(outcome, Done)
     assert isinstance(outcome.value, SessionSaved)
     assert outcome.value.left_out_count == 2
-    assert len(session_row(a, outcome.value.session_id).told) == SESSION_FACT_COUNT_MAX
+    assert len(session_row(a, outcome.value.session_id).fact_ids) == SESSION_FACT_COUNT_MAX
     value = loaded(b, "l1", outcome.value.session_id)
     assert value.facts is not None
     assert len(value.facts.entities) == SESSION_FACT_COUNT_MAX
@@ -350,7 +350,7 @@ def test_a_row_of_an_older_release_carries_keys_alone() -> None:
     kind, _, tree = msgpack.unpackb(encode_row(session_row(a, key)))
     old = decode_row(pack([kind, 1, pack(msgpack.unpackb(tree)[:-3])]))
     assert isinstance(old, SessionRow)
-    assert (old.carries, old.told) == (("keys",), ())
+    assert (old.carries, old.fact_ids) == (("keys",), ())
     where = Address(Scope("u1", key), "session", key)
     a.storage.rows[where] = structs.replace(a.storage.rows[where], body=old)
     assert loaded(b, "l1", key) == SessionLoaded(2, 0)

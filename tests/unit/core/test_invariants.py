@@ -715,9 +715,9 @@ def test_what_an_interceptor_answered_is_no_news_of_the_world() -> None:
     assert judged(asking(), LATE, late) == "late-is-inert"
 
 
-def meddling(place: hooks.Place, request: Asked) -> hooks.Verdict:
+def meddling(context: hooks.HookContext, request: Asked) -> hooks.Verdict:
     """Refuses to embed, answers a search and shortens what is asked of models; the rest it lets pass."""
-    match place.step:
+    match context.step:
         case "embed":
             return hooks.Refuse("no")
         case "by_words":
@@ -727,7 +727,7 @@ def meddling(place: hooks.Place, request: Asked) -> hooks.Verdict:
             assert isinstance(request, AskModel)
             return hooks.Rewrite(structs.replace(request, timeout_ms=5))
         case "commit":
-            raise ValueError(place)
+            raise ValueError(context)
     return hooks.Pass()
 
 

@@ -9,15 +9,22 @@ from umi_core.errors import BadVersion, Rejected, StateDamaged
 from umi_core.messages.answers import Committed, Wake
 from umi_core.messages.effects import Done, Reply
 from umi_core.messages.requests import Remember
-from umi_core.recordings import RecordingHead, Taken, digest_line, digest_of, pack_value, read_recording
+from umi_core.recordings import (
+    RecordedStep,
+    RecordingHead,
+    digest_line,
+    digest_of,
+    pack_value,
+    read_recording,
+)
 from umi_core.rows import Address
 from umi_core.values import Scope
 
 HEAD = RecordingHead(Scope("ann", "Zoë"), Config(embedding_dims=8))
 STEPS = (
-    Taken(5, Remember("o1", "Ann likes\ntea.", metadata=(("a", "b"),)), digest_of(())),
-    Taken(6, Committed(1, ((Address(HEAD.scope, "epoch", "epoch"), 1),))),
-    Taken(7, Wake(), digest_of((Reply(1, Done(7)),))),
+    RecordedStep(5, Remember("o1", "Ann likes\ntea.", metadata=(("a", "b"),)), digest_of(())),
+    RecordedStep(6, Committed(1, ((Address(HEAD.scope, "epoch", "epoch"), 1),))),
+    RecordedStep(7, Wake(), digest_of((Reply(1, Done(7)),))),
 )
 
 

@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from tests.worlds import QUIET, SCOPE, Pair, id_of_fact
-from umi_core.errors import Deposed
+from umi_core.errors import Fenced
 from umi_core.messages.answers import EffectFailed, ReadDone, Wake
 from umi_core.messages.effects import ByFilter, Commit, Done, Failed, FailureKind, Read, Unknown
 from umi_core.messages.requests import (
@@ -127,7 +127,7 @@ def test_of_two_lives_that_read_one_epoch_both_cannot_hold_it() -> None:
     two.run()
     one.run()
     assert (two.memory.state.epoch, one.memory.state.epoch) == (1, 2)
-    assert two.ask(Remember(1, "Alice likes tea")) == Failed(Deposed(1))
+    assert two.ask(Remember(1, "Alice likes tea")) == Failed(Fenced(1))
 
 
 def test_a_claim_whose_answer_is_lost_is_claimed_again() -> None:
@@ -150,7 +150,7 @@ def test_nothing_that_an_earlier_life_sent_lands_later() -> None:
     assert later.ask(Count(1)) == Done(0)
     first.held.clear()
     first.step(answer)
-    assert first.replies[1].outcome == Failed(Deposed(1))
+    assert first.replies[1].outcome == Failed(Fenced(1))
 
 
 def test_what_was_scheduled_when_a_process_is_fenced_is_not_sent() -> None:
@@ -179,7 +179,7 @@ def test_a_process_fenced_while_it_recovers_stops_instead_of_spinning() -> None:
     slow.hold(Commit)
     Pair(storage=full.storage).run()
     slow.release()
-    assert slow.replies[1].outcome == Failed(Deposed(2))
+    assert slow.replies[1].outcome == Failed(Fenced(2))
     assert (slow.memory.state.phase, slow.memory.deadline_ms()) == ("deposed", None)
     assert slow.ask(Set(2, "k", b"v")) == Done()
 

@@ -68,7 +68,7 @@ FIELDS: Final = {
     ("receipt", 2): "key request_digest plan_digest value at_ms by",
     ("receipt", 3): "key request_digest plan_digest value at_ms by",
     ("session", 1): "id user creator members saved_ms saved_by snapshot",
-    ("session", 2): "id user creator members saved_ms saved_by snapshot carries told left_out_count",
+    ("session", 2): "id user creator members saved_ms saved_by snapshot carries fact_ids left_out_count",
     ("grant", 1): "readers",
     ("sheet", 1): """id kind label version text_hash description limit_bytes read_only created_ms
                      updated_ms""",

@@ -92,5 +92,5 @@ def test_a_core_with_a_block_that_cannot_be_is_a_damaged_core(block: Block) -> N
         later.step(request)
     while later.now_ms < 60_000 and later.memory.deadline_ms() is not None:
         _ = later.answer() if later.pending else later.wake()
-    assert later.memory.state.phase == "recovering"  # it asks again and again, until the row is mended
+    assert later.memory.state.phase == "recovering"  # it asks again and again, until the row is repaired
     assert later.replies == {}

@@ -404,7 +404,7 @@ VERDICT: Final = StatementVerdict("update", 900_000)
 def test_what_was_compared_fits_together(name: str, facts: dict[str, Any], law: str) -> None:
     _, operation, _ = at_commit()
     table = BUILT_IN.revisions[name][-1]
-    (checked,) = (it for it in table.laws if it.said == law)
+    (checked,) = (it for it in table.laws if it.description == law)
     assert checked.holds_of(operation.facts, SCOPE)
     assert not checked.holds_of({**operation.facts, **facts}, SCOPE)
 
@@ -433,7 +433,7 @@ def test_what_a_skipped_step_leaves_is_taken_and_nothing_else() -> None:
     (operation,) = state.operations.values()
     facts: dict[str, Any] = {**operation.facts, "receipt": None}
     for step in table.steps[1:-1]:
-        facts |= step.left
+        facts |= step.skipped_values
     skipped = structs.replace(operation, row=len(table.steps) - 1, facts=facts)
     assert list(wrong_facts(skipped, table, state.scope)) == []
     for name in table.steps[1].learns:

@@ -38,7 +38,7 @@ def test_replies_are_read_as_the_table_says(row: Row) -> None:
     if isinstance(read, Useless):
         assert read_cell(row["segments"]) is None
     else:
-        assert (spans(read), list(read.mended)) == (
+        assert (spans(read), list(read.repairs)) == (
             read_cell(row["segments"]),
             read_cell(row["diagnostics"]),
         )

@@ -234,7 +234,7 @@ def test_a_saved_recall_searches_no_archive_that_it_does_not_name() -> None:
     share(a, "a2")
     held_at(b, "1", 1, ByWords)
     operation = next(iter(b.memory.state.operations.values()))
-    law = next(law for law in RECALL.laws if law.said.startswith("each archive"))
+    law = next(law for law in RECALL.laws if law.description.startswith("each archive"))
     assert law.holds_of(operation.facts, b.scope)
     forged = {**operation.facts, "archives": (b.scope, Scope("u2", "a1"))}
     assert not law.holds_of(forged, b.scope)

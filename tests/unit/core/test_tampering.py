@@ -6,7 +6,7 @@ from copy import deepcopy
 from msgspec import structs
 
 from tests.worlds import SCOPE, Pair, id_of_fact
-from umi_core.errors import Deposed
+from umi_core.errors import Fenced
 from umi_core.messages.effects import Done, Failed
 from umi_core.messages.requests import Count, GetEntity, Remember, SetBlock
 from umi_core.rows import Address, Entity, Row
@@ -67,6 +67,6 @@ def test_a_scope_that_was_rolled_back_with_its_epoch_deposes_the_memory_that_run
     second = Pair(storage=first.storage).run()
     second.ask(Remember(1, "Bob likes tea"))
     second.storage = kept
-    assert second.ask(SetBlock(2, "human", "Alice")) == Failed(Deposed(2))
+    assert second.ask(SetBlock(2, "human", "Alice")) == Failed(Fenced(2))
     assert second.storage.rows[Address(SCOPE, "epoch", "epoch")].version == 1
     assert Pair(storage=second.storage).run().ask(Count(1)) == Done(1)

@@ -9,14 +9,16 @@
     failing.py       the requests of a life again, while one step fails, and once more
     landing.py       two requests, while the commit of the first lands late
     failing_world.py a world in which chosen steps fail
-    stories.py       the requests of a life, as they are repeated in another world
-    odd_replies.py   what a model may say instead of a true reply
-    room.py          a life without room for its core, and one with it; at the end of every run
+    stories.py       chosen requests of a life, to be repeated in another world
+    odd_replies.py   invalid replies of a model
+    room.py          a memory that starts without room for its core, then with room; at the end of each run
     table.py         the comparison of each equivalence; imported by runs in which one is on
 
-Law 1. Pure: a life in, a broken rule out. The world is not asked, and the run does not change.
-Law 2. A comparison that never takes place proves nothing: each is counted, and the summary of a run shows
-that.
+A life is one incarnation of a memory, recorded from its start to a crash or to the end of the run.
+
+Law 1. A comparison of lives is a pure function of them: it asks nothing of the world, and changes no run.
+Law 2. A comparison that never takes place proves nothing, so all are counted, and the summary of a run shows
+the counts.
 Law 3. The equivalences of a run are drawn with its configuration; a life is recorded only if one is on.
 """
 
@@ -34,7 +36,7 @@ RESTORE: Final = "E-RESTORE"
 FILTER: Final = "E-FILTER"
 SECOND: Final = "E-SECOND"
 TRIED: Final = "tried: "
-"""Before the name of a mark that was met in a comparison, not in the run."""
+"""Prefix of the name of a mark that was met in a comparison and not in the run."""
 
 OF_LIVES: Final = (
     "E-REPLAY", RESTORE, "E-JUMP", "E-EXPIRE", "E-COMMUTE", "E-CACHE", "E-FORGE",
@@ -69,7 +71,8 @@ def rule_of(name: str) -> str:
 def choose_equivalences(given: Sequence[str] | None, seed: int, mode: str) -> tuple[str, ...]:
     """Return the names that a scenario gives, or draw them.
 
-    Without names, a plain run has one equivalence, and a swarm run each one with a chance of one in `ONE_IN`.
+    Without names a plain run has one, and a swarm run has each with a chance of one in `ONE_IN`, or in
+    `ONE_IN_OTHER`. Runs of other modes have none.
     """
     if given is not None:
         return tuple(given)

@@ -1,11 +1,11 @@
 """The texts and facts of a life are stored again, in new memories in a small world without faults.
 
     E-BATCH   all at once, or one by one: the archive is the same
-    E-CLEAR   all are forgotten, half of them by a life that stops: nothing is left of them, and nothing else
-              is deleted; stored again, the archive is the same
+    E-CLEAR   all are forgotten, by a memory that stops halfway and by the next one: nothing remains of them,
+              and nothing else is deleted; stored again, the archive is the same
 
 Law 1. Archives are compared without the order in which they were stored: lines, sources, counts and members,
-       but no versions, of which the same lines in another order may need more or fewer.
+       but no versions, since the same lines in another order may make more or fewer versions.
 Law 2. Requests of a batch may conflict with each other: one that does is sent again, as a caller would.
 """
 
@@ -31,10 +31,10 @@ from umi_sim.services.embedder import embed
 from umi_sim.services.storage import SimStorage
 
 STORED_COUNT_MAX: Final = 6
-TELLING: Final = (requests.Memorize, CreateEntity)
-STORING: Final = (*TELLING, requests.Remember, requests.SetBlock)
-EMPTY: Final = ("category", "reflection")  # kinds of rows that may stay, and are empty then
-KEPT: Final = ("epoch", "receipt", "head")  # rows of lives and commits
+BATCHED: Final = (requests.Memorize, CreateEntity)
+STORING: Final = (*BATCHED, requests.Remember, requests.SetBlock)
+EMPTY: Final = ("category", "reflection")  # kinds of rows that stay, without contents
+BOOKKEEPING: Final = ("epoch", "receipt", "head")  # kinds of rows of incarnations and commits
 OF_FACTS: Final = (
     "entity", "ended", "relation", "membership", "subcategory", "resource", "vector", "access",
 )  # fmt: skip
@@ -43,7 +43,9 @@ Contents = Mapping[tuple[str, str], object]  # of an archive, by kind and id of 
 
 
 def new_world(life: RecordedLife, storage: SimStorage | None = None, *, is_hasty: bool = False) -> SmallWorld:
-    """Return a world like that at the end of a life: settings, first tables without interceptors, time."""
+    """Return a world with the settings and the time of the end of a life, and its first tables without
+    interceptors.
+    """
     first, last = life.steps[0], life.steps[-1]
     registry = structs.replace(first.registry, generations=(Interceptors(),))
     return SmallWorld(life.scope, life.config, last.now_ms, registry, storage or SimStorage(), is_hasty)
@@ -52,7 +54,7 @@ def new_world(life: RecordedLife, storage: SimStorage | None = None, *, is_hasty
 def list_requests(life: RecordedLife, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     """List the first requests of these kinds in a life, each once."""
     values: Iterator[Any] = (step.value for step in life.steps if isinstance(step.value, kinds))
-    # The same request under two op_ids counts once: else the second would only be a repetition.
+    # The same request under two op_ids counts once: the second would only be a repetition.
     unnamed = {
         structs.replace(it, op_id="", **{"request_key": None} if hasattr(it, "request_key") else {}): None
         for it in values
@@ -90,11 +92,11 @@ SHOWN: Final[Mapping[type, Callable[[Any], object]]] = {
 }  # fmt: skip
 
 
-def must_equal(expected: Contents, got: Contents, rule: Any, message: str) -> None:
+def demand_equal(expected: Contents, got: Contents, rule: Any, message: str) -> None:
     """Raise Broken unless both archives are equal, with their differences."""
-    apart = [key for key in {**expected, **got} if expected.get(key) != got.get(key)]
-    first, second = ({key: it.get(key) for key in apart} for it in (expected, got))
-    demand(not apart, rule, message, first, second)
+    differing = [key for key in {**expected, **got} if expected.get(key) != got.get(key)]
+    first, second = ({key: it.get(key) for key in differing} for it in (expected, got))
+    demand(not differing, rule, message, first, second)
 
 
 # E-BATCH.
@@ -105,24 +107,26 @@ def compare_batches(life: RecordedLife) -> int:
 
     A batch never has both: a text reinforces a fact that was stored before it, and not one stored later.
     """
-    return sum(compare_batch(life, list_requests(life, (kind,))) for kind in TELLING)
+    return sum(compare_batch(life, list_requests(life, (kind,))) for kind in BATCHED)
 
 
 def compare_batch(life: RecordedLife, facts: tuple[Any, ...]) -> int:
     if len(facts) < 2:
         return 0
-    # facts that are stored together are not compared with each other, so verdicts must not count
-    plain = structs.replace(life, config=structs.replace(life.config, evolve_confidence_min_ppm=PPM))
-    single = describe_archive(ask_singly(new_world(plain), facts))
-    # answered in the order of the questions, and the last question first
+    # Facts that are stored concurrently are not compared with each other, so no verdict may be sure enough.
+    without_verdicts = structs.replace(
+        life, config=structs.replace(life.config, evolve_confidence_min_ppm=PPM)
+    )
+    single = describe_archive(ask_singly(new_world(without_verdicts), facts))
+    # Questions are answered in their order, and then, in another world, the last question first.
     for is_hasty in (False, True):
-        batch = new_world(plain, is_hasty=is_hasty)
+        batch = new_world(without_verdicts, is_hasty=is_hasty)
         for request in facts:
             batch.step(request)
         batch.settle()
         ask_singly(batch, [it for it in facts if is_conflict(batch.outcomes[it.op_id])])
         message = f"the archive after {len(facts)} requests at once, against one by one"
-        must_equal(single, describe_archive(batch), rules.BATCH_OR_SINGLE, message)
+        demand_equal(single, describe_archive(batch), rules.BATCH_OR_SINGLE, message)
     return 2
 
 
@@ -151,16 +155,16 @@ def compare_cleared(life: RecordedLife) -> int:
     before = describe_archive(ask_singly(full, stored))
     if not before:
         return 0
-    kept = find_unrelated(full)
+    unrelated = find_unrelated(full)
     summaries = [requests.Summarise(f"sum:{name}", name) for name in list_categories(full)]
     ask_singly(full, (*summaries, *divide_categories(full), EndSession("end", session)))
     forget_all(full, stops=True)
     empty, rule = new_world(life, full.storage), rules.CLEARED_OR_FRESH
     forget_all(empty)
-    must_equal({}, find_left(empty), rule, "rows that are left of a cleared archive")
-    must_equal(kept, find_unrelated(empty), rule, "other rows after an archive was cleared")
+    demand_equal({}, find_remains(empty), rule, "rows that are left of a cleared archive")
+    demand_equal(unrelated, find_unrelated(empty), rule, "other rows after an archive was cleared")
     ask_singly(empty, stored)
-    must_equal(before, describe_archive(empty), rule, "a cleared archive, stored again")
+    demand_equal(before, describe_archive(empty), rule, "a cleared archive, stored again")
     return 1
 
 
@@ -182,7 +186,7 @@ def divide_categories(world: SmallWorld) -> list[requests.Request]:
 def forget_all(world: SmallWorld, *, stops: bool = False) -> None:
     """Forget every text, then every fact; then divide the categories, which are empty.
 
-    `stops`: the life stops while the middle request is half done.
+    `stops`: stop when the middle request is half done, as a process that dies.
     """
     bodies: list[tuple[str, Any]] = [
         (key, world.storage.rows[Address(world.scope, "resource", key)].body)
@@ -215,8 +219,8 @@ def list_ids(world: SmallWorld, kind: str) -> list[str]:
             return ids
 
 
-def find_left(world: SmallWorld) -> Contents:
-    """Return the rows that still hold something of what was forgotten."""
+def find_remains(world: SmallWorld) -> Contents:
+    """Return the rows that still contain something of what was forgotten."""
     rows = {where: body for where, body in world.rows() if has_contents(where.kind, body)}
     own = [where for where in rows if is_own_vector(world, where)]
     return {(where.kind, where.id): body for where, body in rows.items() if where not in own}
@@ -225,16 +229,16 @@ def find_left(world: SmallWorld) -> Contents:
 def is_own_vector(world: SmallWorld, where: Address) -> bool:
     """Return True if this is the vector of the description of a category without a summary."""
     # The vector of a category has the id of the category.
-    home = world.storage.rows.get(structs.replace(where, kind="category"))
+    category = world.storage.rows.get(structs.replace(where, kind="category"))
     vector = world.storage.rows[where].body
-    if home is None or not isinstance(home.body, Category) or not isinstance(vector, Vector):
+    if category is None or not isinstance(category.body, Category) or not isinstance(vector, Vector):
         return False
-    text = f"{home.body.name}: {home.body.description}"
-    return not home.body.summary and vector.components == embed(text, world.config.embedding_dims)
+    text = f"{category.body.name}: {category.body.description}"
+    return not category.body.summary and vector.components == embed(text, world.config.embedding_dims)
 
 
 def has_contents(kind: str, body: Any) -> bool:
-    """Return True if a row holds something of texts and facts."""
+    """Return True if a row contains something of texts or facts."""
     if isinstance(body, Category):
         return bool(body.member_count or body.summary or body.summary_sources or body.subcategory_ids)
     if isinstance(body, Reflection):
@@ -246,11 +250,11 @@ def has_contents(kind: str, body: Any) -> bool:
 
 def find_unrelated(world: SmallWorld) -> Contents:
     """Return the rows that clearing must not touch: authored text of core, and other kinds of rows."""
-    apart_from = (*OF_FACTS, *EMPTY, *KEPT)
+    excluded = (*OF_FACTS, *EMPTY, *BOOKKEEPING)
     return {
         (where.kind, where.id): keep_authored(body)
         for where, body in world.rows()
-        if where.kind not in apart_from
+        if where.kind not in excluded
     }
 
 

@@ -1,7 +1,7 @@
 """The requests of a life are repeated in a small world where one step of each meets failures.
 
-    E-FAIL   a step asks as often, waits as long and ends as its policy says; a request that is done after a
-             failure, or after it failed and was sent again, leaves all rows and replies as without a failure
+    E-FAIL   a step asks as often, waits as long and ends as its policy says; a request that succeeds after a
+             failure, or when it is sent again, has the same reply and leaves the same rows as without
 
 Law 1. The policies are those of umi_sim/judge/plain/scores.py.
 Law 2. A failed request has changed no row. A commit of unknown outcome has stored all of its rows, or none.
@@ -25,7 +25,7 @@ from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Fail
 from umi_core.messages.requests import Memorize
 from umi_core.messages.results import Memorized, RecordAdded, Remembered, SessionCreated, without_text
 from umi_sim.judge.equivalences import TRIED
-from umi_sim.judge.equivalences.afresh import begin_session, describe_archive, must_equal
+from umi_sim.judge.equivalences.afresh import begin_session, demand_equal, describe_archive
 from umi_sim.judge.equivalences.failing_world import (
     ALWAYS,
     DURABLE,
@@ -41,9 +41,9 @@ from umi_sim.judge.equivalences.failing_world import (
     name_failure,
     split_differences,
 )
-from umi_sim.judge.equivalences.landing import draw_update, landings
+from umi_sim.judge.equivalences.landing import compare_landings, draw_update
 from umi_sim.judge.equivalences.lives import RecordedLife
-from umi_sim.judge.equivalences.stories import at_hand, tell_story
+from umi_sim.judge.equivalences.stories import choose_requests, name_existing
 from umi_sim.judge.plain import scores
 from umi_sim.judge.state import check_memory
 from umi_sim.kernel.fork import fork_graph
@@ -52,57 +52,57 @@ from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 from umi_sim.services.storage import SimStorage
 
-TRIED_COUNT: Final = 2  # failures of each request, and a quarter of all that are possible
+TRIED_COUNT: Final = 2  # failures tried for each request, besides a quarter of all that are possible
 SESSION_COUNT: Final = 2
-SETTLE: Final = "settle"  # the step that reads core again, when an earlier plan has won
+SETTLE: Final = "settle"  # the step that reads core again when an earlier plan has won
 NOTHING_FAILS: Final[Script] = {"page": []}
 PURGED_COUNT: Final = 2
-PURGE_COUNT_MAX: Final = 999  # pages of rows, and attempts
+PURGE_COUNT_MAX: Final = 999  # steps: one for each page of rows and each attempt
 OF_NO_AGENT: Final = ("log", "session")  # these stay when an agent is deleted
 FAILED_COUNT: Final = 2  # failures of a step of background work, which is tried without end
-ALONE: Final[Any] = {"auto_rebalance": False, "auto_evolution": False, "upkeep_interval_ms": 0}
+NO_BACKGROUND: Final[Any] = {"auto_rebalance": False, "auto_evolution": False, "upkeep_interval_ms": 0}
 DOUBTS: Final = ("unknown", "timeout", SILENCE, DURABLE)  # after these the outcome of a commit is unknown
 
 
 def compare_failing(life: RecordedLife) -> Counter[str]:
     """Run E-FAIL: count the failures, and the marks that operations met. Raises Broken."""
     marks = Counter[str]()
-    config = structs.replace(life.config, **ALONE)
+    config = structs.replace(life.config, **NO_BACKGROUND)
     storage, given = SimStorage(page_rows=PAGE_ROWS), life.steps[0].registry
     # The first revision of each table, which no user has changed, without interceptors.
     tables = {name: revisions[:1] for name, revisions in given.revisions.items()}
     registry = structs.replace(given, revisions=tables, generations=(Interceptors(),))
     world = FailingWorld(life.scope, config, life.steps[-1].now_ms, registry, storage)
     # The world has just recovered, so `world.asked` has the questions of recovery.
-    births = Ways(draws_of(life, "recovery"), world.registry)
-    births.learn(world.asked, {})
-    asked = tell_story(life, [begin_session(world) for _ in range(SESSION_COUNT)])
+    recoveries = FailureScripts(draws_of(life, "recovery"), world.registry)
+    recoveries.learn(world.asked, {})
+    asked = choose_requests(life, [begin_session(world) for _ in range(SESSION_COUNT)])
     faultless = run_faultless(world, asked)
-    for whole in pick_requests(faultless):
-        ways = Ways(draws_of(life, type(whole.request).__name__), world.registry)
-        ways.learn(whole.world.asked, {})
-        for script in ways:
-            other = fork_graph(whole.before)
-            other.marks, other.reply_seed = [], ways.draw.word()
-            check(other, whole, script)
-            ways.learn(other.asked, script)
+    for reference in pick_requests(faultless):
+        scripts = FailureScripts(draws_of(life, type(reference.request).__name__), world.registry)
+        scripts.learn(reference.world.asked, {})
+        for script in scripts:
+            other = fork_graph(reference.before)
+            other.marks, other.reply_seed = [], scripts.draw.word()
+            check(other, reference, script)
+            scripts.learn(other.asked, script)
             marks.update(met_in(other))
             marks["equal: E-FAIL"] += 1
     linked = run_faultless(fork_graph(world), [draw_update(draws_of(life, "linking"))])
-    for landed in landings([*faultless, *linked], asked, life.seed):
-        marks.update(met_in(landed))
+    for other in compare_landings([*faultless, *linked], asked, life.seed):
+        marks.update(met_in(other))
         marks["equal: E-FAIL"] += 1
-    for script in births:
+    for script in recoveries:
         marks.update(met_in(compare_recovery(world, script)))
-    deaths = Ways(draws_of(life, "purge"), world.registry)
-    deaths.learn(compare_purge(world, NOTHING_FAILS).asked, {})
-    for script in islice(deaths, PURGED_COUNT):
+    purges = FailureScripts(draws_of(life, "purge"), world.registry)
+    purges.learn(compare_purge(world, NOTHING_FAILS).asked, {})
+    for script in islice(purges, PURGED_COUNT):
         marks.update(met_in(compare_purge(world, script)))
     return marks
 
 
 def draws_of(life: RecordedLife, name: str) -> Stream:
-    """Return the stream of a kind of request; one for each kind, so that shrinking keeps a failure."""
+    """Return the stream of a kind of request. Each has its own, so shrinking keeps a failure."""
     return Stream(life.seed, "E-FAIL", name)
 
 
@@ -115,7 +115,7 @@ def run_faultless(world: FailingWorld, asked: list[Any]) -> list["FaultFreeRun"]
     found = list[FaultFreeRun]()
     for request in asked:
         world.now_ms += 1  # no more than three sessions can begin in one millisecond
-        before, at_start = fork_graph(world), at_hand(world, request)
+        before, at_start = fork_graph(world), name_existing(world, request)
         found.append(FaultFreeRun(at_start, world.begin(at_start, {}), before, fork_graph(world)))
     return found
 
@@ -129,16 +129,16 @@ def pick_requests(faultless: list["FaultFreeRun"]) -> list["FaultFreeRun"]:
     return [*found.values()]
 
 
-class Ways(Owner):
-    """Some of all failures that a request may meet: at each step that it takes, or takes if others fail.
+class FailureScripts(Owner):
+    """Scripts of failures for one request, drawn from all that its steps may meet.
 
-    `known`: each of these steps, with the failures that lead to it. `left`: failures not tried yet.
+    `known`: each step that the request takes, with the failures that lead to it. `untried`: failures by step.
     """
 
     draw: Stream
     registry: Registry
     known: dict[str, Script] = {}
-    left: list[tuple[str, tuple[str, ...]]] = []
+    untried: list[tuple[str, tuple[str, ...]]] = []
     learned_count: int = 0
 
     def learn(self, asked: list[StepAttempt], script: Script) -> None:
@@ -152,15 +152,15 @@ class Ways(Owner):
 
     def add(self, step: str, of: type[Asked], before: Script) -> None:
         self.known[step] = before
-        self.left += ((step, group) for group in KINDS[of])
+        self.untried += ((step, group) for group in KINDS[of])
         self.learned_count += len(KINDS[of])
 
     def __iter__(self) -> Iterator[Script]:
         tried = 0
-        # 40 failures are known: 2 + 40 // 4 = 12 of them are tried
-        while self.left and tried < TRIED_COUNT + self.learned_count // 4:
+        # Of 40 known failures 2 + 40 // 4 = 12 are tried.
+        while self.untried and tried < TRIED_COUNT + self.learned_count // 4:
             tried += 1
-            step, group = self.left.pop(self.draw.below(len(self.left)))
+            step, group = self.untried.pop(self.draw.below(len(self.untried)))
             # known["settle"] = {"commit": [durable, conflict]}
             #   ->  {"commit": [durable, conflict], "settle": ["unavailable"]}
             # The failure under test is the last entry.
@@ -222,9 +222,9 @@ class Failing(Data):
         demand(holds, rules.FAILED_THEN_AGAIN, f"{self.label}: {what}", wanted, got)
 
 
-def check(world: FailingWorld, whole: FaultFreeRun, script: Script) -> None:
+def check(world: FailingWorld, reference: FaultFreeRun, script: Script) -> None:
     """Run one request with failures in this world, and then again. Raises Broken."""
-    request, before = whole.request, world.list_rows()
+    request, before = reference.request, world.list_rows()
     step, kinds = [*script.items()][-1]
     message = f"{type(request).__name__}, {kinds[0]} {'always' if len(kinds) == ALWAYS else 'once'} at {step}"
     # The commit that leads here may be durable, so the operation may only end as Unknown.
@@ -235,40 +235,40 @@ def check(world: FailingWorld, whole: FaultFreeRun, script: Script) -> None:
     met = [it for it in world.asked if it.step == step]
     if met:
         check_waits(world, met, failing)
-        check_end(outcome, whole.outcome, met, failing)
+        check_end(outcome, reference.outcome, met, failing)
     elif step == SETTLE:  # the durable batch may be its own
-        is_right = isinstance(outcome, Unknown | type(whole.outcome))
-        failing.demand(is_right, "the outcome in doubt", whole.outcome, outcome)
+        is_right = isinstance(outcome, Unknown | type(reference.outcome))
+        failing.demand(is_right, "the outcome in doubt", reference.outcome, outcome)
     if isinstance(outcome, Failed):
-        check_again(world, whole, before, failing)
-    # an invalid reply, or a substitute for one, may store something else than a true reply does
+        check_again(world, reference, before, failing)
+    # An invalid reply, or a substitute for it, may store something else than a true reply does.
     has_invalid_reply = any(INVALID in kinds for kinds in script.values())
     if (
         has_invalid_reply
-        or not isinstance(whole.outcome, Done)
+        or not isinstance(reference.outcome, Done)
         or (isinstance(outcome, Done) and outcome.degraded)
     ):
         return
-    has_landed = is_open(whole.before) and world.list_rows() != before
-    if isinstance(outcome, Done | Failed) or has_landed:
-        check_left(world, whole, failing)
+    has_committed = is_open(reference.before) and world.list_rows() != before
+    if isinstance(outcome, Done | Failed) or has_committed:
+        check_result(world, reference, failing)
     if isinstance(outcome, Done) and (isinstance(request, Memorize) or getattr(request, "request_key", None)):
-        check_again(world, whole, None, failing)
+        check_again(world, reference, None, failing)
 
 
-def check_left(world: FailingWorld, whole: FaultFreeRun, failing: Failing) -> None:
+def check_result(world: FailingWorld, reference: FaultFreeRun, failing: Failing) -> None:
     """Demand the rows and the reply of a faultless run, at the same time or at the time when this one ended.
 
     A request that waited may decide by the age of rows at its end.
     """
-    # done at 5,000 ms without a failure, here at 5,300 ms: times of these 300 ms count as one
-    since = range(whole.world.now_ms, world.now_ms + 1)
+    # Done at 5,000 ms without a failure, here at 5,300 ms: times of these 300 ms count as one.
+    since = range(reference.world.now_ms, world.now_ms + 1)
     try:
-        check_same(world, whole.world, since, failing)
+        check_same(world, reference.world, since, failing)
     except Broken:
         if len(since) == 1:
             raise
-        check_same(world, whole.rerun_at(world.now_ms), since, failing)
+        check_same(world, reference.rerun_at(world.now_ms), since, failing)
 
 
 def drop_reasons(outcome: Done) -> Done:
@@ -278,9 +278,9 @@ def drop_reasons(outcome: Done) -> Done:
 
 
 def check_same(world: FailingWorld, true: FailingWorld, since: range, failing: Failing) -> None:
-    """Compare all rows and the reply, but for times and the id of a new session, which has its time."""
+    """Compare all rows and the reply, except times and the id of a new session, which contains its time."""
     there, here = split_differences(true.by_id(), world.by_id(), since)
-    must_equal(there, here, rules.FAILED_THEN_AGAIN, f"{failing.label}: rows, against no failure")
+    demand_equal(there, here, rules.FAILED_THEN_AGAIN, f"{failing.label}: rows, against no failure")
     expected, got = (it.outcomes[it.subject] for it in (true, world))
     if (
         isinstance(expected, Done)
@@ -291,18 +291,18 @@ def check_same(world: FailingWorld, true: FailingWorld, since: range, failing: F
         failing.demand(is_same, "the reply", expected, got)
 
 
-def check_again(world: FailingWorld, whole: FaultFreeRun, before: Any, failing: Failing) -> None:
+def check_again(world: FailingWorld, reference: FaultFreeRun, before: Any, failing: Failing) -> None:
     """Demand that a failed request changed nothing, and that asking again does it once.
 
     `before`: the rows before a failed request; None if it was done.
     """
     now = world.list_rows()
     if before is not None:
-        # The rows of a deleted agent are deleted all the time; those that are left must not change.
-        stays = before if is_open(whole.before) else {where: before.get(where) for where in now}
+        # The rows of a deleted agent are deleted in the background; those that remain must not change.
+        stays = before if is_open(reference.before) else {where: before.get(where) for where in now}
         failing.demand(stays == now, "rows after a failure", before, now)
-    again = world.begin(structs.replace(whole.request, op_id="again"), {})
-    failing.demand(type(again) is type(whole.outcome), "the second outcome", whole.outcome, again)
+    again = world.begin(structs.replace(reference.request, op_id="again"), {})
+    failing.demand(type(again) is type(reference.outcome), "the second outcome", reference.outcome, again)
     if before is None and is_open(world):
         failing.demand(now == world.list_rows(), "rows after a repetition", now, world.list_rows())
 
@@ -314,7 +314,7 @@ def is_open(world: FailingWorld) -> bool:
 
 def check_waits(world: FailingWorld, met: list[StepAttempt], failing: Failing) -> None:
     """Check how often each page of each unit in each plan is asked for, and when."""
-    # always unavailable: asked for at 0, 100 and 300 ms, then no more
+    # A step that is always unavailable asks at 0, 100 and 300 ms, and then no more.
     groups = dict[tuple[int, int, int], list[StepAttempt]]()
     for it in met:
         groups.setdefault((it.unit, it.page, it.plan), []).append(it)
@@ -347,17 +347,17 @@ def check_wait(
 
 def check_end(outcome: Outcome, true: Outcome, met: list[StepAttempt], failing: Failing) -> None:
     it, name = met[0], name_failure(failing.kind)
-    other = scores.substitute(it.workflow, it.row)
-    # once unavailable, or in conflict: the next attempt succeeds; once refused: none follows
+    substitute = scores.substitute(it.workflow, it.row)
+    # After one `unavailable` or conflict the next attempt succeeds; after `refused` none follows.
     passes = not failing.is_lasting and (failing.is_conflict or not failing.ends_at_once)
     if failing.kind == INVALID:
         failing.demand(not isinstance(outcome, Failed), "how it ends", "no failure", outcome)
     elif passes:
         failing.demand(type(outcome) is type(true), "how it ends", true, outcome)
-    elif other is not None:
-        without = (f"{it.row}:{other}", name)
+    elif substitute is not None:
+        degradation = (f"{it.row}:{substitute}", name)
         names = {(each.name, each.reason) for each in outcome.degraded} if isinstance(outcome, Done) else ()
-        failing.demand(without in names, "how it ends", without, outcome)
+        failing.demand(degradation in names, "how it ends", degradation, outcome)
     elif failing.in_doubt or (it.of is Commit and failing.kind in DOUBTS):
         failing.demand(isinstance(outcome, Unknown), "how it ends", "unknown", outcome)
     else:
@@ -370,8 +370,8 @@ def check_end(outcome: Outcome, true: Outcome, met: list[StepAttempt], failing: 
 
 
 def compare_recovery(world: FailingWorld, script: Script) -> FailingWorld:
-    """Begin a new life in which steps of recovery fail; demand that it has the archive of the last one."""
-    # recovery is tried without end, so only some failures are scripted
+    """Start a memory whose steps of recovery fail, on a copy of the storage; demand the same archive."""
+    # Recovery is tried without end, so only some failures are scripted.
     few = {name: kinds[:FAILED_COUNT] for name, kinds in script.items()}
     failing = describe_background("recovery", few)
     storage, coming = fork_graph(world.storage), {name: [*it] for name, it in few.items()}
@@ -380,7 +380,7 @@ def compare_recovery(world: FailingWorld, script: Script) -> FailingWorld:
     met = [it for it in new.asked if it.step == failing.step]
     failing.demand(not met or len(met) > count, "how often it asks", "without end", len(met))
     check_first_waits(new, failing, count)
-    must_equal(describe_archive(world), describe_archive(new), rules.FAILED_THEN_AGAIN, failing.label)
+    demand_equal(describe_archive(world), describe_archive(new), rules.FAILED_THEN_AGAIN, failing.label)
     return new
 
 

@@ -1,4 +1,4 @@
-"""A small world in which chosen steps of one operation meet failures, and the failures that there are."""
+"""A small world in which chosen steps of one operation meet failures; and the kinds of failures."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
@@ -7,7 +7,7 @@ from umi_core.data import Data, is_struct, list_compared
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read
 from umi_core.rows import Address
-from umi_sim.judge.equivalences.afresh import KEPT, Contents
+from umi_sim.judge.equivalences.afresh import BOOKKEEPING, Contents
 from umi_sim.judge.equivalences.odd_replies import make_invalid_reply
 from umi_sim.judge.small_world import NEVER, SmallWorld
 from umi_sim.kernel.prng import Stream
@@ -17,7 +17,7 @@ from umi_sim.record.broken import demand
 STEP_COUNT_MAX: Final = 2_000
 PAGE_ROWS: Final = 1  # so that most reads have pages after the first
 LATER_PAGES: Final = ", later pages"
-ALWAYS: Final = 99  # so many failures of a step are without end
+ALWAYS: Final = 99  # a step with this many scripted failures always fails
 SILENCE: Final = "silence"
 DURABLE: Final = "durable"
 INVALID: Final = "invalid"
@@ -31,7 +31,7 @@ KINDS: Final[Mapping[type[Asked], tuple[tuple[str, ...], ...]]] = {
     Read: (LATE, AWAY, BUSY),
     Commit: (LATE, AWAY, BUSY, ("refused",), ("full",), ("unknown",), (DURABLE,), *[("conflict",)] * 2),
 }
-"""Failures by question, in groups; of each group a step meets one. `silence`: no answer, so that the memory
+"""Failures by question, in groups; a script takes one of a group. `silence`: no answer, so that the memory
 gives up waiting. `durable`: the batch is stored, and the answer is lost. `invalid`: an answer of no use. A
 rate limit may name a wait. Failures that lead to other steps (an invalid reply, a conflict) are listed more
 than once, so that they are drawn more often."""
@@ -53,7 +53,7 @@ class StepAttempt(Data):
 
     @property
     def step(self) -> str:
-        """Return the name of the step as scripts use it: pages after the first fail apart from it."""
+        """Return the name of the step as scripts use it: pages after the first fail separately."""
         return f"{self.row}{LATER_PAGES}" if self.page else self.row
 
 
@@ -61,7 +61,7 @@ class FailingWorld(SmallWorld):
     """A world in which the steps of one operation fail as the script says; all else is answered truly.
 
     `subject`: its op_id, None for recovery. `script`: by step, its failures. `asked`: its questions.
-    `reply_seed`: the seed of invalid replies. `unheard`: the last commit that met silence; it lands before
+    `reply_seed`: the seed of invalid replies. `unanswered`: the last commit that met silence; it lands before
     the question number `lands_at` of the subject, or never.
     """
 
@@ -70,7 +70,7 @@ class FailingWorld(SmallWorld):
     reply_seed: int = 0
     asked: list[StepAttempt] = []
     marks: list[str] = []
-    unheard: Commit | None = None
+    unanswered: Commit | None = None
     lands_at: int | None = None
 
     def begin(self, request: Any, script: Script) -> Outcome:
@@ -111,16 +111,16 @@ class FailingWorld(SmallWorld):
             self.land()
         asked = StepAttempt(it.workflow, row, type(effect), it.unit, page, it.plan_number, self.now_ms)
         self.asked.append(asked)
-        coming = self.script.get(asked.step)
-        if not coming:
+        failures = self.script.get(asked.step)
+        if not failures:
             return self.answer(effect)
         # A list of ALWAYS entries is not used up: the step fails until its operation gives up.
-        return self.failure(effect, coming[0] if len(coming) >= ALWAYS else coming.pop(0))
+        return self.failure(effect, failures[0] if len(failures) >= ALWAYS else failures.pop(0))
 
     def failure(self, effect: Asked, kind: str) -> Answer | None:
         number = effect.request_id
         if kind == SILENCE:
-            self.unheard = effect if isinstance(effect, Commit) else self.unheard
+            self.unanswered = effect if isinstance(effect, Commit) else self.unanswered
             return None
         if kind == INVALID:
             return self.answer_invalid(effect)
@@ -129,10 +129,10 @@ class FailingWorld(SmallWorld):
         return EffectFailed(number, cast(FailureKind, name_failure(kind)), LATER_MS.get(kind, 0))
 
     def land(self) -> None:
-        """Store the unheard commit, if the rows still are as it expects."""
-        if self.unheard is not None:
-            self.answer(self.unheard)
-        self.unheard = self.lands_at = None
+        """Store the unanswered commit, if the rows still are as it expects."""
+        if self.unanswered is not None:
+            self.answer(self.unanswered)
+        self.unanswered = self.lands_at = None
 
     def answer_invalid(self, effect: Asked) -> Answer:
         number = effect.request_id
@@ -143,11 +143,11 @@ class FailingWorld(SmallWorld):
         )
 
     def list_rows(self) -> dict[Address, Any]:
-        """Return all rows but those of lives and commits."""
-        return {where: body for where, body in self.rows() if where.kind not in KEPT}
+        """Return all rows except those of incarnations and commits."""
+        return {where: body for where, body in self.rows() if where.kind not in BOOKKEEPING}
 
     def by_id(self) -> Contents:
-        """Return the rows by kind and id: at another time a session and its rows have other addresses."""
+        """Return the rows by kind and id, as archives are compared."""
         return {(where.kind, where.id): body for where, body in self.list_rows().items()}
 
 
@@ -159,9 +159,10 @@ def name_failure(kind: str) -> str:
 def split_differences(
     expected: Contents, got: Contents, since: range, counts: Counting = lambda body: body
 ) -> tuple[Contents, Contents]:
-    """Return the bodies in which two archives differ: the part that `counts`, with `since` as one instant.
+    """Return the bodies in which two archives differ. `counts` returns the part of a body that is compared;
+    all times of `since` count as one.
 
-    Forked worlds share a body that neither has written.
+    Forked worlds share a body that neither has written, so identical bodies are skipped.
     """
     keys = [key for key in {**expected, **got} if expected.get(key) is not got.get(key)]
     first, second = ({key: hide_times(counts(it.get(key)), since) for key in keys} for it in (expected, got))
@@ -171,7 +172,7 @@ def split_differences(
 def hide_times(value: Any, since: range) -> Any:
     """Return the value with each time of `since` replaced by the first of them."""
     cls = type(value)
-    # since 100 to 104: 103 becomes 100, and 99 stays
+    # For `since` from 100 to 104, 103 becomes 100, and 99 stays.
     if cls is int:
         return since.start if value in since else value
     if isinstance(value, tuple):

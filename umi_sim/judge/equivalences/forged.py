@@ -1,7 +1,7 @@
-"""Saved memories with changed bytes: each is refused, or runs as a sound one does.
+"""Saved memories with changed bytes: each is refused, or runs like a valid one.
 
 The checksum is computed anew over the changed bytes, so it does not reveal them. The changes follow from the
-moment alone, so a replayed run makes the same.
+bytes of the saved memory alone, so a replayed run makes the same.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from umi_core.messages.answers import EffectFailed, ReadDone, Value, Wake
 from umi_core.messages.effects import Asked, Commit, Read, Reply
 from umi_core.messages.requests import Len
 from umi_core.state import State
-from umi_sim.judge.equivalences.lives import RecordedLife, RecordedStep, shorten_value
+from umi_sim.judge.equivalences.lives import LifeStep, RecordedLife, shorten_value
 from umi_sim.judge.equivalences.moments import at_moments
 from umi_sim.judge.state import check_cheap, check_working
 from umi_sim.kernel.frames import is_of_target
@@ -32,31 +32,31 @@ from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
 MOMENT_COUNT_MAX: Final = 5
-EDIT_COUNT: Final = 5  # changed copies of each moment
-STEP_COUNT_MAX: Final = 60  # of the life of a changed copy
+EDIT_COUNT: Final = 5  # changed copies at each moment
+STEP_COUNT_MAX: Final = 60  # steps of a changed copy
 INVALID: Final = (
     0, 1, -1, 2, 9, 2**53, 2**63 - 1, -(2**63), 2**64 - 1, "", "a", "system", "\x00", "x" * 300, "ent_1",
     b"", b"x", None, True, False, [0], [0, [0]], [5],
 )  # fmt: skip
-Tree = Any  # whole numbers, texts, bytes and lists of them, as a saved memory is written
-Place = tuple[int, ...]  # the path to a part of it
-STATE: Final = 2  # after the tag of a tuple and the fingerprints of workflows
+Tree = Any  # a decoded saved memory: integers, texts, bytes, and lists of these
+TreePath = tuple[int, ...]  # indices that lead to a part of a tree
+STATE: Final = 2  # the index of the state, after the tag of a tuple and the fingerprints of workflows
 # (2, 1 + n): the state is part 2 of the tree, and its field n comes after its own tag.
 OPERATIONS: Final = (STATE, 1 + list(State.__struct_fields__).index("operations"))
 
 
 def forge(life: RecordedLife) -> int:
     """Run E-FORGE; return how many saved memories were changed."""
-    return at_moments(life, is_at_work, forge_moment, MOMENT_COUNT_MAX)
+    return at_moments(life, has_operations, forge_moment, MOMENT_COUNT_MAX)
 
 
-def is_at_work(number: int, step: RecordedStep, memory: Memory) -> bool:
-    """Return True if operations are in flight, in which most can be changed."""
+def has_operations(number: int, step: LifeStep, memory: Memory) -> bool:
+    """Return True if operations are in flight: half of the changes are made in them."""
     return bool(memory.state.operations)
 
 
 def with_silent_hooks(registry: Registry) -> Registry:
-    """Return the same interceptors, by name and place, with functions that change nothing."""
+    """Return the registry with the same interceptors, whose functions change nothing."""
     silent = (
         Interceptors(
             tuple(
@@ -68,24 +68,24 @@ def with_silent_hooks(registry: Registry) -> Registry:
     return structs.replace(registry, generations=tuple(silent))
 
 
-def forge_moment(number: int, step: RecordedStep, memory: Memory) -> bool:
+def forge_moment(number: int, step: LifeStep, memory: Memory) -> bool:
     name, version, long, body, digest = msgpack.unpackb(memory.snapshot(), strict_map_key=False)
     tree, stream = msgpack.unpackb(body), Stream(int.from_bytes(digest[:8], "big"), "forge")
     # The interceptors of a run count their calls and check
     # their order, which a changed memory must not disturb.
     registry, forger = with_silent_hooks(memory.registry), Forger(tree, stream)
     for _ in range(EDIT_COUNT):
-        place, part = forger.edit()
-        changed = pack(replace_part(tree, place, part))
-        # with a sound checksum only the checks of the contents can refuse it
+        path, part = forger.draw_edit()
+        changed = pack(replace_part(tree, path, part))
+        # With a valid checksum only the checks of the contents can refuse it.
         checksum = blake2b(pack(long) + changed, digest_size=16).digest()
         data = pack([name, version, long, changed, checksum])
-        restore(data, registry, memory.life, f"at step {number}, {place} changed")
+        check_restored(data, registry, memory.life, f"at step {number}, {path} changed")
     return True
 
 
-def restore(data: bytes, registry: Registry, life: int, label: str) -> None:
-    """Demand that the bytes are refused, or make a memory that runs. Raises Broken."""
+def check_restored(data: bytes, registry: Registry, life: int, label: str) -> None:
+    """Demand that the bytes are refused, or give a memory that runs. Raises Broken."""
     try:
         forged = Memory.restore(data, registry, life=life)
     except Rejected:
@@ -135,46 +135,46 @@ def answer(asked: Asked) -> Value:
 
 
 class Forger(Owner, dict=True):
-    """Draws places of a saved memory, and new parts for them. `at_work`: places within its operations."""
+    """Draws edits of a saved memory: the path of a part, and its replacement."""
 
     tree: Tree
     stream: Stream
 
     @cached_property
-    def every(self) -> list[Place]:
-        return list(places(self.tree))
+    def paths(self) -> list[TreePath]:
+        return list(list_paths(self.tree))
 
     @cached_property
-    def at_work(self) -> list[Place]:
-        return [place for place in self.every if place[: len(OPERATIONS)] == OPERATIONS]
+    def operation_paths(self) -> list[TreePath]:
+        return [path for path in self.paths if path[: len(OPERATIONS)] == OPERATIONS]
 
-    def edit(self) -> tuple[Place, Tree]:
-        """Return a place, and the part to put there."""
+    def draw_edit(self) -> tuple[TreePath, Tree]:
+        """Return the path of a part, and what replaces it."""
         # Operations are a small part of a state and the one
         # with most invariants, so half of all edits go there.
-        place = self.stream.pick(self.at_work) if self.stream.chance(1, 2) else self.draw_place()
-        return place, self.draw_part(part_at(self.tree, place))
+        path = self.stream.pick(self.operation_paths) if self.stream.chance(1, 2) else self.draw_path()
+        return path, self.draw_part(part_at(self.tree, path))
 
-    def draw_place(self) -> Place:
-        """Return a place: half of the time any one, else one drawn level by level from the root."""
+    def draw_path(self) -> TreePath:
+        """Return a path: half of the time any one, else one drawn level by level from the root."""
         if self.stream.chance(1, 2):
-            return self.stream.pick(self.every)
-        # level by level, a small part is as likely as a long list beside it
-        place, tree = list[int](), self.tree
-        while isinstance(tree, list) and tree and not (place and self.stream.chance(1, 8)):
-            place.append(self.stream.below(len(tree)))
-            tree = tree[place[-1]]
-        return tuple(place)
+            return self.stream.pick(self.paths)
+        # Level by level, a small part is as likely as a long list next to it.
+        path, tree = list[int](), self.tree
+        while isinstance(tree, list) and tree and not (path and self.stream.chance(1, 8)):
+            path.append(self.stream.below(len(tree)))
+            tree = tree[path[-1]]
+        return tuple(path)
 
     def draw_part(self, old: Tree) -> Tree:
-        """Return an invalid value, another part of the same memory, or nearly the old one."""
+        """Return an invalid value, another part of the same memory, or the old part with a small change."""
         match self.stream.below(4):
             case 0:
                 return self.stream.pick(INVALID)
             case 1:
-                return part_at(self.tree, self.draw_place())
+                return part_at(self.tree, self.draw_path())
             case 2:
-                parts = (part_at(self.tree, place) for place in self.every)
+                parts = (part_at(self.tree, path) for path in self.paths)
                 return self.stream.pick([part for part in parts if is_like(part, old)])
             case _:
                 return change_slightly(self.stream, old)
@@ -182,26 +182,26 @@ class Forger(Owner, dict=True):
 
 def is_like(part: Tree, old: Tree) -> bool:
     """Return True if a part is of the same type as the old one; a list must begin with a tag."""
-    # [3, ...] is a value of kind 3, and may stand for another of its kind or of any other
+    # [3, ...] is a value of the class with tag 3; any other list with a tag may replace it.
     is_named = isinstance(part, list) and part != [] and isinstance(part[0], int)
     return type(part) is type(old) and (not isinstance(old, list) or is_named or not old)
 
 
-def places(tree: Tree, path: Place = ()) -> Iterator[Place]:
-    """Yield the place of each part of a tree."""
+def list_paths(tree: Tree, path: TreePath = ()) -> Iterator[TreePath]:
+    """Yield the path of each part of a tree."""
     yield path
     for at, part in enumerate(tree if isinstance(tree, list) else ()):
-        yield from places(part, (*path, at))
+        yield from list_paths(part, (*path, at))
 
 
-def part_at(tree: Tree, place: Place) -> Tree:
-    return reduce(getitem, place, tree)
+def part_at(tree: Tree, path: TreePath) -> Tree:
+    return reduce(getitem, path, tree)
 
 
-def replace_part(tree: Tree, place: Place, new: Tree) -> Tree:
-    if not place:
+def replace_part(tree: Tree, path: TreePath, new: Tree) -> Tree:
+    if not path:
         return new
-    at, *rest = place
+    at, *rest = path
     return [*tree[:at], replace_part(tree[at], tuple(rest), new), *tree[at + 1 :]]
 
 

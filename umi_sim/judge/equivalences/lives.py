@@ -1,7 +1,7 @@
-"""Lives as plain data: every input of a memory with its reading, and the effects that it gave.
+"""Lives as plain data: each input of a memory with the time on its clock, and the effects of its step.
 
-Law 1. Values are frozen, so a record is a list of references: recording costs one append a step.
-Law 2. A life begins with a memory that is new, and ends with a crash or with the run.
+Law 1. Values are frozen, so a step is recorded by references alone, with one append.
+Law 2. A life begins with a new memory, and ends with a crash or with the run.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from umi_sim.record.broken import Broken
 SHOWN_CHARS: Final = 200
 
 
-class RecordedStep(NamedTuple):
+class LifeStep(NamedTuple):
     """One input, the tables in force, the effects, and when the memory must be woken next."""
 
     now_ms: int
@@ -38,13 +38,15 @@ class RecordedStep(NamedTuple):
 
 
 class RecordedLife(Data):
-    """One memory from its start on. `digest`: that of its state at the end; `seed`: that of the run."""
+    """One incarnation of a memory from its start. `number`: counted from 1 for each agent. `digest`: of its
+    state at the end. `seed`: of the run.
+    """
 
     agent: str
     number: int
     scope: Scope
     config: Config
-    steps: tuple[RecordedStep, ...]
+    steps: tuple[LifeStep, ...]
     digest: bytes
     seed: int = 0
 
@@ -52,23 +54,23 @@ class RecordedLife(Data):
         """Return the memory as it was before its first input."""
         return Memory(self.scope, config or self.config, self.steps[0].registry)
 
-    def replay_steps(self) -> Iterator[tuple[int, RecordedStep, Memory]]:
-        """Replay the life: yields each step with its number and the memory before it."""
+    def replay_steps(self) -> Iterator[tuple[int, LifeStep, Memory]]:
+        """Replay the life; yield the number of each step, the step, and the memory before it."""
         memory = self.create_memory()
         for number, step in enumerate(self.steps):
-            follow(memory, step)
+            use_tables(memory, step)
             yield number, step, memory
             memory.step(step.now_ms, step.value)
 
 
-def follow(memory: Memory, step: RecordedStep) -> None:
+def use_tables(memory: Memory, step: LifeStep) -> None:
     """Give the memory the tables of a step, which may have changed during the life."""
     if memory.registry is not step.registry:
         memory.use(step.registry)
 
 
 def copy_saved(memory: Memory) -> tuple[Memory, int]:
-    """Return the memory restored from its bytes, and their number. Raises Broken if it refuses them."""
+    """Return the memory restored from its bytes, and how many these are. Raises Broken if it refuses them."""
     saved = memory.snapshot()
     try:
         return Memory.restore(saved, memory.registry, life=memory.life), len(saved)
@@ -91,7 +93,7 @@ class LifeRecorder(Owner):
     """The lives of a run in progress, by agent."""
 
     seed: int = 0
-    steps: dict[str, list[RecordedStep]] = {}
+    steps: dict[str, list[LifeStep]] = {}
     memories: dict[str, Memory] = {}
     counts: dict[str, int] = {}
 
@@ -103,12 +105,12 @@ class LifeRecorder(Owner):
         self, agent: str, memory: Memory, now_ms: int, value: Value, effects: tuple[Effect, ...]
     ) -> None:
         """Record a step, and keep the memory, which may have been restored from bytes."""
-        self.steps[agent].append(RecordedStep(now_ms, value, memory.registry, effects, memory.deadline_ms()))
+        self.steps[agent].append(LifeStep(now_ms, value, memory.registry, effects, memory.deadline_ms()))
         self.memories[agent] = memory
 
-    def over(self, agent: str) -> RecordedLife | None:
+    def end(self, agent: str) -> RecordedLife | None:
         """Return the life that ends now; None if there was none."""
-        # a life that was never stepped has nothing to compare
+        # A life without a step has nothing to compare.
         steps, memory = self.steps.pop(agent, None), self.memories.pop(agent, None)
         if not steps or memory is None:
             return None

@@ -1,7 +1,7 @@
-"""One moment of a life, continued in two ways that must give the same result.
+"""Moments of a life, each continued in two ways that must give the same result.
 
 Law 1. Both ways begin with a twin of the same memory. Law 2. At most MOMENT_COUNT_MAX moments of a life are
-compared, evenly spread, so the cost does not grow with its length.
+compared, so the cost does not grow with its length.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,14 +28,14 @@ from umi_core.messages.requests import (
     Sweep,
     arguments_of,
 )
-from umi_sim.judge.equivalences.lives import RecordedLife, RecordedStep, shorten_value, twin
+from umi_sim.judge.equivalences.lives import LifeStep, RecordedLife, shorten_value, twin
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken
 
 MOMENT_COUNT_MAX: Final = 16
 STOP_COUNT_MAX: Final = 100
 
-Leave = Callable[[int, RecordedStep, Memory], bool]
+AtMoment = Callable[[int, LifeStep, Memory], bool]  # of the number of a step, the step, the memory before it
 
 KEYED: Final = tuple(  # working requests about one key
     cls for cls in WORKING if any(argument.name == "key" for argument in arguments_of(cls))
@@ -44,18 +44,19 @@ REQUEST_TYPES: Final = frozenset(REQUESTS.values())
 SESSION: Final = (CreateSession, SaveSession, LoadSession)
 
 
-def at_moments(life: RecordedLife, fits: Leave, leave: Leave, count_max: int = MOMENT_COUNT_MAX) -> int:
+def at_moments(
+    life: RecordedLife, fits: AtMoment, compare: AtMoment, count_max: int = MOMENT_COUNT_MAX
+) -> int:
     """Compare at moments of a life that fit; return how often there was something to compare.
 
-    At any point of a life only the share of `count_max` is used that is due by then: a quarter after a
-    quarter.
+    The moments are spread over the life: of `count_max` at most a quarter is used in its first quarter.
     """
-    left, compared = 0, 0
+    used, compared = 0, 0
     for moment in life.replay_steps():
-        # 16 moments of 160 steps: at most one in ten steps
-        if left * len(life.steps) <= moment[0] * count_max and fits(*moment):
-            left += 1
-            compared += leave(*moment)
+        # For 16 moments of 160 steps this is at most one in ten steps.
+        if used * len(life.steps) <= moment[0] * count_max and fits(*moment):
+            used += 1
+            compared += compare(*moment)
     return compared
 
 
@@ -70,10 +71,10 @@ def step_twin(memory: Memory, inputs: Sequence[tuple[int, Value]]) -> tuple[Memo
 
 def compare_jumps(life: RecordedLife) -> int:
     """Run E-JUMP: one jump of the clock, or stops in between."""
-    return at_moments(life, has_scheduled_work, jump)
+    return at_moments(life, has_scheduled_work, compare_jump)
 
 
-def has_scheduled_work(number: int, step: RecordedStep, memory: Memory) -> bool:
+def has_scheduled_work(number: int, step: LifeStep, memory: Memory) -> bool:
     """Return True if something is due later, and nothing is due now."""
     deadline_ms = memory.deadline_ms()
     return bool(list_due_times(memory)) and (deadline_ms is None or deadline_ms > memory.state.seen_ms)
@@ -91,41 +92,43 @@ def list_due_times(memory: Memory) -> list[int]:
     return sorted({at_ms: None for at_ms in found if at_ms > state.seen_ms})
 
 
-def jump(number: int, step: RecordedStep, memory: Memory) -> bool:
+def compare_jump(number: int, step: LifeStep, memory: Memory) -> bool:
     now_ms, deadline_ms, times = memory.state.seen_ms, memory.deadline_ms(), list_due_times(memory)
     if deadline_ms is None:
         until_ms = times[-1] + 1
     else:
-        # due at 1,000 ms, shortest wait 100 ms: work that wakes then is due again at 1,100 ms or later, which
-        # depends on when it woke; so the jump goes to the last due time before that
+        # Work that is due at 1,000 ms is due again after the shortest wait, at 1,100 ms or later; exactly
+        # when depends on when it woke. So the jump goes to the last due time before that.
         config = memory.state.config
         least_ms = min(BACKOFF_MS_MIN, config.model_timeout_ms, config.store_timeout_ms)
         until_ms = max(at_ms for at_ms in times if at_ms < deadline_ms + least_ms)
     end = until_ms, Len("jump")
     once, _ = step_twin(memory, [end])
-    often, _ = step_twin(memory, [*((at_ms, Wake()) for at_ms in stops(now_ms, until_ms, times)), end, end])
-    # After the deadline the state has the time at which the memory was woken (an operation begun at 1,000 or
-    # at 1,003 ms), so only places are compared then.
+    often, _ = step_twin(
+        memory, [*((at_ms, Wake()) for at_ms in list_stops(now_ms, until_ms, times)), end, end]
+    )
+    # After the deadline the state contains the time at which the memory was woken (an operation begun at
+    # 1,000 or at 1,003 ms), so only the progress of operations is compared then.
     is_exact = deadline_ms is None or until_ms <= deadline_ms
-    one, other = ((it.digest() if is_exact else describe_standing(it)) for it in (once, often))
+    one, other = ((it.digest() if is_exact else describe_progress(it)) for it in (once, often))
     if one != other:
         message = f"before step {number}, from {now_ms} to {until_ms}: the state after one jump"
-        expected, got = (shorten_value(describe_standing(it)) for it in (often, once))
+        expected, got = (shorten_value(describe_progress(it)) for it in (often, once))
         raise Broken(rules.JUMP_OR_STEPS, message, expected, got)
     return True
 
 
-def stops(now_ms: int, until_ms: int, times: Sequence[int]) -> list[int]:
+def list_stops(now_ms: int, until_ms: int, times: Sequence[int]) -> list[int]:
     """List the stops of a jump: each millisecond, or those around each due time if these are too many."""
     if until_ms - now_ms <= STOP_COUNT_MAX:
         return list(range(now_ms + 1, until_ms + 1))
-    # due at 5,000: stops at 4,999, 5,000 and 5,001
-    near = (at_ms + by_ms for at_ms in times for by_ms in (-1, 0, 1))
-    return sorted({at_ms: None for at_ms in near if now_ms < at_ms <= until_ms})
+    # For a due time of 5,000 the stops are 4,999, 5,000 and 5,001.
+    around = (at_ms + by_ms for at_ms in times for by_ms in (-1, 0, 1))
+    return sorted({at_ms: None for at_ms in around if now_ms < at_ms <= until_ms})
 
 
-def describe_standing(memory: Memory) -> object:
-    """Return the places of operations without times, the phase, and the entries."""
+def describe_progress(memory: Memory) -> object:
+    """Return how far each operation has come, without times; the phase; and the entries."""
     operations = [
         (op.number, op.workflow, op.row, op.unit, op.attempt, op.plan_number, type(op.progress).__name__)
         for op in memory.state.operations.values()
@@ -138,16 +141,16 @@ def describe_standing(memory: Memory) -> object:
 
 def compare_expiries(life: RecordedLife) -> int:
     """Run E-EXPIRE: one sweep of expired entries, or a read of each when it expires."""
-    return at_moments(life, has_entries, expire)
+    return at_moments(life, has_entries, compare_expiry)
 
 
-def has_entries(number: int, step: RecordedStep, memory: Memory) -> bool:
+def has_entries(number: int, step: LifeStep, memory: Memory) -> bool:
     return bool(memory.state.tiers.working.entries)
 
 
-def expire(number: int, step: RecordedStep, memory: Memory) -> bool:
+def compare_expiry(number: int, step: LifeStep, memory: Memory) -> bool:
     entries = [(expires_ms, key) for key, (_, expires_ms) in memory.state.tiers.working.entries.items()]
-    # About half of them, so that the sweep must also leave some.
+    # About half of them expire, so that the sweep must also leave some.
     first = sorted(entries)[: len(entries) // 2 + 1]
     until_ms = max(first[-1][0], memory.state.seen_ms)
     swept, replies = step_twin(memory, [(until_ms, Sweep("expire"))])
@@ -173,13 +176,15 @@ def compare_orders(life: RecordedLife) -> int:
     """Run E-COMMUTE: two independent requests, in either order."""
     following = [step.value for step in life.steps[1:]]
 
-    def fits(number: int, step: RecordedStep, memory: Memory) -> bool:
+    def fits(number: int, step: LifeStep, memory: Memory) -> bool:
         if number == len(following):
             return False
         is_ready = memory.state.phase == "ready" and not is_switching(memory.state)
         return are_independent(step.value, following[number], is_ready)
 
-    return at_moments(life, fits, lambda number, step, memory: exchange(step, life.steps[number + 1], memory))
+    return at_moments(
+        life, fits, lambda number, step, memory: compare_exchange(step, life.steps[number + 1], memory)
+    )
 
 
 key_of: Final = attrgetter("key")
@@ -188,7 +193,7 @@ key_of: Final = attrgetter("key")
 def are_independent(one: Value, two: Value, is_ready: bool) -> bool:
     """Return True if the order of two requests does not matter while there is room.
 
-    `is_ready`: neither recovery nor a switch of the agent makes requests wait, for which order matters.
+    `is_ready`: no request waits for recovery or for a switch of the agent; the order of waiting ones matters.
     """
     kinds = one.__class__, two.__class__
     if not all(kind in REQUEST_TYPES for kind in kinds):
@@ -203,14 +208,14 @@ def are_independent(one: Value, two: Value, is_ready: bool) -> bool:
     return is_ready and not is_alone and any(issubclass(kind, CoreRead) for kind in kinds)
 
 
-def exchange(one: RecordedStep, two: RecordedStep, memory: Memory) -> bool:
+def compare_exchange(one: LifeStep, two: LifeStep, memory: Memory) -> bool:
     now_ms = max(one.now_ms, two.now_ms)
     first, replies = step_twin(memory, [(now_ms, one.value), (now_ms, two.value)])
     second, exchanged = step_twin(memory, [(now_ms, two.value), (now_ms, one.value)])
     outcomes = [it.outcome for it in (*replies, *exchanged) if isinstance(it, Reply)]
     errors = [it.error for it in outcomes if isinstance(it, Refused)]
     if any(isinstance(it, WorkingFull | TooManyEntries) for it in errors):
-        return False  # if only one of them fits, the first one does
+        return False  # there is room for only one of them: the first
     what = f"{one.name} and {two.name} at {now_ms}"
     if sorted(map(encode, replies)) != sorted(map(encode, exchanged)):
         message = f"the effects of {what} in both orders"

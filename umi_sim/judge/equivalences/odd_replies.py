@@ -1,4 +1,4 @@
-"""Odd replies of a model: a true reply with one change, or one of no use at all.
+"""Invalid replies of a model: a true reply with a change, or a useless one.
 
 Law 1. Pure: the reply follows from the task, the prompt and the stream.
 Law 2. A reply is invalid in one of six ways, each as likely: useless for any task, or for this one; with a
@@ -15,7 +15,7 @@ from umi_sim.faults.model import Repeats
 from umi_sim.kernel.prng import Stream
 from umi_sim.services.model import truth
 
-Spoiler = type[edits.WholeEdit | edits.ValueEdit | edits.CutShort]
+FaultEdit = type[edits.WholeEdit | edits.ValueEdit | edits.CutShort]
 
 DECISIONS: Final = tuple(
     f"<decision>{word}</decision>"
@@ -36,17 +36,17 @@ USELESS_OF: Final = {
     "evolve": ('[{}, 7, "x", null]',),
     "extract": ('{"entities": [7, {}, {"name": "it"}, {"name": "x"}], "relations": [7]}',),
 }  # fmt: skip
-"""Useless replies to any task, and to one."""
+"""Useless replies to one task; those to any task are in USELESS."""
 WORDS: Final = ("she", "they", "you", "your", "I", "zebra", "Zed", "not", "<decision>", "<rewritten_query>")
 """Words that a true reply has no reason to use: a reference, another person, an unknown name, a tag."""
-FIELDS: Final = (  # fields as they stand in JSON, and what replaces them
+FIELDS: Final = (  # patterns of fields in JSON, and their replacements
     (r'"block":"\w+"', '"block":"scratch"'), (r'"promote":false', '"promote":true'),
     (r'"confidence":[0-9.]+', '"confidence":0.6'),
     (r'"turn": [0-9]+', '"turn": 9'), (r'"reference": "[^"]*"', '"reference": "zebra"'),
     (r'"source":("[^"]*"),"target":"[^"]*"', r'"source":\1,"target":\1'),
 )  # fmt: skip
 MANY: Final = 101  # one more than any list may have
-SPOILERS: Final[tuple[Spoiler, ...]] = tuple(
+FAULT_EDITS: Final[tuple[FaultEdit, ...]] = tuple(
     kind for kind in KINDS.values() if issubclass(kind, edits.WholeEdit | edits.ValueEdit | edits.CutShort)
 )
 
@@ -60,41 +60,41 @@ def make_invalid_reply(task: str, prompt: str, draw: Stream) -> str:
             return draw.pick(USELESS_OF.get(task, USELESS))
         case 2:
             if task == "rewrite" and draw.chance(2, 3):
-                return with_a_rewrite_spoilt(reply, prompt, draw)
+                return change_rewrite(reply, prompt, draw)
             is_json = reply[:1] in ("[", "{")
-            return with_fields_spoilt(reply, draw) if is_json else with_a_word_spoilt(reply, draw)
+            return change_fields(reply, draw) if is_json else change_word(reply, draw)
         case 3:
             return repeat_element(reply, draw)
         case 4:
-            return spoil_reply(reply, draw)
+            return apply_fault_edit(reply, draw)
         case _:
-            return spoil_reply(spoil_reply(reply, draw), draw)
+            return apply_fault_edit(apply_fault_edit(reply, draw), draw)
 
 
-def with_a_rewrite_spoilt(reply: str, prompt: str, draw: Stream) -> str:
-    """Change a word of the rewrite alone; the references beside it stay, so they may not fit any more."""
+def change_rewrite(reply: str, prompt: str, draw: Stream) -> str:
+    """Change a word of the rewrite; the references in the reply stay, so they may not fit any more."""
     line = re.match(r'\{"query": "([^"]*)"', reply)
     words = (*WORDS, *(word for turn in re.findall(r'"text":"([^"]*)"', prompt) for word in turn.split()))
     if line is None:
-        return with_a_word_spoilt(reply, draw, words)
-    return reply[: line.start(1)] + with_a_word_spoilt(line[1], draw, words) + reply[line.end(1) :]
+        return change_word(reply, draw, words)
+    return reply[: line.start(1)] + change_word(line[1], draw, words) + reply[line.end(1) :]
 
 
-def with_a_word_spoilt(reply: str, draw: Stream, others: tuple[str, ...] = WORDS) -> str:
+def change_word(reply: str, draw: Stream, others: tuple[str, ...] = WORDS) -> str:
     """Leave out a word, replace it, or put another one before it."""
     words = reply.split()
     at = draw.below(len(words) + 1)
-    # at 1 of "she likes tea": "she tea", "she zebra tea", "she zebra likes tea", or as it was
+    # At 1 of "she likes tea" this gives "she tea", "she zebra tea", "she zebra likes tea", or no change.
     words[at : at + draw.below(2)] = [draw.pick(others)] * draw.below(2)
     return " ".join(words)
 
 
-def with_fields_spoilt(reply: str, draw: Stream) -> str:
+def change_fields(reply: str, draw: Stream) -> str:
     """Change some of the fields that a reply has, in all rows."""
-    spoilt = reply
+    changed = reply
     for field, other in draw.subset(FIELDS, 1, 2):
-        spoilt = re.sub(field, other, spoilt)
-    return spoilt
+        changed = re.sub(field, other, changed)
+    return changed
 
 
 def repeat_element(reply: str, draw: Stream) -> str:
@@ -105,9 +105,9 @@ def repeat_element(reply: str, draw: Stream) -> str:
     return Repeats(path=draw.pick(lists), at=draw.below(MANY), times=MANY).edit_reply(reply)
 
 
-def spoil_reply(reply: str, draw: Stream) -> str:
-    """Edit a reply as a fault of a world would; unchanged if none of the edits fits."""
-    kinds: list[Any] = draw.shuffle(SPOILERS)
+def apply_fault_edit(reply: str, draw: Stream) -> str:
+    """Return the reply with one edit of a fault of models; unchanged if no edit fits."""
+    kinds: list[Any] = draw.shuffle(FAULT_EDITS)
     for kind in kinds:
         if args := kind.draw_edit(reply, lambda label, n: draw.below(n), None):
             return str(kind(**args).edit_reply(reply))

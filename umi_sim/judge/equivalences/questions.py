@@ -20,7 +20,7 @@ from umi_sim.record.broken import Broken
 from umi_sim.record.items import Args
 
 QUERY_COUNT_MAX: Final = 8
-"""For each agent; a query is repeated for each type and time of its hits, about six times."""
+"""For each agent; a query is repeated for each type and for two times of its hits, about six times."""
 
 Ask = Callable[[Args], Outcome]
 
@@ -38,12 +38,12 @@ def compare_cache(life: RecordedLife) -> int:
         known = twin(memory)
         known.step(step.now_ms, step.value)
         if known.state.tiers.rewrites == memory.state.tiers.rewrites:
-            continue  # the answer is not kept
+            continue  # the answer was not put into the cache
         question = structs.replace(request, op_id="again")
-        cached, anew = (ask_twin(known, question, step.value.text, has) for has in (True, False))
-        if cached != anew:
+        cached, uncached = (ask_twin(known, question, step.value.text, has) for has in (True, False))
+        if cached != uncached:
             message = f"resolution and effects of a query with the cache, at {step.now_ms}"
-            raise Broken(rules.CACHE_INVISIBLE, message, shorten_value(anew), shorten_value(cached))
+            raise Broken(rules.CACHE_INVISIBLE, message, shorten_value(uncached), shorten_value(cached))
         compared += 1
     return compared
 
@@ -59,12 +59,14 @@ def find_resolved(memory: Memory, value: object) -> Recall | None:
 
 
 def ask_twin(known: Memory, question: Recall, text: str, has_cache: bool) -> tuple[object, list[Effect]]:
-    """Return the resolution of the query, and the effects; questions without their numbers."""
+    """Return the resolution of the query, and the effects without numbers of questions. `text`: the reply
+    of the model, if it is asked.
+    """
     memory = twin(known)
     memory.state.config = structs.replace(memory.state.config, resolve_cache=has_cache)
     now_ms = memory.state.seen_ms
     effects = list(memory.step(now_ms, question))
-    # with the cache there is no question; without it the model replies as before
+    # With the cache there is no question; without it the model replies as before.
     asks = [it for it in effects if isinstance(it, AskModel) and it.task == "rewrite"]
     for ask in asks[:1]:
         effects.remove(ask)
@@ -75,7 +77,7 @@ def ask_twin(known: Memory, question: Recall, text: str, has_cache: bool) -> tup
 
 
 def drop_numbers(effect: Effect) -> Effect:
-    """Return a question without its number; a reply without its calls, which a cache saves."""
+    """Return a question without its number; a reply without hook notes and calls, which a cache saves."""
     if isinstance(effect, Reply):
         return structs.replace(effect, calls=(), hooks=())
     return structs.replace(effect, request_id=0)
@@ -89,13 +91,13 @@ def compare_filtered(ask: Ask, queries: Sequence[str], limit: int) -> int:
     compared = 0
     for query in queries[:: 1 + len(queries) // QUERY_COUNT_MAX]:
         # Neither paraphrases nor rewrites: a model might answer differently the second time.
-        plain: Args = {"query": query, "limit": limit, "deep": False, "resolve": False}
-        whole = hits_of(ask(plain))
-        # a full result may have been cut: the filtered one may have hits that were left out
-        if whole is None or len(whole) == limit:
+        args: Args = {"query": query, "limit": limit, "deep": False, "resolve": False}
+        unfiltered = hits_of(ask(args))
+        # A full result may have been cut, so the filtered one may have hits that it lacks.
+        if unfiltered is None or len(unfiltered) == limit:
             continue
-        for given, wanted in list_filters(whole):
-            found = hits_of(ask({**plain, **given}))
+        for given, wanted in list_filters(unfiltered):
+            found = hits_of(ask({**args, **given}))
             if found != wanted:
                 message = f'the hits of recall "{query}" with {shorten_value(given)}'
                 raise Broken(rules.FILTER_EQUALS_WHOLE, message, shorten_value(wanted), shorten_value(found))
@@ -104,21 +106,21 @@ def compare_filtered(ask: Ask, queries: Sequence[str], limit: int) -> int:
 
 
 def hits_of(outcome: Outcome) -> tuple[Hit, ...] | None:
-    """Return the hits without the facts that they show beside them; None if the recall is degraded."""
+    """Return the hits without the other facts that they show; None if the recall failed or is degraded."""
     if isinstance(outcome, Done) and not outcome.degraded and isinstance(outcome.value, Recalled):
         bare = {"next_id": None, "next_content": "", "replaced": ()}
         return tuple(structs.replace(hit, **bare) for hit in outcome.value.hits)
     return None
 
 
-def list_filters(whole: tuple[Hit, ...]) -> Iterator[tuple[Args, tuple[Hit, ...]]]:
+def list_filters(unfiltered: tuple[Hit, ...]) -> Iterator[tuple[Args, tuple[Hit, ...]]]:
     """Yield filters, each with its result as it follows from the unfiltered one."""
-    for kind in sorted({hit.type: None for hit in whole}):
-        yield {"types": (kind,)}, tuple(hit for hit in whole if hit.type == kind)
-        yield {"where": (("type", "ne", kind),)}, tuple(hit for hit in whole if hit.type != kind)
-    for hit in whole[:1]:
+    for kind in sorted({hit.type: None for hit in unfiltered}):
+        yield {"types": (kind,)}, tuple(hit for hit in unfiltered if hit.type == kind)
+        yield {"where": (("type", "ne", kind),)}, tuple(hit for hit in unfiltered if hit.type != kind)
+    for hit in unfiltered[:1]:
         yield {"where": (("id", "eq", hit.id), ("name", "in", (hit.name,)))}, (hit,)
-    times = sorted({hit.time_ms: None for hit in whole})
+    times = sorted({hit.time_ms: None for hit in unfiltered})
     for at_ms in {times[0]: None, times[-1]: None} if times else ():
-        yield {"time_range": (at_ms, None)}, tuple(hit for hit in whole if at_ms <= hit.time_ms)
-        yield {"time_range": (None, at_ms)}, tuple(hit for hit in whole if hit.time_ms <= at_ms)
+        yield {"time_range": (at_ms, None)}, tuple(hit for hit in unfiltered if at_ms <= hit.time_ms)
+        yield {"time_range": (None, at_ms)}, tuple(hit for hit in unfiltered if hit.time_ms <= at_ms)

@@ -1,8 +1,8 @@
 """A whole life again: from the beginning, and with a memory that is restored from its bytes again and again.
 
 Law 1. What a memory does follows from its inputs alone (E-REPLAY), and from its bytes alone (E-RESTORE).
-Law 2. A restore of a large memory is followed by steps without one, so that the cost of all of them grows
-with the steps of a life, and not with their square.
+Law 2. The larger a memory, the more steps follow without a restore, so the cost of all restores grows with
+the steps of a life, and not with their square.
 """
 
 from contextlib import suppress
@@ -10,25 +10,26 @@ from typing import Final
 
 from umi_core.errors import Rejected
 from umi_core.messages.answers import Value
-from umi_core.recordings import RecordingHead, Taken, digest_line, digest_of, read_recording
-from umi_sim.judge.equivalences.lives import RecordedLife, copy_saved, follow, shorten_value
+from umi_core.recordings import RecordedStep, RecordingHead, digest_line, digest_of, read_recording
+from umi_sim.judge.equivalences.lives import RecordedLife, copy_saved, shorten_value, use_tables
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
 COPY_STEPS: Final = 6
 STEP_BYTES: Final = 512
-"""A copy costs as much as six steps, and as one more for each 512 bytes: so many follow without a copy."""
-NO_BYTES: Final = (KeyError, UnicodeEncodeError, OverflowError)  # what a value without bytes raises
+"""A copy costs as much as COPY_STEPS steps and one more for each STEP_BYTES bytes, so as many steps follow it
+without a copy."""
+NO_BYTES: Final = (KeyError, UnicodeEncodeError, OverflowError)  # raised by values that cannot be encoded
 
 
 def read_back_inputs(life: RecordedLife) -> list[Value]:
-    """Return the inputs of a life, read back from its recording, which leaves out those without bytes."""
+    """Return the inputs of a life, read back from its recording unless they cannot be encoded."""
     values, numbers = [step.value for step in life.steps], list[int]()
     head = RecordingHead(life.scope, life.config)
     lines, digests = [head.line()], list[str]()
     for number, step in enumerate(life.steps):
         with suppress(*NO_BYTES):
-            lines += [Taken(step.now_ms, step.value).line(), digest_line(step.effects)]
+            lines += [RecordedStep(step.now_ms, step.value).line(), digest_line(step.effects)]
             digests.append(digest_of(step.effects))
             numbers.append(number)
     try:
@@ -47,7 +48,7 @@ def compare_replay(life: RecordedLife) -> int:
     """Run E-REPLAY: give the inputs in the recording of a life to a new memory."""
     memory, values = life.create_memory(), read_back_inputs(life)
     for number, (step, value) in enumerate(zip(life.steps, values, strict=True)):
-        follow(memory, step)
+        use_tables(memory, step)
         effects = memory.step(step.now_ms, value)
         if effects != step.effects:
             message = f"the effects of step {number}, {step.name}, in a replay"
@@ -62,10 +63,10 @@ def compare_restored(life: RecordedLife) -> int:
     """Run E-RESTORE: give the inputs to a memory that is restored from its bytes as often as law 2 allows."""
     memory, copied_at, next_at = life.create_memory(), 0, 0
     for number, step in enumerate(life.steps):
-        follow(memory, step)
+        use_tables(memory, step)
         if number == next_at:
             memory, size_bytes = copy_saved(memory)
-            # a copy of 5,000 bytes before step 7: the next one is made before step 23
+            # After a copy of 5,000 bytes before step 7 the next one is made before step 23.
             copied_at, next_at = number, number + 1 + COPY_STEPS + size_bytes // STEP_BYTES
         effects = memory.step(step.now_ms, step.value)
         what, rule = f"step {number}, {step.name}, restored before {copied_at}", rules.COPIED_STATE_CONTINUES

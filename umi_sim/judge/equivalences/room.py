@@ -1,6 +1,6 @@
-"""A life without room for its core, and then one with room: the second finds everything (LIVE-5).
+"""A memory that starts without room for its core, and then with room: the second finds everything (LIVE-5).
 
-Law 1. These lives run over a copy of the storage, in a world without faults, so the run does not change.
+Law 1. These memories run on a copy of the storage, in a world without faults, so the run does not change.
 Law 2. The bytes and entries that must stay in core are counted from its row: authored text, entries of self.
 """
 
@@ -57,9 +57,9 @@ class RoomWorld(SmallWorld):
 def compare_without_room(
     scope: Scope, memory: Settings, registry: Registry, storage: SimStorage, now_ms: int
 ) -> int:
-    """Begin a life for each option whose least value leaves no room for the core that must stay.
+    """Start a memory for each option whose least value leaves no room for what must stay in core.
 
-    Returns the number of these options. `memory`: the options of the run. Raises Broken.
+    Return the number of these options. `memory`: the options of the run. Raises Broken.
     """
     row = storage.rows.get(Address(scope, "core", "core"))
     needed = measure_needs(row.body) if row is not None and isinstance(row.body, Core) else {}
@@ -75,17 +75,17 @@ def compare_without_room(
     before = list_replies({}, SHOWN)
     if before is None:
         return 0
-    # enough room, too little, enough again: the last life must read core as the first one
+    # Enough room, too little, enough again: the last memory must read the same core as the first.
     for name, least in options.items():
         rows, label = list_rows(copy), f"a life without room ({name})"
-        must_be_refused(name, list_replies({name: least}, FORBIDDEN))
+        check_refused(name, list_replies({name: least}, FORBIDDEN))
         demand(list_rows(copy) == rows, rules.ROOM_COMES_BACK, f"{label} has changed rows")
         after = list_replies({}, SHOWN)
         demand(after == before, rules.ROOM_COMES_BACK, f"core after {label}", before, after)
     return len(options)
 
 
-def must_be_refused(name: str, replies: Mapping[object, Outcome] | None) -> None:
+def check_refused(name: str, replies: Mapping[object, Outcome] | None) -> None:
     for request in FORBIDDEN:
         outcome = (replies or {}).get(request.op_id)
         error = outcome.error if isinstance(outcome, Failed) else None
@@ -103,7 +103,7 @@ def measure_needs(core: Core) -> dict[str, int]:
 
 
 def list_rows(storage: SimStorage) -> dict[Address, object]:
-    """Return all rows but those of epochs."""
+    """Return all rows except epochs."""
     return {where: row for where, row in storage.rows.items() if where.kind != "epoch"}
 
 

@@ -1,8 +1,8 @@
-"""The requests of a life, as they are repeated in another world.
+"""Chosen requests of a life, to be repeated in another world.
 
-Law 1. The first few well formed requests of each kind, in their order.
-Law 2. A request that names a row which the other world does not have names another row of the same kind
-there. The other world has no other agents, so no archive is shared.
+Law 1. They are the first few well-formed requests of each kind.
+Law 2. If a request names a row that the other world does not have, it is changed to name another row of the
+same kind. The other world has no other agents, so no archive is shared.
 """
 
 from collections import Counter
@@ -43,18 +43,18 @@ NAMED: Final = {
     "entity_id": ("entity", "id"), "record_id": ("archival", "id"), "resource_id": ("resource", "id"),
     "block_id": ("change", "block_id"),
 }  # fmt: skip
-"""By the field of a request: which kind of rows it names, and by which field of them."""
+"""For each field of requests that names a row: the kind of these rows, and their field with that name."""
 
 
-def tell_story(life: RecordedLife, sessions: Sequence[str]) -> list[Any]:
+def choose_requests(life: RecordedLife, sessions: Sequence[str]) -> list[Any]:
     """List requests of a life, with `sessions` in turn instead of its own.
 
-    Half of the searches ask for all that they may, so that most steps take place; in half of the lives
+    Half of the searches ask for as much as possible, so that most steps take place. In half of the lives
     requests that store something come first, and those that end an agent last.
     """
     counts, found = Counter[type](), dict[Any, None]()
     for value in (it.value for it in life.steps if isinstance(it.value, OF_REQUESTS)):
-        # a malformed request is refused before any step
+        # A malformed request is refused before any step.
         if counts[type(value)] < OF_ONE_KIND and bad_request(value) is None:
             counts[type(value)] += 1
             found[structs.replace(value, op_id="")] = None
@@ -64,7 +64,7 @@ def tell_story(life: RecordedLife, sessions: Sequence[str]) -> list[Any]:
     wide = [widen_request(it, Stream(life.seed, "wide", type(it).__name__)) for it in few]
     requests = [structs.replace(it, op_id=f"told:{at}") for at, it in enumerate(wide)]
     own = dict.fromkeys(it.session_id for it in requests if hasattr(it, "session_id"))
-    # Three sessions of the life, two here: the first and the third become the same one.
+    # If a life has three sessions and two are given, its first and third become the same one.
     others = dict(zip(own, cycle(sessions), strict=False))
     return [
         structs.replace(it, session_id=others[it.session_id]) if hasattr(it, "session_id") else it
@@ -73,7 +73,7 @@ def tell_story(life: RecordedLife, sessions: Sequence[str]) -> list[Any]:
 
 
 def order_of(request: Any) -> int:
-    """Return the place of a request: 0 if it stores, 1 if it reads, 2 if it deletes, 3 for an agent."""
+    """Return the sort key of a request: 0 if it stores, 1 if it reads, 2 if it deletes, 3 for an agent."""
     return 3 if isinstance(request, AgentRequest) else 0 if request.stores else 1 if request.shows else 2
 
 
@@ -82,13 +82,13 @@ def widen_request(request: Any, draw: Stream) -> Any:
     own = structs.replace(request, shared=()) if isinstance(request, Recall) else request
     if not options or draw.chance(1, 2):
         return own
-    # with one hit of each level most levels have more to give
+    # With one hit per level most levels have more hits to give.
     fewer = {"limit_per_level": 1} if isinstance(request, Descent) and draw.chance(1, 2) else {}
     return structs.replace(own, **options, **fewer)
 
 
-def at_hand(world: SmallWorld, request: Any) -> Any:
-    """Return a request that names the last row of a kind, or the last block, for one that is not here."""
+def name_existing(world: SmallWorld, request: Any) -> Any:
+    """Return the request; where it names a row or block that this world lacks, it names the last one."""
     named = {}
     for name, (kind, of) in NAMED.items():
         if hasattr(request, name):

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from umi_core.answer_checks import is_whole_body
+from umi_core.answer_checks import is_valid_body
 from umi_core.data import Data, Owner
 from umi_core.messages.answers import Answer, Committed, ReadDone
 from umi_core.messages.effects import (
@@ -136,8 +136,8 @@ class Work(Owner):
             self.written[effect.request_id] = ids if effect.store == MAIN else []
         if isinstance(self.request, WRITES):
             # A new row of a log waits for all keyed writes, any other write only for those of its own row.
-            is_held_up = bool(begun) if isinstance(self.request, AddRow) else self.request.id in begun
-            self.is_keyed |= self.request.request_key is not None or is_held_up
+            is_blocked = bool(begun) if isinstance(self.request, AddRow) else self.request.id in begun
+            self.is_keyed |= self.request.request_key is not None or is_blocked
 
     def record_answer(self, asked: Asked, answer: Answer) -> None:
         """Record an answer. A page with a cursor but without a new row counts as a failed read."""
@@ -261,7 +261,7 @@ def is_good(asked: Asked, answer: Answer) -> bool:
 def is_sound(row: Row) -> bool:
     """Return True if the body of a row fits its address, and is complete."""
     body, address = row.body, row.address
-    if body is None or not is_whole_body(body):
+    if body is None or not is_valid_body(body):
         return False
     return body.row_kind == address.kind and body.own_id() in (None, address.id)
 

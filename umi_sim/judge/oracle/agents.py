@@ -8,7 +8,7 @@ from msgspec import structs
 from umi_core import errors
 from umi_core.config import Config
 from umi_core.data import Owner
-from umi_core.errors import Deposed, Error
+from umi_core.errors import Error, Fenced
 from umi_core.kelpie.requests import AgentRequest, DeleteAgent, OpenAgent
 from umi_core.kelpie.results import AgentSwitched
 from umi_core.limits import OP_COUNT_MAX
@@ -215,7 +215,7 @@ class Closing(OracleModel):
 # another incarnation.
 # Law 2. It is fenced once the answer to one of its commits names another epoch, or once it reads the epoch to
 # find out how its own request to close or open the agent ended. From then on every request except those of
-# the working tier ends as `Deposed`, or as Unknown if a commit may be durable.
+# the working tier ends as `Fenced`, or as Unknown if a commit may be durable.
 # Law 3. A request that it reports as failed is not stored.
 # Law 4. Its working tier continues as before. Its reads are not judged: they may show rows from before the
 # takeover, or rows written by the successor.
@@ -305,7 +305,7 @@ class ReplacedIncarnation(Owner):
             self.working.observe_reply(ending)
 
     def judge_outcome(self, op_id: str, request: Request, outcome: Outcome) -> None:
-        """Demand that a request ends as `Deposed` if the incarnation is fenced, and only then."""
+        """Demand that a request ends as `Fenced` if the incarnation is fenced, and only then."""
         error: Error | None = getattr(outcome, "error", None)
         rule = rules.OLD_LIFE_FENCED
         message = f"{op_id} {type(request).__name__} of a life of epoch {self.epoch}"
@@ -314,14 +314,14 @@ class ReplacedIncarnation(Owner):
         if self.is_fenced:
             # Its own unanswered delete_agent may have raised the epoch
             # to 8, while its error still names epoch 7.
-            is_own = self.is_switching and isinstance(error, Deposed) and 0 < error.epoch <= self.epoch
-            is_fenced = isinstance(outcome, Failed) and (is_own or error == Deposed(self.epoch))
+            is_own = self.is_switching and isinstance(error, Fenced) and 0 < error.epoch <= self.epoch
+            is_fenced = isinstance(outcome, Failed) and (is_own or error == Fenced(self.epoch))
             is_wrong = error is not None and error == bad_request(request)
             holds = is_fenced or is_wrong or isinstance(outcome, Unknown)
-            demand(holds, rule, f"{message}, which is fenced", "Deposed", outcome)
+            demand(holds, rule, f"{message}, which is fenced", "Fenced", outcome)
         else:
             message = f"{message}, to which no answer named a later one"
-            demand(not isinstance(error, Deposed), rule, message, "not Deposed", outcome)
+            demand(not isinstance(error, Fenced), rule, message, "not Fenced", outcome)
 
 
 # After tampering: rules that hold even if any stored row may have been changed.
@@ -388,15 +388,15 @@ class Tampered(Owner):
             self.judge_end(agent, op_id, type(request).__name__, outcome)
 
     def judge_end(self, agent: str, op_id: str, name: str, outcome: Outcome) -> None:
-        is_fenced = isinstance(outcome, Failed) and isinstance(outcome.error, Deposed)
+        is_fenced = isinstance(outcome, Failed) and isinstance(outcome.error, Fenced)
         was_recovering = self.fenced.get(agent)
         if was_recovering is False:
             message = f"{op_id} {name} of a life that is fenced"
             holds = is_fenced or isinstance(outcome, Refused | Unknown)
-            demand(holds, rules.OLD_LIFE_FENCED, message, "Deposed", outcome)
+            demand(holds, rules.OLD_LIFE_FENCED, message, "Fenced", outcome)
             return
         message = f"{op_id} {name} of a life that is not fenced"
-        demand(was_recovering or not is_fenced, rules.OLD_LIFE_FENCED, message, "not Deposed", outcome)
+        demand(was_recovering or not is_fenced, rules.OLD_LIFE_FENCED, message, "not Fenced", outcome)
         is_well = is_fenced or isinstance(outcome, Done | Refused | Unknown) or not op_id.startswith(PHASES)
         message = f"{op_id} {name} in a healed world"
         demand(is_well, rules.ACKNOWLEDGED_IS_DURABLE, message, "no failure", outcome)

@@ -166,7 +166,7 @@ class Register(Owner):
 class CoreModel(OracleModel):
     """Judges the authored blocks of one memory.
 
-    `texts`, `importance`: registers by block. `fits_beside`: for each write of a text in flight, the most
+    `texts`, `importance`: registers by block. `most_bytes`: for each write of a text in flight, the most
     bytes that other texts may have had since. `asked`: for each write in flight, the possible states of its
     block since. `clock`: the number of events. `api`: the blocks in the model of an agent server.
     """
@@ -178,7 +178,7 @@ class CoreModel(OracleModel):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.fits_beside: dict[str, tuple[Slot, int]] = {}
+        self.most_bytes: dict[str, tuple[Slot, int]] = {}
         self.asked: dict[str, tuple[Slot, Meanwhile]] = {}
         self.texts: dict[Slot, Register] = {}
         self.importance: dict[Slot, Register] = {}
@@ -194,7 +194,7 @@ class CoreModel(OracleModel):
             return
         texts, ranks = self.registers(slot)
         if isinstance(request, SetBlock):
-            self.fits_beside[op_id] = (slot, 0)
+            self.most_bytes[op_id] = (slot, 0)
             text: object = request.text
             texts.open[op_id] = (line_ends(text) if isinstance(text, str) else text, self.clock)
             if texts.allows(None):
@@ -207,8 +207,8 @@ class CoreModel(OracleModel):
         else:
             ranks.open[op_id] = (request.importance_ppm, self.clock)
         # Update the maxima of every write in flight, this one included.
-        for key, (own, most) in self.fits_beside.items():
-            self.fits_beside[key] = own, max(most, self.bytes_beside(own))
+        for key, (own, most) in self.most_bytes.items():
+            self.most_bytes[key] = own, max(most, self.other_bytes(own))
         self.asked[op_id] = (slot, self.sum_up(op_id, slot))
         for key, (own, known) in self.asked.items():
             self.asked[key] = own, known.or_else(self.sum_up(key, own))
@@ -217,7 +217,7 @@ class CoreModel(OracleModel):
         """Return the possible states of a block now, without the effect of the write `op_id`."""
         return sum_up_blocks({it: register.values(op_id) for it, register in self.texts.items()}, slot)
 
-    def bytes_beside(self, slot: Slot) -> int:
+    def other_bytes(self, slot: Slot) -> int:
         others = [(other, register) for other, register in self.texts.items() if other != slot]
         return sum(max(byte_size(it, value) for value in register.values()) for it, register in others)
 
@@ -239,7 +239,7 @@ class CoreModel(OracleModel):
         check_forbidden(request, outcome)
         if is_forbidden(request):
             return
-        _, most = self.fits_beside.pop(op_id, (slot, 0))
+        _, most = self.most_bytes.pop(op_id, (slot, 0))
         _, while_asked = self.asked.pop(op_id)
         # Requests of an agent server also write texts, which this model does not count.
         if isinstance(outcome, Refused | Done) and not self.api():
@@ -260,13 +260,13 @@ class CoreModel(OracleModel):
 
     def observe_crash(self) -> None:
         """Mark open writes as given up: their outcome stays unknown."""
-        self.fits_beside.clear()
+        self.most_bytes.clear()
         self.asked.clear()
         for register in (*self.texts.values(), *self.importance.values()):
             register.open = {f"~{key.removeprefix('~')}": value for key, value in register.open.items()}
 
     def observe_wipe(self) -> None:
-        for table in (self.fits_beside, self.asked, self.texts, self.importance):
+        for table in (self.most_bytes, self.asked, self.texts, self.importance):
             table.clear()
 
     def observe_closing(self) -> None:

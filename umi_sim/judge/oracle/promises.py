@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, Final
 
 from umi_core import errors, limits
-from umi_core.answer_checks import is_whole_body
+from umi_core.answer_checks import is_valid_body
 from umi_core.config import Config
 from umi_core.data import Owner, is_struct, list_compared, list_fields
 from umi_core.errors import Error
@@ -210,7 +210,7 @@ def is_damaged(row: Row) -> bool:
     body, address = row.body, row.address
     if body is None or body.row_kind != address.kind or body.own_id() not in (None, address.id):
         return True
-    return address.kind in BODIES and not is_whole_body(body)
+    return address.kind in BODIES and not is_valid_body(body)
 
 
 # Sentences of errors.
@@ -445,7 +445,7 @@ class Promises(OracleModel):
         check_times(ending.op_id, ending.outcome, begun_ms, ending.now_ms)
         if not (is_conflict(ending.outcome) and self.is_crowded(ending, others_count)):
             self.must_be_fair(ending)
-        self.must_be_whole(ending)
+        self.check_complete(ending)
         check_refusal(ending.request, ending.outcome, len(self.begun))
 
     def is_crowded(self, ending: Ending, others_count: int) -> bool:
@@ -473,7 +473,7 @@ class Promises(OracleModel):
             )
             demand(is_right, rule, f"{ending.op_id} is degraded ({degradation.name}) {where}")
 
-    def must_be_whole(self, ending: Ending) -> None:
+    def check_complete(self, ending: Ending) -> None:
         """Demand that requests succeed in a healed world; lost rows are reported as damaged."""
         request, outcome = ending.request, ending.outcome
         if not ending.op_id.startswith(PHASES):

@@ -42,10 +42,25 @@ from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
 __all__ = [
-    "Broken", "StateSnapshot", "before_step", "check_cheap", "check_core", "check_core_limits", "check_full",
-    "check_memory", "check_plan", "check_rendering", "check_replies",
-    "check_scores", "check_self_stays", "check_snapshot", "check_step", "check_tables", "check_whole_step",
-    "check_working", "describe_step",
+    "Broken",
+    "StateSnapshot",
+    "before_step",
+    "check_cheap",
+    "check_core",
+    "check_core_limits",
+    "check_full",
+    "check_memory",
+    "check_plan",
+    "check_rendering",
+    "check_replies",
+    "check_scores",
+    "check_self_stays",
+    "check_snapshot",
+    "check_step",
+    "check_step_result",
+    "check_tables",
+    "check_working",
+    "describe_step",
 ]  # fmt: skip
 
 
@@ -74,7 +89,7 @@ def check_core(core: CoreTier) -> None:
     demand_all(state_checks.check_core(core))
 
 
-def check_whole_step(
+def check_step_result(
     before: StateSnapshot, value: Value, state: State, registry: Registry, replies: Sequence[Reply]
 ) -> StateSnapshot:
     """Check every rule over a step with the input `value`, from the state `before` it to `state`.

@@ -12,7 +12,7 @@ from umi_core.tiers.core import CoreTier
 from umi_core.tiers.rendering import HUNDREDTH_PPM, importance_text
 from umi_core.values import BLOCK_KINDS, Block, Entry
 
-Told = tuple[str, str, str]  # id, name and text of an entry
+EntryParts = tuple[str, str, str]  # id, name and text of an entry
 
 
 def as_rendered(core: CoreTier) -> tuple[Block, ...]:
@@ -25,7 +25,7 @@ def block_as_rendered(block: Block) -> Block:
     return block_of(block.kind, block.label, importance_text(block.importance_ppm), block.text, entries)
 
 
-def block_of(kind: str, label: str, importance: str, text: str | None, shown: Iterable[Told]) -> Block:
+def block_of(kind: str, label: str, importance: str, text: str | None, shown: Iterable[EntryParts]) -> Block:
     entries = (Entry(entity_id, 0, name, text, at) for at, (entity_id, name, text) in enumerate(shown))
     # "0.75" is 75 hundredths: 750,000 ppm.
     return Block(kind, label, text, int(importance.replace(".", "")) * HUNDREDTH_PPM, tuple(entries))
@@ -56,7 +56,7 @@ def parse_xml_block(kind: str, label: str, importance: str, body: str, entries: 
     return block_of(kind, unescape(label), importance, text, map(parse_xml_entry, XML_ENTRY.findall(entries)))
 
 
-def parse_xml_entry(match: Told) -> Told:
+def parse_xml_entry(match: EntryParts) -> EntryParts:
     entity_id, name, text = map(unescape, match)
     return entity_id, name, text
 

@@ -321,8 +321,8 @@ def check_revisions(given: StepInput, state: State) -> None:
         message = "workflow, revision and interceptors of an operation"
         demand(snapshot.pinned == now.pinned, rules.REVISION_PINNED, message, snapshot.pinned, now.pinned)
         # If four batches were durable when the plan began and five are now, it may give way to the fifth.
-        gave_way = now.yields[0] > snapshot.yields[0]
-        has_cause, message = not gave_way or state.committed_count > snapshot.yields[1], "a plan gave way"
+        has_yielded = now.yields[0] > snapshot.yields[0]
+        has_cause, message = not has_yielded or state.committed_count > snapshot.yields[1], "a plan gave way"
         demand(has_cause, rules.BACKOFF, message, "a batch that landed since it began", now.yields)
         # Within a plan facts are only added. They are compared by identity,
         # since an equal copy would mean that a fact was computed twice.

@@ -28,10 +28,10 @@ from umi_core.engine.engine import fence
 from umi_core.engine.facts import Fact, Facts
 from umi_core.engine.middleware import (
     Attempt,
+    HookContext,
     Interceptor,
     Interceptors,
     Pass,
-    Place,
     Refuse,
     Rewrite,
     Substitute,
@@ -42,8 +42,8 @@ from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import OUTCOME, Learned, Rejection, Step, Unusable, Workflow, degrade, retry
 from umi_core.errors import (
     Conflict,
-    Deposed,
     EmptyText,
+    Fenced,
     ModelFailed,
     Rejected,
     StepFailed,
@@ -67,9 +67,9 @@ class Looking(Owner):
 
     def called(self, site: Literal["effect", "step"], name: str, **more: Any) -> Interceptor:
         def hook(kind: str) -> Callable[..., Any]:
-            def observe(place: Place, *seen: Any) -> Any:
-                attempt = f"#{place.attempt}" if place.attempt else ""
-                self.calls.append(f"{name}.{kind} {place.step}{attempt}")
+            def observe(context: HookContext, *seen: Any) -> Any:
+                attempt = f"#{context.attempt}" if context.attempt else ""
+                self.calls.append(f"{name}.{kind} {context.step}{attempt}")
                 self.seen[f"{name}.{kind}"] = seen
                 decision = self.says.get(f"{name}.{kind}", Pass())
                 return decision() if callable(decision) else decision
@@ -203,7 +203,7 @@ def test_the_end_of_a_run_calls_no_operation() -> None:
     looking = Looking()
     run = hooked(looking, A, TELLS)
     run.engine(lambda engine: fence(engine, 3))
-    assert run.outcome == Failed(Deposed(3))
+    assert run.outcome == Failed(Fenced(3))
     assert looking.calls == ["s.before a", "e.before a#1"]
 
 
@@ -340,7 +340,7 @@ WORDS: dict[str, Any] = {"pass": Pass(), "refuse": Refuse("no"), "raise": raises
 @pytest.mark.parametrize("on_raise", ["ignore", "fail"])
 def test_a_hook_that_passed_is_called_exactly_once_more(on_raise: Literal["ignore", "fail"]) -> None:
     """Over every mix of what two of them say before and afterwards, and of what becomes of the effect."""
-    place, failure = Place("w", "a", 1, "extract", 1), EffectFailed(0, "unavailable")
+    context, failure = HookContext("w", "a", 1, "extract", 1), EffectFailed(0, "unavailable")
     words: dict[str, Any] = {**WORDS, "substitute": Substitute(ModelReplied(0, "h"))}
     for *says, answer in product(words, words, words, words, (failure, ModelReplied(0, "E"))):
         script = dict(zip(("a.before", "a.back", "b.before", "b.back"), says, strict=True))
@@ -348,7 +348,7 @@ def test_a_hook_that_passed_is_called_exactly_once_more(on_raise: Literal["ignor
         for name, kind in product("ab", ("after", "on_error")):
             looking.says[f"{name}.{kind}"] = words[script[f"{name}.back"]]
         hooks = Interceptors(tuple(looking.called("effect", name, on_raise=on_raise) for name in "ab"))
-        entered = run_before(hooks.ordered, Attempt(place, MODEL))
+        entered = run_before(hooks.ordered, Attempt(context, MODEL))
         run_after(hooks, entered.names, entered.wrapped, entered.result or answer)
         names = [call.split()[0] for call in looking.calls]
         out = [name[0] for name in names if name.endswith("before")]

@@ -11,9 +11,9 @@ from umi_core.engine.workflow import (
     retry,
 )
 from umi_core.errors import (
-    Deposed,
     EmptyQuery,
     EmptyText,
+    Fenced,
     TooBusy,
 )
 from umi_core.limits import OP_COUNT_MAX
@@ -82,7 +82,7 @@ def test_a_call_without_an_answer_stays_open() -> None:
     assert (call.outcome, call.answered_ms, call.profile) == ("open", None, "fast")
 
 
-# Deposed.
+# Fenced.
 
 EPOCH_MOVED = ((Address(SCOPE, "epoch", "epoch"), 9),)
 
@@ -94,8 +94,8 @@ def test_a_newer_epoch_ends_everything_in_flight() -> None:
     run.sent.append(run.sent[1])
     run.fail("conflict", changed=EPOCH_MOVED)
     assert [(reply.op_id, reply.outcome) for reply in run.replies] == [
-        (1, Failed(Deposed(3))),
-        (2, Failed(Deposed(3))),
+        (1, Failed(Fenced(3))),
+        (2, Failed(Fenced(3))),
     ]
     assert (run.state.phase, run.state.operations) == ("deposed", {})
 
@@ -106,14 +106,14 @@ def test_a_commit_in_flight_when_its_memory_is_fenced_may_have_happened() -> Non
     run.begin(2)
     run.answer(ReadDone(0))
     run.fail("conflict", changed=EPOCH_MOVED)
-    assert [reply.outcome for reply in run.replies] == [Unknown(), Failed(Deposed(3))]
+    assert [reply.outcome for reply in run.replies] == [Unknown(), Failed(Fenced(3))]
 
 
 def test_a_fenced_memory_serves_the_working_tier_and_nothing_else() -> None:
     pair = Pair().run()
     Pair(storage=pair.storage).run()
-    assert pair.ask(Remember(1, "Alice likes tea")) == Failed(Deposed(1))
-    assert pair.ask(Recall(2, "tea")) == pair.ask(Blocks(3)) == Failed(Deposed(1))
+    assert pair.ask(Remember(1, "Alice likes tea")) == Failed(Fenced(1))
+    assert pair.ask(Recall(2, "tea")) == pair.ask(Blocks(3)) == Failed(Fenced(1))
     assert pair.ask(Set(4, "k", b"v")) == Done()
     assert (pair.memory.deadline_ms(), pair.rows("entity")) == (None, [])
 

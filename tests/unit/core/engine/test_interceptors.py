@@ -8,10 +8,10 @@ from msgspec import structs
 
 from tests.worlds import ALICE, Pair
 from umi_core.engine.middleware import (
+    HookContext,
     Interceptor,
     Interceptors,
     Pass,
-    Place,
     Refuse,
     Rewrite,
     Site,
@@ -27,7 +27,7 @@ from umi_core.rows import Address, Entity, Row
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 
-PLACE = Place("w", "s", 1, "extract", 5)
+CONTEXT = HookContext("w", "s", 1, "extract", 5)
 
 # Sets of interceptors.
 
@@ -77,7 +77,10 @@ def test_a_filter_names_what_exists(given: dict[str, Any], unknown: str) -> None
 
 
 def test_an_interceptor_that_names_a_step_is_at_no_other() -> None:
-    assert [Interceptor("h", steps=(name,)).applies(PLACE, "model") for name in ("s", "s2")] == [True, False]
+    assert [Interceptor("h", steps=(name,)).applies(CONTEXT, "model") for name in ("s", "s2")] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +94,7 @@ def test_an_interceptor_that_names_a_step_is_at_no_other() -> None:
     ],
 )
 def test_filters_are_exact_names_and_empty_means_all(filters: dict[str, Any], applies: bool) -> None:
-    assert Interceptor("h", **filters).applies(PLACE, "model") == applies
+    assert Interceptor("h", **filters).applies(CONTEXT, "model") == applies
 
 
 def test_a_set_is_known_by_its_names_in_order_and_what_they_are_around() -> None:
@@ -117,8 +120,8 @@ def pair_with(*interceptors: Interceptor) -> Pair:
 
 def counted(calls: list[str], site: Site = "effect", **more: Any) -> Interceptor:
     def noting(kind: str) -> Callable[..., Pass]:
-        def note(place: Place, *_: object) -> Pass:
-            calls.append(f"{kind} {place.step}#{place.attempt}")
+        def note(context: HookContext, *_: object) -> Pass:
+            calls.append(f"{kind} {context.step}#{context.attempt}")
             return Pass()
 
         return note
@@ -172,11 +175,11 @@ def test_what_on_error_gives_instead_counts_as_degraded_and_is_no_failure() -> N
 def test_after_hooks_see_the_request_that_was_sent() -> None:
     seen: list[Asked] = []
 
-    def shorten(place: Place, request: Asked) -> Rewrite:
+    def shorten(context: HookContext, request: Asked) -> Rewrite:
         assert isinstance(request, AskModel)
         return Rewrite(structs.replace(request, prompt='INPUT text = "Bob snores"', timeout_ms=5))
 
-    def look(place: Place, request: Asked, answer: Answer) -> Pass:
+    def look(context: HookContext, request: Asked, answer: Answer) -> Pass:
         seen.append(request)
         return Pass()
 
@@ -204,8 +207,8 @@ def test_a_durable_commit_cannot_be_refused_or_replaced_afterwards() -> None:
 
 
 def test_a_substituted_question_reaches_no_service_and_is_no_model_call() -> None:
-    def answered(place: Place, request: Asked) -> Substitute:
-        if place.task == "embed":
+    def answered(context: HookContext, request: Asked) -> Substitute:
+        if context.task == "embed":
             return Substitute(Embedded(0, ((1,) * 64,)))
         return Substitute(ReadDone(0))
 

@@ -13,11 +13,11 @@ from umi_core.data import Owner
 from umi_core.engine.facts import Fact, Facts
 from umi_core.engine.middleware import (
     Attempt,
+    HookContext,
     Interceptor,
     Interceptors,
     OnRaise,
     Pass,
-    Place,
     Refuse,
     Rewrite,
     StepRun,
@@ -30,15 +30,15 @@ from umi_core.errors import EmptyText, ModelFailed, StepFailed
 from umi_core.messages.answers import EffectFailed, ModelReplied
 from umi_core.messages.effects import AskModel, Commit
 
-PLACE = Place("w", "s", 1, "extract", 5)
+CONTEXT = HookContext("w", "s", 1, "extract", 5)
 ASK = AskModel("extract", "p", request_id=7, timeout_ms=100)
 TEXT = Fact("text", str)
 ROW = Step("s", learns(), (), (TEXT,), AskModel, lambda *_: ASK, retry(2))
 
 Site = Literal["effect", "step"]
 WRAPPED: dict[Site, Any] = {
-    "effect": Attempt(PLACE, ASK),
-    "step": StepRun(PLACE, ROW, Facts({"known": 1}), never_ends=False, attempts=2),
+    "effect": Attempt(CONTEXT, ASK),
+    "step": StepRun(CONTEXT, ROW, Facts({"known": 1}), never_ends=False, attempts=2),
 }
 FAILED: dict[Site, Any] = {
     "effect": EffectFailed(7, "unavailable"),
@@ -66,7 +66,7 @@ class Stack(Owner):
     seen: dict[str, Any] = {}
 
     def hook(self, name: str) -> Callable[..., Any]:
-        def run(place: Place, asked: object, *answer: object) -> Any:
+        def run(context: HookContext, asked: object, *answer: object) -> Any:
             self.calls.append(name)
             self.seen[name] = answer[0] if answer else asked
             return self.verdict(name, asked)
@@ -252,7 +252,7 @@ COMMIT = Step("s", learns(), (), (X,), Commit, lambda *_: None, retry(2))
 
 
 def run_of(row: Step, **more: Any) -> StepRun:
-    return StepRun(PLACE, row, Facts({}), **{"never_ends": False, **more})
+    return StepRun(CONTEXT, row, Facts({}), **{"never_ends": False, **more})
 
 
 GIVEN: dict[str, tuple[Any, bool]] = {

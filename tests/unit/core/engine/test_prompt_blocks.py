@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.core.test_memorize import xml
 from tests.worlds import Pair, saying
-from umi_core.engine.middleware import Pass, Place, Rewrite
+from umi_core.engine.middleware import HookContext, Pass, Rewrite
 from umi_core.engine.prompt_blocks import ORDINALS, prompt_blocks
 from umi_core.errors import BadOption, Rejected
 from umi_core.language.prompts import FIXED, ask_expand
@@ -14,7 +14,7 @@ from umi_core.limits import PROMPT_BYTES_MAX
 from umi_core.messages.effects import AskModel, Done
 from umi_core.messages.requests import Memorize
 
-HERE = Place("recall", "expand", 1, "expand", 1)
+HERE = HookContext("recall", "expand", 1, "expand", 1)
 
 
 def rewritten(prompt: str, **blocks: str | None) -> str:

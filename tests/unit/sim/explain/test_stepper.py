@@ -44,15 +44,15 @@ def test_watching_changes_nothing() -> None:
     _, records = runner.run_once(CONFIG, ITEMS, keep_trace=True)
     course = PLAYBACK.course()
     stand = PLAYBACK.at(len(course.events) + 1)
-    assert stand.live.world.trace.hexdigest()[:8] != ""
-    assert list(stand.live.world.trace.kept) == list(records.kept)[:-1]  # but for the record of the end
-    assert stand.live.world.step_count == len(course.events)
+    assert stand.run.world.trace.hexdigest()[:8] != ""
+    assert list(stand.run.world.trace.kept) == list(records.kept)[:-1]  # but for the record of the end
+    assert stand.run.world.step_count == len(course.events)
 
 
 def test_each_step_ends_where_the_next_begins() -> None:
     for step in range(1, PLAYBACK.course().events.index("o3")):
         before, after = PLAYBACK.at(step), PLAYBACK.at(step + 1)
-        assert look(before.live, "memory") == after.before.parts["memory"]
+        assert look(before.run, "memory") == after.before.parts["memory"]
 
 
 def test_a_failure_is_counted_in_the_same_steps() -> None:
@@ -67,27 +67,27 @@ def test_a_failure_is_counted_in_the_same_steps() -> None:
 
 
 def test_what_a_name_holds_is_found_however_it_is_written() -> None:
-    live = PLAYBACK.at(100).live
+    run = PLAYBACK.at(100).run
     for path in (
         "memory.a.counters",
         "storage.rows",
         "oracle.agents.a.working.twins.0.config",
         "world.clocks.a",
     ):
-        assert look(live, path) is not None
-    live = PLAYBACK.at(Stepper(PLAYBACK).course.events.index("o1") + 1).live
+        assert look(run, path) is not None
+    run = PLAYBACK.at(Stepper(PLAYBACK).course.events.index("o1") + 1).run
     value = (b" 5", 1_700_000_015_000)
-    assert look(live, "memory.a.tiers.working.entries.a.b\x1b") == value
-    assert look(live, "memory.a.tiers.working.entries.a.b\\x1b") == value
+    assert look(run, "memory.a.tiers.working.entries.a.b\x1b") == value
+    assert look(run, "memory.a.tiers.working.entries.a.b\\x1b") == value
     with pytest.raises(NoSuchPath, match="no nothing here, only memory, storage, oracle, world, config"):
-        look(live, "nothing")
+        look(run, "nothing")
 
 
 def test_a_copy_does_not_change_with_the_run() -> None:
-    with PLAYBACK.begin() as (live, watcher):
+    with PLAYBACK.begin() as (run, watcher):
         seen: list[Tree] = []
-        watcher.ends = lambda: seen.append(look(live, "memory.a.operation_count"))
-        playback.run_until_stop(live)
+        watcher.ends = lambda: seen.append(look(run, "memory.a.operation_count"))
+        playback.run_until_stop(run)
     assert len(dict.fromkeys(map(str, seen))) > 1  # each life counts anew, the last one too
 
 

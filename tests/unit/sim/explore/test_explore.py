@@ -157,7 +157,7 @@ def test_worlds_whose_facts_lie_in_another_order_are_not_alike(prefix: str, is_a
         writer = StateWriter(fingerprinter, world, [agent.name for agent in world.config.agents])
         for each in ids:
             writer.mention(each)
-        return pack(writer.whole())
+        return pack(writer.write_world())
 
     assert (encode_answer(low, high) == encode_answer(high, low)) == is_alike
 

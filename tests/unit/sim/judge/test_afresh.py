@@ -54,7 +54,7 @@ def test_a_run_with_too_few_requests_is_not_compared() -> None:
 def test_each_thing_is_reported_once_and_the_first_of_them_alone() -> None:
     again = [structs.replace(TOLD[0], op_id=f"again {number}") for number in range(3)]
     many = [CreateEntity(number, f"likes number {number}", "profile") for number in range(10)]
-    requests = list_requests(life(*again, *many), afresh.TELLING)
+    requests = list_requests(life(*again, *many), afresh.BATCHED)
     assert [request.op_id for request in requests] == [f"told:{at}" for at in range(afresh.STORED_COUNT_MAX)]
     assert requests[0] == structs.replace(TOLD[0], op_id="told:0")
 
@@ -141,9 +141,9 @@ def test_a_category_whose_last_fact_has_ended_is_still_found_by_what_describes_i
     afresh.ask_singly(world, requests)
     forget_all(world)
     where, *_ = (where for where, _ in world.rows() if where.kind == "vector")
-    assert afresh.find_left(world) == {}
+    assert afresh.find_remains(world) == {}
     row = world.storage.rows[where]
     assert isinstance(row.body, Vector)
     other = structs.replace(row.body, components=row.body.components[::-1])
     world.storage.put_back({where: structs.replace(row, body=other)}, 0)
-    assert afresh.find_left(world) == {("vector", where.id): other}
+    assert afresh.find_remains(world) == {("vector", where.id): other}

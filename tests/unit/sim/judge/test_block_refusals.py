@@ -12,7 +12,7 @@ from umi_core.messages.requests import RemoveBlock, SetBlock, SetImportance
 from umi_core.values import BLOCK_KINDS
 from umi_core.workflows import BUILT_IN
 from umi_sim.mutants.edits import TextEdit, changes
-from umi_sim.mutants.planting import in_place
+from umi_sim.mutants.planting import with_changes
 from umi_sim.record.items import Op
 from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import run
@@ -119,7 +119,7 @@ def run_with_edit(old: str = "", new: str = "") -> Failure | None:
         )
         for n, it in enumerate((*MANY, ONE_MORE), 1)
     ]
-    with in_place(edits, BUILT_IN):
+    with with_changes(edits, BUILT_IN):
         return run(config, items).failure
 
 

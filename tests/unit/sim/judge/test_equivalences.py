@@ -25,7 +25,7 @@ from umi_core.workflows import BUILT_IN
 from umi_sim.explain import report
 from umi_sim.judge import equivalences
 from umi_sim.judge.equivalences import NAMES, OF_LIVES, choose_equivalences, forged, moments, replays
-from umi_sim.judge.equivalences.lives import LifeRecorder, RecordedLife, RecordedStep, copy_saved
+from umi_sim.judge.equivalences.lives import LifeRecorder, LifeStep, RecordedLife, copy_saved
 from umi_sim.judge.equivalences.questions import compare_filtered
 from umi_sim.judge.equivalences.table import COMPARISONS, check
 from umi_sim.kernel.prng import Stream
@@ -63,7 +63,7 @@ class RecordedPair(Pair):
         self.memory.step = recorded  # type: ignore[method-assign]  # what an inspector does from outside
 
     def life(self) -> RecordedLife:
-        life = self.recorder.over("a")
+        life = self.recorder.end("a")
         assert life is not None
         return life
 
@@ -133,8 +133,8 @@ def test_a_run_with_other_inputs_is_no_replay() -> None:
         check(structs.replace(life, digest=b"another"), ("E-REPLAY",), Counter())
 
 
-def stepped(memory: Memory, now_ms: int, value: Value) -> RecordedStep:
-    return RecordedStep(now_ms, value, memory.registry, memory.step(now_ms, value), memory.deadline_ms())
+def stepped(memory: Memory, now_ms: int, value: Value) -> LifeStep:
+    return LifeStep(now_ms, value, memory.registry, memory.step(now_ms, value), memory.deadline_ms())
 
 
 def test_a_recording_that_loses_something_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def test_what_a_moment_costs_does_not_grow_with_the_life() -> None:
 def test_moments_are_no_sooner_left_than_is_their_share_of_a_life(first: int, numbers: list[int]) -> None:
     passed = list[int]()
 
-    def leave(number: int, step: RecordedStep, memory: Memory) -> bool:
+    def leave(number: int, step: LifeStep, memory: Memory) -> bool:
         passed.append(number)
         return number != numbers[0]
 
@@ -357,12 +357,12 @@ def test_a_run_tells_how_often_two_ways_met_and_a_seed_file_keeps_which() -> Non
 
 def test_a_memory_restarted_begins_another_life() -> None:
     recorder = LifeRecorder()
-    assert recorder.over("a") is None
+    assert recorder.end("a") is None
     for count in (1, 2):
         memory = Memory(SCOPE, Config())
         recorder.begin("a")
         recorder.record_step("a", memory, 0, Wake(), memory.step(0, Wake()))
-        life = recorder.over("a")
+        life = recorder.end("a")
         assert life is not None
         assert (life.number, len(life.steps)) == (count, 1)
 
@@ -375,7 +375,7 @@ def test_a_mistake_of_the_simulator_is_no_finding_about_a_memory_that_was_change
 
     monkeypatch.setattr(forged, "run_on", mistaken)
     with pytest.raises(KeyError, match="ours"):
-        forged.restore(Memory(SCOPE, registry=BUILT_IN).snapshot(), BUILT_IN, 0, "nothing changed")
+        forged.check_restored(Memory(SCOPE, registry=BUILT_IN).snapshot(), BUILT_IN, 0, "nothing changed")
 
 
 def test_half_of_what_is_forged_is_what_operations_hold() -> None:
@@ -386,9 +386,9 @@ def test_half_of_what_is_forged_is_what_operations_hold() -> None:
     tree = msgpack.unpackb(body)
     forger = forged.Forger(tree, Stream(1, "forge"))
     assert forged.part_at(tree, (*forged.OPERATIONS, 0)) == len(pair.memory.state.operations) == 1
-    edits = [forger.edit() for _ in range(400)]
+    edits = [forger.draw_edit() for _ in range(400)]
     at_work = [place for place, _ in edits if place[: len(forged.OPERATIONS)] == forged.OPERATIONS]
-    others = [forger.draw_place() for _ in range(400)]
+    others = [forger.draw_path() for _ in range(400)]
     by_chance = [place for place in others if place[: len(forged.OPERATIONS)] == forged.OPERATIONS]
     assert len(at_work) > 200 + len(by_chance) // 2 - 30
     rows = [(forged.part_at(tree, place), part) for place, part in edits]

@@ -43,7 +43,7 @@ def test_a_step_waits_twice_as_long_each_time_up_to_a_limit(count: int) -> None:
 
 def test_each_request_of_a_life_is_asked_again_where_its_steps_fail() -> None:
     met = failing.compare_failing(LIFE)
-    kinds = {type(request) for request in stories.tell_story(LIFE, "s")}
+    kinds = {type(request) for request in stories.choose_requests(LIFE, "s")}
     assert met["equal: E-FAIL"] >= failing.TRIED_COUNT * len(kinds)
     steps = {part.name: part.met for part in reached.steps(met)}
     assert {"retried"} <= {what for each in steps.values() for what in each}

@@ -11,7 +11,7 @@ from umi_core.language.ranks import parse_ranks
 from umi_core.language.replies import UNREAD, UnusableReply
 from umi_core.language.rewriting import judge_rewrite
 from umi_core.values import Turn
-from umi_sim.judge.equivalences.odd_replies import SPOILERS, make_invalid_reply, spoil_reply
+from umi_sim.judge.equivalences.odd_replies import FAULT_EDITS, apply_fault_edit, make_invalid_reply
 from umi_sim.kernel.prng import Stream
 
 TEXT = "Alice works at Acme. Bob lives in Paris. She likes tea."
@@ -68,4 +68,6 @@ def test_a_ranking_is_not_followed_in_every_way_there_is() -> None:
 
 def test_a_reply_that_was_spoilt_before_is_spoilt_again_or_left() -> None:
     for reply in ("", "\ud800", '{"entities":[{"name":"\ud800"}]}', "[", '[{"new":"a","old":"b"}]'):
-        assert all(isinstance(spoil_reply(reply, Stream(seed)), str) for seed in range(3 * len(SPOILERS)))
+        assert all(
+            isinstance(apply_fault_edit(reply, Stream(seed)), str) for seed in range(3 * len(FAULT_EDITS))
+        )

@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from tests.histories import broken
-from umi_core.errors import Deposed, StorageRefused
+from umi_core.errors import Fenced, StorageRefused
 from umi_core.messages.answers import Committed, EffectFailed
 from umi_core.messages.effects import Commit, Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.messages.requests import Get, Remember, Set
@@ -56,19 +56,19 @@ def test_a_process_is_fenced_only_by_an_answer() -> None:
         judge = oracle()
         if is_fenced:
             answered(judge, TOLD)
-            replied(judge, Failed(Deposed(7)))
+            replied(judge, Failed(Fenced(7)))
         else:
             with broken("old-life-fenced"):
-                replied(judge, Failed(Deposed(7)))
+                replied(judge, Failed(Fenced(7)))
 
 
 @pytest.mark.parametrize(
     "outcome",
     [
         Done(Remembered(())),
-        Failed(Deposed(8)),
+        Failed(Fenced(8)),
         Failed(StorageRefused("commit", "refused", 1)),
-        Refused(Deposed(7)),
+        Refused(Fenced(7)),
     ],
 )
 def test_after_the_first_report_everything_fails(outcome: Outcome) -> None:
@@ -82,7 +82,7 @@ def test_what_may_have_happened_ends_as_unknown_and_what_is_stored_never_as_fail
     judge = oracle("o1")
     answered(judge, TOLD)
     with broken("old-life-fenced"):
-        replied(judge, Failed(Deposed(7)))
+        replied(judge, Failed(Fenced(7)))
     judge = oracle("o1")
     answered(judge, TOLD)
     replied(judge, Unknown())
@@ -104,4 +104,4 @@ def test_the_latest_process_is_never_fenced() -> None:
     judge = oracle()
     judge.observe_request("a", "o2", Remember("o2", "y"), 0)
     with broken("failure-has-a-cause"):
-        judge.observe_reply("a", "o2", Reply("o2", Failed(Deposed(8))), 0)
+        judge.observe_reply("a", "o2", Reply("o2", Failed(Fenced(8))), 0)

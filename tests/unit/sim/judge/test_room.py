@@ -66,14 +66,14 @@ def test_a_memory_without_room_that_loses_something_is_found(
     kind: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = stored("x" * 5_000, "Alice likes tea").storage
-    copy, must_be_refused = copy_storage(storage, 0), room.must_be_refused
+    copy, check_refused = copy_storage(storage, 0), room.check_refused
 
     def losing(*args: Any) -> None:
-        must_be_refused(*args)
+        check_refused(*args)
         copy.rows.pop(next(it for it in copy.rows if it.kind == kind))
 
     monkeypatch.setattr(room, "copy_storage", lambda *args: copy)
-    monkeypatch.setattr(room, "must_be_refused", losing)
+    monkeypatch.setattr(room, "check_refused", losing)
     if kind == "core":  # which is a row, too
         monkeypatch.setattr(room, "list_rows", lambda storage: {})
     with pytest.raises(Broken, match=message):

@@ -18,7 +18,13 @@ from umi_core.kelpie.requests import (
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import Forget, ForgetResource, GetEntity, Memorize, RemoveBlock, Retrieve
 from umi_core.values import LEVELS, Scope
-from umi_sim.judge.equivalences.stories import OF_ONE_KIND, at_hand, order_of, tell_story, widen_request
+from umi_sim.judge.equivalences.stories import (
+    OF_ONE_KIND,
+    choose_requests,
+    name_existing,
+    order_of,
+    widen_request,
+)
 from umi_sim.judge.small_world import SmallWorld
 from umi_sim.kernel.prng import Stream
 
@@ -46,22 +52,22 @@ def world() -> SmallWorld:
     ids=lambda it: type(it).__name__,
 )  # fmt: skip
 def test_what_is_not_here_is_replaced_by_what_is(request_: Any) -> None:
-    found = at_hand(world(), request_)
+    found = name_existing(world(), request_)
     assert found != request_
     assert isinstance(world().ask(found), Done)
-    assert at_hand(world(), found) == found
+    assert name_existing(world(), found) == found
 
 
 def test_without_anything_of_its_kind_a_request_stays_as_it_is() -> None:
     empty = SmallWorld(Scope("u", "a"), Config(), 1_700_000_000_000)
     for request in (Forget(1, OTHERS), DeleteBlock(1, "nowhere"), RemoveBlock(1, "scratch", "nowhere")):
-        assert at_hand(empty, request) == request
+        assert name_existing(empty, request) == request
 
 
 def test_a_story_has_no_request_that_says_something_wrong_and_few_of_each_kind() -> None:
     wrong: Any = Forget(80, "")
     incarnation = life(*TOLD, wrong, *(GetEntity(90 + n, f"ent_{n:024}") for n in range(OF_ONE_KIND + 2)))
-    story = tell_story(incarnation, ["s"])
+    story = choose_requests(incarnation, ["s"])
     assert not any(isinstance(it, Forget) for it in story)
     assert sum(isinstance(it, GetEntity) for it in story) == OF_ONE_KIND
 
@@ -75,7 +81,7 @@ def test_two_sessions_take_turns_in_the_places_of_those_of_a_life() -> None:
     incarnation = life(
         *(Memorize(at, f"tea {at}", "text", session_id=name) for at, name in enumerate("xyzx"))
     )
-    assert [it.session_id for it in tell_story(incarnation, ["s", "t"])] == ["s", "t", "s", "s"]
+    assert [it.session_id for it in choose_requests(incarnation, ["s", "t"])] == ["s", "t", "s", "s"]
 
 
 def test_half_of_the_retrieves_ask_for_all_and_half_of_these_for_one_of_each_level() -> None:

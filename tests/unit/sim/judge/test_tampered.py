@@ -5,7 +5,7 @@ from msgspec import structs
 
 from tests.worlds import SCOPE
 from umi_core.config import Config
-from umi_core.errors import BadLimit, Deposed, StorageFailed
+from umi_core.errors import BadLimit, Fenced, StorageFailed
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, Done, Failed, Outcome, Read, Refused, Unknown
 from umi_core.messages.requests import CoreBytes, Get, GetEntity, Rebalance, Recall, Request
@@ -21,7 +21,7 @@ from umi_sim.services.calls import Call
 OTHER = Scope("u1", "a2")
 EPOCH = Address(SCOPE, "epoch", "epoch")
 CONFLICT = EffectFailed(1, "conflict", changed=((EPOCH, 1),))
-DEPOSED = Failed(Deposed(2))
+FENCED = Failed(Fenced(2))
 LOST = Failed(StorageFailed("commit", "timeout", 3))
 
 
@@ -87,10 +87,10 @@ def test_what_is_wrong_with_a_request_is_refused_as_ever() -> None:
 
 
 def test_a_process_that_read_another_epoch_is_fenced_and_no_other() -> None:
-    assert broken(judge(), CoreBytes("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
+    assert broken(judge(), CoreBytes("o1"), FENCED) == rules.OLD_LIFE_FENCED.name
     oracle = judge()
     tell(oracle, "remember")
-    reply(oracle, CoreBytes("o1"), DEPOSED)
+    reply(oracle, CoreBytes("o1"), FENCED)
     reply(oracle, Get("o1", "k"), Done(None))
     assert broken(oracle, CoreBytes("o1"), Done(0)) == rules.OLD_LIFE_FENCED.name
     oracle.end_incarnation("a")
@@ -101,7 +101,7 @@ def test_a_process_with_requests_during_recovery_may_have_claimed_the_next_epoch
     oracle = judge()
     tell(oracle, "recover")
     reply(oracle, CoreBytes("o1"), Done(0))
-    reply(oracle, CoreBytes("o1"), DEPOSED)
+    reply(oracle, CoreBytes("o1"), FENCED)
 
 
 def test_a_life_that_reads_another_epoch_behind_a_switch_may_leave_it_alone_until_it_has_claimed_it() -> None:
@@ -110,9 +110,9 @@ def test_a_life_that_reads_another_epoch_behind_a_switch_may_leave_it_alone_unti
         Call("e", "a", 1, "o9", "recover", "head", head, 0), ReadDone(1, (Row(EPOCH, 1, Epoch(0)),))
     )
     reply(oracle, CoreBytes("o1"), Done(0))
-    reply(oracle, CoreBytes("o1"), DEPOSED)
+    reply(oracle, CoreBytes("o1"), FENCED)
     oracle.observe_answer(Call("e", "a", 2, "o9", "recover", "claim", claim, 0), Committed(2, ((EPOCH, 2),)))
-    assert broken(oracle, CoreBytes("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
+    assert broken(oracle, CoreBytes("o1"), FENCED) == rules.OLD_LIFE_FENCED.name
     tell(oracle, "remember")
     oracle.observe_answer(Call("e", "a", 3, "o9", "recover", "claim", claim, 0), Committed(3, ((EPOCH, 3),)))
     assert broken(oracle, CoreBytes("o1"), Done(0)) == rules.OLD_LIFE_FENCED.name
@@ -129,9 +129,9 @@ def test_an_old_process_and_its_successor_are_distinguished() -> None:
     to = judge()
     to.observe_takeover("a", "a~1")
     tell(to, "forget")  # asked by the first life
-    assert broken(to, Rebalance("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
+    assert broken(to, Rebalance("o1"), FENCED) == rules.OLD_LIFE_FENCED.name
     to.requests["o2"] = Rebalance("o2")
-    to.observe_reply("a~1", SCOPE, "o2", DEPOSED)
+    to.observe_reply("a~1", SCOPE, "o2", FENCED)
 
 
 def test_a_replaced_process_knows_what_it_was_sent() -> None:
@@ -139,5 +139,5 @@ def test_a_replaced_process_knows_what_it_was_sent() -> None:
     tell(to, "forget")
     to.observe_takeover("a", "a~1")
     to.requests["o2"] = Rebalance("o2")
-    to.observe_reply("a~1", SCOPE, "o2", DEPOSED)
-    assert broken(to, Rebalance("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
+    to.observe_reply("a~1", SCOPE, "o2", FENCED)
+    assert broken(to, Rebalance("o1"), FENCED) == rules.OLD_LIFE_FENCED.name

@@ -74,7 +74,7 @@ def test_a_method_and_a_property_of_a_class_with_slots() -> None:
 
 def test_what_is_added_is_made_anew_for_each_run_and_taken_away() -> None:
     kept = TextEdit(
-        "umi_core/workflows/rebalance.py", "def promotions(", "READ_FIRST = {}\n\n\ndef promotions("
+        "umi_core/workflows/rebalance.py", "def admit_eligible(", "READ_FIRST = {}\n\n\ndef admit_eligible("
     )
     for _ in range(2):
         with bug(kept).plant(BUILT_IN):

@@ -108,8 +108,8 @@ def test_the_changes_up_to_a_step_are_the_state_after_it() -> None:
             for path, text in state.items()
             if text >= 0
         }
-        live = playback.at(step.number).live
-        there = leaves({root: look(live, root) for root in ROOTS})
+        run = playback.at(step.number).run
+        there = leaves({root: look(run, root) for root in ROOTS})
         assert shown == {path: describe_tree(tree) for path, tree in there}, step.number
 
 

@@ -11,7 +11,7 @@ from tests.unit.sim.pages.test_pages import elements_of
 from umi_core.config import Config
 from umi_core.messages.answers import Committed, ReadDone, Value, Wake
 from umi_core.messages.requests import Get, Set
-from umi_core.recordings import RecordingHead, Taken
+from umi_core.recordings import RecordedStep, RecordingHead
 from umi_core.rows import Address
 from umi_core.tiers import working
 from umi_core.values import Scope
@@ -26,7 +26,7 @@ TOLD: tuple[Value, ...] = (
 
 @pytest.fixture
 def recording(own_folder: Path) -> str:
-    steps = [Taken(1_000 + number, value) for number, value in enumerate(TOLD)]
+    steps = [RecordedStep(1_000 + number, value) for number, value in enumerate(TOLD)]
     recorded.write(Path("live.jsonl"), RecordingHead(SCOPE, Config()), steps)
     return "live.jsonl"
 

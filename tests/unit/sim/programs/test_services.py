@@ -21,7 +21,7 @@ from umi_sim.programs import (
     service,
     simulate,
 )
-from umi_sim.programs.perturbations import WAYS
+from umi_sim.programs.perturbations import FAILURES
 from umi_sim.programs.services import LIBRARIES
 
 
@@ -100,7 +100,7 @@ def test_errors_are_those_of_the_client_library() -> None:
         service(errors="other")(call_once)
 
 
-@pytest.mark.parametrize("how", [each for each in WAYS if each != "slow"])
+@pytest.mark.parametrize("how", [each for each in FAILURES if each != "slow"])
 @pytest.mark.parametrize("library", ["python", "httpx"])
 def test_each_library_has_an_error_for_each_way(library: str, how: str) -> None:
     assert isinstance(LIBRARIES[library](how), Exception)

@@ -17,7 +17,7 @@ from umi_core.messages.answers import EffectFailed, ModelReplied, ReadDone, Valu
 from umi_core.messages.effects import Effect, Reply
 from umi_core.messages.requests import REQUESTS, CreateEntity, Recall, Remember, arguments_of
 from umi_core.messages.results import Remembered
-from umi_core.recordings import RecordingHead, Taken
+from umi_core.recordings import RecordedStep, RecordingHead
 from umi_core.rows import BODIES, Address, Body, Row
 from umi_core.values import Scope
 from umi_sim.record.stand_ins import WORD, StandIns, known_words
@@ -91,7 +91,7 @@ def test_no_redacted_reply_of_a_model_has_its_text(text: str) -> None:
 
 # Whole lives.
 
-Life = tuple[RecordingHead, list[Taken]]
+Life = tuple[RecordingHead, list[RecordedStep]]
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def lives(monkeypatch: pytest.MonkeyPatch) -> dict[Memory, Life]:
 
     def step(memory: Memory, now_ms: int, value: Value) -> tuple[Effect, ...]:
         _, steps = found.setdefault(memory, (RecordingHead(memory.state.scope, memory.state.config), []))
-        steps.append(Taken(now_ms, value))
+        steps.append(RecordedStep(now_ms, value))
         return unrecorded(memory, now_ms, value)
 
     monkeypatch.setattr(Memory, "step", step)
@@ -152,7 +152,7 @@ def test_a_fact_of_an_earlier_life_is_the_same_fact_in_other_words(lives: dict[M
     assert changes == [["unchanged"], ["unchanged"]]
 
 
-def changes_of(head: RecordingHead, steps: Sequence[Taken]) -> list[str]:
+def changes_of(head: RecordingHead, steps: Sequence[RecordedStep]) -> list[str]:
     """What happened to each fact that was stated."""
     memory = Memory(head.scope, head.config)
     effects = (it for step in steps for it in memory.step(step.now_ms, step.value) if isinstance(it, Reply))
@@ -160,7 +160,7 @@ def changes_of(head: RecordingHead, steps: Sequence[Taken]) -> list[str]:
     return [fact.change for it in values if isinstance(it, Remembered) for fact in it.entities]
 
 
-def steps_of(head: RecordingHead, steps: Sequence[Taken]) -> list[list[str]]:
+def steps_of(head: RecordingHead, steps: Sequence[RecordedStep]) -> list[list[str]]:
     """What each step gave, by the kinds of effects and how requests ended."""
     memory = Memory(head.scope, head.config)
     return [list(map(shown, memory.step(step.now_ms, step.value))) for step in steps]
@@ -174,7 +174,7 @@ def shown(effect: Effect) -> str:
     return " ".join(type(part).__name__ for part in parts)
 
 
-def names_in(steps: Sequence[Taken]) -> set[str]:
+def names_in(steps: Sequence[RecordedStep]) -> set[str]:
     """Words of five letters and more that no code of the memory says."""
     found = {word for text in texts_in([step.value for step in steps]) for word in WORD.findall(text)}
     return {

@@ -56,19 +56,19 @@ def test_a_stream_for_all_is_seen_by_one_more_draw(monkeypatch: pytest.MonkeyPat
     shared = Stream(0)
     monkeypatch.setattr(Stream, "word", lambda self: (shared._words or shared._next_block()).pop())
     monkeypatch.setattr(Stream, "below", lambda self, n: self.word() * n >> 64)
-    assert ways_apart("extra_draw")
+    assert differs("extra_draw")
 
 
 def test_a_replay_without_faults_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source.Replay, "fault", lambda self, *args: None)
-    assert ways_apart("record")
+    assert differs("record")
 
 
-def ways_apart(way: gate.Way) -> bool:
-    """Whether some seed of a stormy scenario has another trace in this way than when drawn."""
+def differs(variant: gate.Variant) -> bool:
+    """Whether some seed of a stormy scenario has another trace in this variant than when drawn."""
     file = scenario.find("crash_storm")
     hashes = (gate.hashes(scenario.draw(file, seed)) for seed in range(1, 4))
-    return any(each[way] != each["fresh"] for each in hashes)
+    return any(each[variant] != each["fresh"] for each in hashes)
 
 
 # With processes.

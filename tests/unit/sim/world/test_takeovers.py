@@ -35,7 +35,7 @@ def test_the_old_process_gets_the_next_requests_and_is_fenced() -> None:
     for ask_count, failed_count in ((0, 0), (2, 1)):
         verdict = run(CONFIG, items(LONG_MS, ask_count))
         assert verdict.failure is None
-        assert verdict.marks.get("deposed", 0) == verdict.marks.get("failed: Deposed", 0) == failed_count
+        assert verdict.marks.get("fenced", 0) == verdict.marks.get("failed: Fenced", 0) == failed_count
 
 
 def test_an_old_life_sleeps_until_the_new_one_has_recovered() -> None:

@@ -79,7 +79,7 @@ WRITING: Final = (
 )  # fmt: skip
 OF_RECORDS: Final = (AddArchival, DeleteArchival, SearchArchival)
 BACKGROUND: Final = ("upkeep", "memorize", "summarise", "reflect")  # workflows that a memory starts by itself
-BY_USHER: Final = f":hook:{SUBSTITUTING_HOOK}"  # end of a degradation's name if this hook gave the answer
+SUBSTITUTED: Final = f":hook:{SUBSTITUTING_HOOK}"  # end of a degradation's name if this hook gave the answer
 AUDIT_SEARCH_COUNT_MAX: Final = 8
 AUDIT_ENTITY_COUNT_MAX: Final = 150
 
@@ -359,7 +359,7 @@ class ArchiveModel(OracleModel):
         message = "the reply to a malformed request"
         demand(op.error is None, rules.REFERENCE_AGREES, message, op.error, outcome)
         demand(is_read, rules.REFERENCE_AGREES, "the reply about a record", RecordAdded.__name__, value)
-        degradations = [item for item in outcome.degraded if not item.name.endswith(BY_USHER)]
+        degradations = [item for item in outcome.degraded if not item.name.endswith(SUBSTITUTED)]
         self.degradations.judge_names(degradations)
         if op.error is not None or not is_read:
             return

@@ -381,11 +381,11 @@ def categorise(extracted: ExtractedFact, kind: str, names: Iterable[str]) -> Cat
     listed = [known[key] for key in map(norm, extracted.categories) if key in known]
     # Categories are matched by normalised names and spelled as they
     # are listed. Without a match, the category of the type is used.
-    categories = tuple(dict.fromkeys(listed))[:LINKS_MAX] or (home_of(kind, names),)
+    categories = tuple(dict.fromkeys(listed))[:LINKS_MAX] or (default_category(kind, names),)
     return Mention(ENTITY_TYPE[kind], name, extracted.content, CONFIDENCE_PPM, is_named, kind), categories
 
 
-def home_of(kind: str, listed: Iterable[str]) -> str:
+def default_category(kind: str, listed: Iterable[str]) -> str:
     """Return the category of a memory type; if it is not listed, the first listed one."""
     names = list(listed)
     known = [name for name in names if norm(name) == HOME[kind]]
@@ -395,7 +395,7 @@ def home_of(kind: str, listed: Iterable[str]) -> str:
 def read_given(request: CreateEntity, listed: Iterable[str]) -> Categorised:
     """Return the fact of a request, with its named categories or the one of its memory type."""
     kind, content, named = request.memory_type, request.content, request.categories
-    homes = (home_of(kind, listed),) if named is None else tuple(dict.fromkeys(named))
+    homes = (default_category(kind, listed),) if named is None else tuple(dict.fromkeys(named))
     return Mention(ENTITY_TYPE[kind], auto_name(content), content, CONFIDENCE_PPM, False, kind), homes
 
 

@@ -131,8 +131,8 @@ class Reads(ArchivePart):
             key = getattr(row, "parent_id", None) or row.id
             expected = known.get(key, {} if kind == "subcategory" else None)
             got = {name: getattr(row, name) for name in expected or ()} if key == row.id else expected
-            is_said = not isinstance(row, Resource) or row.description in self.list_said(row)
-            if expected is None or got != expected or not is_said:
+            is_described = not isinstance(row, Resource) or row.description in self.list_descriptions(row)
+            if expected is None or got != expected or not is_described:
                 states = self.log.states_since(key, op)
                 rule = BROKEN_BY.get(kind) or self.log.choose_rule(key, states, row)
                 return rule, f"the row {row.id} as it is shown", expected, row
@@ -149,7 +149,7 @@ class Reads(ArchivePart):
         message = f"rows of {kind} are not listed"
         return (rules.ACKNOWLEDGED_IS_DURABLE, message, lost, all_ids) if lost else None
 
-    def list_said(self, row: Resource) -> list[str]:
+    def list_descriptions(self, row: Resource) -> list[str]:
         """Return the descriptions that a payload may have: an empty one, or one by a model."""
         known = self.log.said.get((row.parent_id or row.id, (row.modality, row.text)), ())
         return ["", *(it.text for it in known)]

@@ -70,7 +70,7 @@ from umi_sim.record import rules
 
 KEPT: Final = ("resolved", "unchanged")
 CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
-FRESH_MAX: Final = 3  # facts that a lagging search may miss: 2 ** 3 sets at each position
+UNINDEXED_MAX: Final = 3  # facts that a lagging search may miss: 2 ** 3 sets at each position
 VIEWS_MAX: Final = 8  # with more views of a recall, each hit is judged only by itself
 Sight = tuple[Archive, int, tuple[str, ...]]  # an archive, a position, and facts that searches do not see yet
 View = tuple[Sight, ...]  # one sight for each archive
@@ -353,7 +353,7 @@ class Searches(ArchivePart):
             # Each archive is read separately, and the degradation does not name the one that failed.
             is_lost = f"{step}:none" in names
             if hits and (not is_lost or len(archives) == 1):
-                self.judge_beside(op, hits, step, archive, is_lost=is_lost)
+                self.judge_neighbours(op, hits, step, archive, is_lost=is_lost)
 
     # Resolutions.
 
@@ -500,7 +500,7 @@ class Searches(ArchivePart):
         lag_ms, entries = self.context.surroundings.lag_since(op.asked_ms), archive.log.facts.entries
         first = archive.positions(op.asked_ms, lag_ms)[0]
         fresh = [key for key, changes in entries.items() if lag_ms and changes[-1][0] > first]
-        counts = range(len(fresh) + 1) if len(fresh) <= FRESH_MAX else ()
+        counts = range(len(fresh) + 1) if len(fresh) <= UNINDEXED_MAX else ()
         hidden = [some for count in counts for some in combinations(fresh, count)]
         return list(product([archive], archive.positions(), hidden))
 
@@ -599,7 +599,7 @@ class Searches(ArchivePart):
         found = [(-ppm, it.id) for it, ppm in pairs if ppm >= floor_ppm and self.leaves(request, it, scope)]
         return {key: -ppm for ppm, key in sorted(found)[:most]}
 
-    def judge_beside(
+    def judge_neighbours(
         self, op: ArchiveOperation, hits: list[Hit], step: str, archive: Archive, *, is_lost: bool
     ) -> None:
         """Demand that hits show the fact that follows each, or those that each has ended, at one position."""

@@ -212,7 +212,7 @@ class Writes(ArchivePart):
         wanted, is_media = request.memory_types or TYPES, request.modality in MEDIA
         self.judge_repeat(op, value, key, batch, is_idle=not units)
         if is_media:
-            parts = [part for it in self.list_said(op) for part in list_parts(it.text.split("\n"))]
+            parts = [part for it in self.list_stated(op) for part in list_parts(it.text.split("\n"))]
             others = [text for _, text in units if text not in parts]
             self.demand(not others, rules.TEXT_COVERED, "texts read as parts of a description", parts, others)
         expected = structs.replace(
@@ -273,7 +273,7 @@ class Writes(ArchivePart):
             is_right = request.session_id in (None, *homes)
             self.demand(is_right, rules.DERIVED_FOLLOWS_SOURCE, message, request.session_id, homes)
 
-    def list_said(self, op: ArchiveOperation) -> Iterable[Any]:
+    def list_stated(self, op: ArchiveOperation) -> Iterable[Any]:
         """Return the descriptions that models gave for the payload of a memorize."""
         key = resource_id(self.context.scope, op.request.uri, op.request.text)
         return self.log.said.get((key, (op.request.modality, op.request.text)), ())
@@ -317,7 +317,7 @@ class Writes(ArchivePart):
                 is_text = request.modality not in MEDIA
                 lines = NORMALISERS[request.modality](request.text).split("\n") if is_text else []
                 parts = [piece for line in lines for piece in divide_line(line)]
-                spoken = [*self.list_said(op)]
+                spoken = [*self.list_stated(op)]
                 parts += [part for it in spoken for part in list_parts(it.text.split("\n"))]
                 texts = (*(text for _, text in read_units(plan)), *parts)
                 expected += [first_sentence(text, CAPTION_BYTES_MAX) for text in texts]
