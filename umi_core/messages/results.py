@@ -358,7 +358,7 @@ class SessionLoaded(Data):
 
     `turns`: the last messages of the session, if it carries them, the oldest first. `facts`: the result of
     storing the facts that it carries to this agent; `left_out_count`: facts that were not stored, because
-    they are no longer current in the archive they come from, or for lack of room.
+    they are no longer current in the archive they come from, damaged there, or for lack of room.
     """
 
     tag = 83

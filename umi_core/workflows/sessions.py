@@ -274,7 +274,7 @@ def turn_of(message: ChatMessage) -> Turn:
     return Turn(message.role if is_role else ROLES[0], text[:TURN_CHARS_MAX])
 
 
-# facts: read the facts in the owner's archive. Ended and forgotten ones are left out.
+# facts: read the facts in the owner's archive. Ended, forgotten and damaged ones are left out.
 
 
 def is_own(facts: Facts, view: View) -> bool:
@@ -378,10 +378,10 @@ LOAD_SESSION: Final = Workflow(
         Step("read", requires=(LOAD,), produces=(SESSION,),
              **asks(Read, ask_session, take_session, retry(3))),
         # Loose, because new messages do not change the plan.
-        Step("messages", requires=(LOAD, SESSION), produces=(TURNS,), loose=("resource",),
-             **asks(Read, ask_messages, take_messages, retry(3))),
+        Step("messages", requires=(LOAD, SESSION), produces=(TURNS,), spares=("resource",),
+             loose=("resource",), **asks(Read, ask_messages, take_messages, retry(3))),
         Step("facts", requires=(SESSION,), produces=(CARRIED_FACTS, MENTIONS, DROPPED, STATED, STATED_ON),
-             skips_to=("swap",), **asks(Read, ask_facts, take_facts, retry(3))),
+             skips_to=("swap",), spares=("entity",), **asks(Read, ask_facts, take_facts, retry(3))),
         Step("lookup", requires=(LOAD, STATED, MENTIONS, CARRIED_FACTS), produces=(DRAFTS, CORE),
              claims=remember.claim_entities, **asks(Read, remember.ask_lookup, take_lookup, retry(3))),
         *BETWEEN,

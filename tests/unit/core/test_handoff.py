@@ -160,6 +160,22 @@ def test_what_is_forgotten_while_it_is_loaded_is_not_carried() -> None:
     assert contents(b) == []
 
 
+def test_a_damaged_fact_or_conversation_is_left_out_and_named() -> None:
+    a, b = opened()
+    fact = remember_text(a, "r1", "Alice likes tea")
+    remember_text(a, "r2", "Bob snores")
+    key = hand_over(a, *ALL)
+    memorize(a, "m1", key, [{"role": "user", "content": "Hello Bob"}])
+    a.storage.rot(Address(a.scope, "resource", memorize(a, "m2", key, CHAT)))
+    a.storage.rot(Address(a.scope, "entity", fact))
+    outcome = b.ask(LoadSession("l1", key))
+    assert isinstance(outcome, Done)
+    assert [(it.name, it.count) for it in outcome.degraded] == [("read:damaged_rows", 2)]
+    assert isinstance(outcome.value, SessionLoaded)
+    assert (outcome.value.left_out_count, outcome.value.turns) == (1, (Turn("user", "Hello Bob"),))
+    assert contents(b) == ["snores"]
+
+
 def in_flight(pair: Pair) -> Operation:
     return next(it for it in pair.memory.state.operations.values() if it.workflow == "load_session")
 

@@ -25,7 +25,8 @@ from umi_core.values import Scope
 from umi_sim.judge.invariants.readings import PARSERS, subject_of
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.archive.degradations import NAMES, USELESS
-from umi_sim.judge.oracle.promises import causes, is_damaged, is_foreign, is_left_out
+from umi_sim.judge.oracle.promises import causes, is_foreign, is_left_out
+from umi_sim.judge.plain.requests import is_damaged
 from umi_sim.judge.state.vectors import find_missing
 from umi_sim.record import rules
 from umi_sim.record.broken import demand

@@ -29,7 +29,8 @@ from umi_core.rows import Address, Body, Category, Entity, Membership, Row, Subc
 from umi_core.text import cut, norm
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.oracle.promises import is_damaged, is_foreign, is_left_out
+from umi_sim.judge.oracle.promises import is_foreign, is_left_out
+from umi_sim.judge.plain.requests import is_damaged
 from umi_sim.machines.protocol import Machine
 from umi_sim.machines.umi import memory_of
 from umi_sim.record import rules

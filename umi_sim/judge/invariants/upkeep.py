@@ -22,7 +22,7 @@ from umi_core.rows import Category, Receipt, Reflection, Resource
 from umi_core.state import State
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.oracle.promises import is_damaged
+from umi_sim.judge.plain.requests import is_damaged
 from umi_sim.judge.plain.scores import again_ms, division_ms
 from umi_sim.machines.protocol import Machine
 from umi_sim.machines.umi import memory_of

@@ -22,7 +22,7 @@ from umi_core.rows import Address, Body, Category, Reflection, Row
 from umi_core.shapes import anything
 from umi_core.values import Scope
 from umi_sim.judge.observer import Observer
-from umi_sim.judge.oracle.promises import is_damaged
+from umi_sim.judge.plain.requests import is_damaged
 from umi_sim.machines.protocol import Machine
 from umi_sim.record import rules
 from umi_sim.record.broken import demand

@@ -5,7 +5,6 @@ from functools import cache
 from typing import Any, Final
 
 from umi_core import errors, limits
-from umi_core.answer_checks import is_valid_body
 from umi_core.config import Config
 from umi_core.data import Owner, is_struct, list_compared, list_fields
 from umi_core.errors import Error
@@ -56,12 +55,12 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import RecordAdded, Remembered, SessionCreated, SessionSaved
 from umi_core.migration import requests as moves
 from umi_core.migration.requests import NotReady
-from umi_core.rows import BODIES, Row
+from umi_core.rows import Row
 from umi_core.text import norm, tidy
 from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings
 from umi_sim.judge.oracle.working import SessionsModel
-from umi_sim.judge.plain.requests import HOLDS, is_no_agent
+from umi_sim.judge.plain.requests import HOLDS, is_damaged, is_no_agent
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 from umi_sim.record.run_config import RunConfig
@@ -203,14 +202,6 @@ def is_misjudged(query: Query, row: Row) -> bool:
         return is_search
     least = query.min_score_ppm if isinstance(query, ByVector | ByWords) else 0
     return type(score) is not int or not least <= score <= PPM
-
-
-def is_damaged(row: Row) -> bool:
-    """Return True if the body of a row is missing, malformed, or belongs to another row."""
-    body, address = row.body, row.address
-    if body is None or body.row_kind != address.kind or body.own_id() not in (None, address.id):
-        return True
-    return address.kind in BODIES and not is_valid_body(body)
 
 
 # Sentences of errors.

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any, Final
 
 from umi_core import errors
+from umi_core.answer_checks import is_valid_body
 from umi_core.declared import Incomplete
 from umi_core.errors import BadOption, Error
 from umi_core.kelpie import requests as api
@@ -14,7 +15,7 @@ from umi_core.messages import requests, results
 from umi_core.messages.effects import Done, Outcome, Refused
 from umi_core.messages.requests import CreateEntity, EvolveCategory, Request, Summarise, UpdateEntity
 from umi_core.migration import requests as moves
-from umi_core.rows import Ended, Entity
+from umi_core.rows import BODIES, Ended, Entity, Row
 from umi_core.shapes import anything, shape_of
 from umi_core.text import show_value
 from umi_core.values import Block, RoutingDecision, Scope
@@ -168,3 +169,11 @@ def describe_misfit(request: Request, outcome: Outcome) -> str:
     if isinstance(outcome, Done) and cls in TYPES:
         return shape_of(TYPES[cls])(outcome.value)
     return anything(outcome)
+
+
+def is_damaged(row: Row) -> bool:
+    """Return True if the body of a row is missing, malformed, or belongs to another row."""
+    body, address = row.body, row.address
+    if body is None or body.row_kind != address.kind or body.own_id() not in (None, address.id):
+        return True
+    return address.kind in BODIES and not is_valid_body(body)

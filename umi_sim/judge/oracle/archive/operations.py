@@ -38,6 +38,7 @@ from umi_core.rows import Entity, Row
 from umi_core.text import norm, size
 from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.states import make_fact_id
+from umi_sim.judge.plain.requests import is_damaged
 from umi_sim.judge.plain.scores import sound_vectors
 
 DAYS_WAITED_MAX: Final = 400
@@ -406,7 +407,8 @@ def read_carried(plan: BatchContext) -> dict[str, Entity]:
     """Return the facts by id, in the order of the question; the last ones that fit into one text."""
     asked = plan.last("facts")
     query = asked.effect.query if asked is not None and isinstance(asked.effect, Read) else None
-    found = {row.address.id: row.body for row in asked.rows} if asked is not None else {}
+    rows = asked.rows if asked is not None else ()
+    found = {row.address.id: row.body for row in rows if not is_damaged(row)}
     keys = [it.id for it in query.addresses] if isinstance(query, ByIds) else []
     carried = {key: it for key in keys if isinstance(it := found.get(key), Entity)}
     # The first ones are dropped until the rest fits; each takes its bytes and a line end.

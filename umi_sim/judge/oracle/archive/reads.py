@@ -17,8 +17,7 @@ from umi_core.values import ENTITY_TYPES
 from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.log import BatchLog
 from umi_sim.judge.oracle.archive.operations import ArchiveOperation
-from umi_sim.judge.oracle.promises import is_damaged
-from umi_sim.judge.plain.requests import fields_of, may_hold, meets
+from umi_sim.judge.plain.requests import fields_of, is_damaged, may_hold, meets
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
