@@ -329,19 +329,20 @@ class Loop(asyncio.BaseEventLoop):
 
     def end_first(self) -> None:
         if any(not timer.cancelled() for timer in self.timers) and self.comes_late():
-            self.fire_timer()
+            while not self.fire_timer():
+                pass
             return
         worker, jobs = self.done.popleft()
         jobs.end(worker)
 
-    def fire_timer(self) -> None:
-        """Let time pass until the next timer that is not cancelled, and make it ready."""
-        while self.timers:
-            timer = heapq.heappop(self.timers)
-            if not timer.cancelled():
-                self.clock.sleep(timer.when() - self.time())
-                self.ready.append(timer)
-                return
+    def fire_timer(self) -> bool:
+        """Let time pass until the first timer, and make it ready. Return False if it was cancelled."""
+        timer = heapq.heappop(self.timers)
+        if timer.cancelled():
+            return False
+        self.clock.sleep(timer.when() - self.time())
+        self.ready.append(timer)
+        return True
 
     def next_able(self) -> JobThread | None:
         return next((worker for worker, _ in self.flights.values() if worker.can_go_on()), None)

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.kv_store import EndsByTimers
 from umi_sim.targets import MISSING, Kv
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.drawing import draw_items
@@ -97,3 +98,10 @@ def test_no_process_dies_at_a_timeout() -> None:
     kinds = {item.kind for seed in range(60) for item in draw_items(GivesUp, seed, moments)}
     assert "fail" in kinds
     assert "crash_in" not in kinds
+
+
+def test_a_cancelled_timer_lets_no_later_one_go_off_early() -> None:
+    items = [Item("op", (ContractOp("put", {"key": "a", "value": n, "ttl": n}),)) for n in (1_000, 5_000)]
+    waits = [Item("advance", number=ms) for ms in (999, 1)]
+    verdict = run(EndsByTimers, (*items, *waits, Item("op", (GET,))))
+    assert (verdict.broken, verdict.steps[-1].replies) == (None, ("5000",))
