@@ -24,7 +24,9 @@ def report_hunt(name: str, found: Hunt, saved: str) -> Report:
     if found.small is None and found.not_recurring:
         return report_not_recurring(name, found, value)
     if found.small is None or found.first is None:
-        kept = warn_unexplored(found.jobs) or "every promise kept"
+        threads = "races with its own threads were not explored" if found.threads else ""
+        limits = "; ".join(filter(None, (warn_unexplored(found.jobs), threads)))
+        kept = limits or "every promise kept"
         rows = [*report_reached(found), *report_inferred(found), *report_known(found)]
         return Report(f"PASS {name}: {counted}, {kept}", rows, value)
     before, after = len(found.first.items), len(found.small.items)
