@@ -176,11 +176,11 @@ def by_name(name: str) -> "type[Adapter]":
     found = getattr(home, attribute, None)
     if not (isinstance(found, type) and issubclass(found, Adapter)):
         own = [each for each in vars(home) if is_adapter_of(home, each)]
-        message = f"{module} has no {attribute}" if found is None else f"{attribute} is none"
+        message = f"{module} has no {attribute}" if found is None else f"{attribute} has no contract"
         refuse(
             f"{name}: {message}; its adapters: {', '.join(own)}"
             if own
-            else f"{name}: is no class that inherits from Kv, Sessions or Memory of umi_sim.targets"
+            else f"{name}: is no class that inherits from Kv, Sessions or MemoryStore of umi_sim.targets"
         )
     return refuse_unjudged(found)
 

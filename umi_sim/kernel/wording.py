@@ -8,8 +8,10 @@ LINE_CHARS_MAX: Final = 120
 NAME_CHARS_MAX: Final = 60
 KNOWN_COUNT_MAX: Final = 12
 UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
-UNSEEN: Final = re.compile(  # controls, lone surrogates, joiners, bidi marks, separators, tags, no characters
-    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
+# Controls, lone surrogates, combining accents (e and one looks like é), joiners, bidi marks, separators,
+# tags, no characters.
+UNSEEN: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u0300-\u036f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
     "\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e0fff]"
 )
 RUN_MIN: Final = 32  # shorter runs are written as they are

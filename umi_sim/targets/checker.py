@@ -93,10 +93,14 @@ class BrokenContract(Data):
 
 
 class Suspects(Data):
-    """Suspected states: if the store is in one of them, the promise `rule` is broken."""
+    """Suspected states: if the store is in one of them, the promise `rule` is broken.
+
+    `evidence`: the key of the anomaly that they show, if they leave no doubt (`promises.py`).
+    """
 
     rule: str = ""
     states: Sequence[State] = ()
+    evidence: str = ""
 
 
 NO_SUSPECTS: Final = Suspects()
@@ -121,7 +125,7 @@ class Checker:
         self.blamed = NO_SUSPECTS
         self.past: list[ContractOp] = []
         self.has_died = False  # whether the process died in the last operation
-        self.is_update = False  # whether several of the last concurrent requests were writes
+        self.raised: list[ContractOp] = []  # operations that returned an error, which may act later
         self.earlier: list[State] = []
         self.before_restart: list[State] = []  # all possible states until the last restart
         self.since_restart: list[Callable[[Sequence[State]], list[State]]] = []  # what followed
@@ -151,6 +155,7 @@ class Checker:
         if spared:
             self.suspect(spared, before)
         if got.is_refusal:
+            self.note_raised(op)
             self.suspect("error-applied", self.states_unanswered(before, op, times_ms))
         return None
 
@@ -188,13 +193,25 @@ class Checker:
                     self.suspect("cancel-split", in_some_order(before, is_torn=True))
             if removing := [op.name for op, got in zip(ops, gots, strict=True) if self.is_removal(op, got)]:
                 self.note_removed(before, "+".join(sorted(removing)))
-            # Suspect states in which some were lost: a later answer that only these explain breaks at-once.
-            self.is_update = sum(op.name not in self.contract.reads for op in ops) > 1
+            for op, got in zip(ops, gots, strict=True):
+                if got.is_refusal:
+                    self.note_raised(op)
+            # Suspect states in which some were lost, or a batch was applied in part: a later answer that only
+            # these explain breaks at-once.
+            is_update = sum(op.name not in self.contract.reads for op in ops) > 1
+            lost, parts = [], list[State]()
             for order in chain.from_iterable(permutations(each, count) for count in range(1, len(ops))):
                 left = before
                 for at in order:
                     left = self.all_after(left, ops[at], times_ms)
-                self.suspect("at-once", left)
+                lost.append(left)
+                for at in each:
+                    if at not in order:
+                        parts += chain.from_iterable(self.halves(left, ops[at], times_ms))
+            with suppress(TooMany):
+                self.suspect("at-once", parts)
+            for left in lost:
+                self.suspect("at-once", left, "lost" if is_update else "")
             return None
         answers = ", ".join(f"{op.name} {got.told}" for op, got in zip(ops, gots, strict=True))
         names = "+".join(sorted(op.name for op in ops))
@@ -237,6 +254,7 @@ class Checker:
     def take_failure(self, op: ContractOp, times_ms: Sequence[int]) -> None:
         """Follow an operation that raised because a call below it failed: it must not have been applied."""
         self.note_past([op], times_ms, is_cut=True)
+        self.note_raised(op)
         # `put k 1` raised: k is absent, and k=1 is only suspected. If the next `get` returns 1, no possible
         # state fits but the suspected one does, so the promise error-applied is broken.
         after = [*self.states_unanswered(self.possible, op, times_ms), *self.losses(self.possible, op)]
@@ -276,7 +294,7 @@ class Checker:
             self.before_restart = [state for state in self.earlier if state.flags in readings]
             self.since_restart = []
         else:
-            self.possible, self.suspects, self.cut_off = distinct(empty), [], []
+            self.possible, self.suspects, self.cut_off, self.raised = distinct(empty), [], [], []
 
     def is_removal(self, op: ContractOp, got: Got) -> bool:
         return op.name in self.contract.removes and not got.is_refusal
@@ -298,6 +316,10 @@ class Checker:
                 self.last_reads.clear()
         self.earlier += self.possible
         self.deadlines.update(end_ms for state in self.possible for end_ms in self.contract.deadlines(state))
+
+    def note_raised(self, op: ContractOp) -> None:
+        if op.name not in self.contract.reads:
+            self.raised.append(op)
 
     def note_cut(self, rule: str, op: ContractOp, states: Sequence[State]) -> None:
         if op.name not in self.contract.reads:
@@ -340,7 +362,7 @@ class Checker:
     def narrow(self, step: Callable[[Sequence[State]], list[State]]) -> bool:
         """Apply a step to all states. Return whether a possible one is left; if not, set `blamed`."""
         left = step(self.possible)
-        suspects = [Suspects(each.rule, step(each.states)) for each in self.suspects]
+        suspects = [structs.replace(each, states=step(each.states)) for each in self.suspects]
         suspects = [each for each in suspects if each.states]
         if self.before_restart:
             self.since_restart.append(step)
@@ -423,13 +445,13 @@ class Checker:
     def losses(self, states: Iterable[State], op: ContractOp) -> list[State]:
         return [new for state in states for new in self.contract.losses(state, op)]
 
-    def suspect(self, rule: str, states: Iterable[State]) -> bool:
+    def suspect(self, rule: str, states: Iterable[State], evidence: str = "") -> bool:
         """Add suspected states, except for those that are possible. Return whether any was added."""
         if not (odd := [*states]):
             return False
         possible = {*map(key_of, self.possible)}
         if new := [state for state in odd if key_of(state) not in possible]:
-            self.suspects = [Suspects(rule, distinct(new)), *self.suspects][:SUSPECT_COUNT_MAX]
+            self.suspects = [Suspects(rule, distinct(new), evidence), *self.suspects][:SUSPECT_COUNT_MAX]
         return bool(new)
 
     # Describing a broken promise.
@@ -442,24 +464,25 @@ class Checker:
         if len(reasons) == 1:
             allowed = ": ".join(filter(None, (allowed, *sorted(reasons))))
         allowed += tell_lacking(answers, got.value) or tell_difference(answers, got.value)
-        is_undecided = False
         if self.blamed.rule in ("", "reopen-lost"):
             for each in self.cut_off_before:
-                if is_undecided := self.would_answer(each.states, op, got, times_ms[-1]):
+                if self.would_answer(each.states, op, got, times_ms[-1]):
                     self.blamed = each
                     allowed += f"; by one answer {each.op}, which was cut off, was done, and by another not"
                     break
+        if not self.blamed.rule and (late := self.find_applied_later(op, got, times_ms)) is not None:
+            self.blamed = Suspects("error-applied")
+            allowed += f"; as if {late}, which raised an error, was done later"
         rule = "raises" if got.error else self.blamed.rule or self.rule_of(op, got, answers, times_ms[-1])
         if rule == "answer":
             allowed += self.tell_names_taken(op, got, times_ms[-1])
-        is_read = is_undecided and op.name in self.contract.reads
-        anomaly = name_anomaly(rule, "undecided" if is_read else self.evidence_of(op, got, times_ms[-1]))
+        anomaly = name_anomaly(rule, self.evidence_of(op, got, times_ms[-1]))
         return BrokenContract(rule, op.name, got.told, allowed, got.error, got.frame, anomaly)
 
     def evidence_of(self, op: ContractOp, got: Got, now_ms: int) -> str:
         """Return the evidence of a failure, as a key of the table of anomalies (`promises.py`)."""
         if self.blamed.rule == "at-once":
-            return "lost" if self.is_update else ""  # without one of the writes the answer is right
+            return self.blamed.evidence
         if op.name not in self.contract.reads:
             return ""
         if self.blamed.rule:
@@ -473,6 +496,17 @@ class Checker:
         is_old = self.would_answer(self.earlier, op, got, now_ms)
         is_absent = all(self.contract.absence(state, op, now_ms) for state in self.possible)
         return "" if not is_old else "removed" if is_absent else "older"
+
+    def find_applied_later(self, op: ContractOp, got: Got, times_ms: Sequence[int]) -> ContractOp | None:
+        """Return an operation that raised, if the answer is right once it is applied after all others.
+
+        Example: `put a 1` raised, `put a 2` returned, and then `get a` returns 1.
+        """
+        for late in reversed(self.raised):
+            with suppress(TooMany):
+                if self.would_answer(self.all_after(self.possible, late, times_ms), op, got, times_ms[-1]):
+                    return late
+        return None
 
     def rule_of(self, op: ContractOp, got: Got, answers: Sequence[Any], now_ms: int) -> str:
         if op.name == "scan":

@@ -8,9 +8,9 @@ from msgspec import structs
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.adapter import Adapter, flags_of, is_async, ops_of
-from umi_sim.targets.items import PARTED, SITES, ContractOp, Item
+from umi_sim.targets.items import CALLS, PARTED, SITES, ContractOp, Item
 from umi_sim.targets.model import CROWD, TTL_ZERO, TTLS_BELOW_MS, Contract, Pool
-from umi_sim.targets.values import ODD_JSON, ODD_NAMES, ODD_TEXTS
+from umi_sim.targets.values import CONFUSED_NAMES, ODD_JSON, ODD_NAMES, ODD_TEXTS
 from umi_sim.targets.world import parameters
 
 ITEM_COUNT_MAX: Final = 60
@@ -18,6 +18,7 @@ ADVANCES_MS: Final = (1, 999, 1_000, 1_000, 1_001, 2_000, 4_000, 5_000, 60_000)
 Moments = Mapping[str, Sequence[tuple[str, int]]]  # by operation: (site, n), the n-th call of the site
 SCOPES: Final = {"ns", "user", "agent", "run"}
 SEPARATORS: Final = (":", "::", "/", ".", "-", "_", "__", "|", "#", ",")  # a and b:a is a:b and a
+CONFUSED: Final = 2  # in 1 of 2 runs with odd names, two of these are easily confused
 PAUSE_COUNTS: Final = (0, 1, 1, 2, 4, 8)
 PAUSE_POINTS_MAX: Final = (1, 4, 12, 40)  # the most points between two pauses
 EARLY: Final = 4  # half of all cancels come within so many steps
@@ -109,7 +110,7 @@ def draw_ops(adapter: type[Adapter], chance: Stream) -> dict[str, Sequence[str]]
 
 
 def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
-    """Draw names and values. `own`: a separate stream for names of two parts."""
+    """Draw names and values. `own`: a separate stream for names of two parts, and for confused ones."""
     is_odd = adapter.odd and chance.chance(1, 2)
     names = ["a", "b", *chance.shuffle(ODD_NAMES)[:3]] if is_odd else ["a", "ab", "b"]
     scopes = ["a", *chance.shuffle(ODD_NAMES)[:1]] if is_odd and chance.chance(1, 2) else ["u", "ub"]
@@ -125,6 +126,8 @@ def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
     if is_odd and own.chance(1, 4) and any(SCOPES & {*args} for args in ops_of(adapter).values()):
         separator = own.pick(SEPARATORS)
         scopes, names = ["a", f"a{separator}b"], [f"b{separator}a", "a"]
+    elif is_odd and own.chance(1, CONFUSED):
+        names = [*own.pick(CONFUSED_NAMES), *names[:1]]
     # If files or texts are searched for removed values, no value may be contained in another one.
     pool = Pool(names, scopes, values, is_odd, adapter.erases or "render" in ops_of(adapter))
     more = list[int]()
@@ -135,9 +138,9 @@ def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
     return structs.replace(pool, ttls_ms=(*pool.ttls_ms, *more)) if more else pool
 
 
-def failing_moments(adapter: type[Adapter], moments: Moments) -> Moments:
-    """Return the moments whose site is in `fails`."""
-    found = {name: [each for each in moments[name] if each[0] in adapter.fails] for name in moments}
+def moments_at(sites: Sequence[str], moments: Moments) -> Moments:
+    """Return the moments at these sites."""
+    found = {name: [each for each in moments[name] if each[0] in sites] for name in moments}
     return {name: each for name, each in found.items() if each}
 
 
@@ -153,8 +156,8 @@ def draw_kinds(
         adapter
     )
     async_weight = 0 if is_calm or not is_async(adapter) else 1
-    fail_weight = 0 if is_calm or not failing_moments(adapter, moments) else 3
-    death_weight = 0 if is_calm or not (moments and adapter.durable) else 1
+    fail_weight = 0 if is_calm or not moments_at(adapter.fails, moments) else 3
+    death_weight = 0 if is_calm or not (moments_at(CALLS, moments) and adapter.durable) else 1
     is_paged = "scan" in ops and getattr(adapter, "steady_pages", True)
     return {
         "op": 16, "advance": 4 if is_timed else 1, "reopen": 1 if adapter.durable else 0,
@@ -191,7 +194,7 @@ def draw_item(plan: DrawingPlan, chance: Stream, at: str) -> Item:
 def draw_fault(plan: DrawingPlan, chance: Stream, kind: str, at: str) -> Item:
     """Draw an operation in which a call fails, or the process dies."""
     is_death = kind == "crash_in"
-    moments = plan.moments if is_death else failing_moments(plan.adapter, plan.moments)
+    moments = moments_at(CALLS if is_death else plan.adapter.fails, plan.moments)
     op = draw_write(plan, chance, at, moments)
     # If no operation of the run has a moment, the item has no effect.
     unmet = SITES[0] if is_death else plan.adapter.fails[0]

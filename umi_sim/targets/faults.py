@@ -68,6 +68,13 @@ class Sites:
             self.told = do_part(self.part) if do_part else ""
             self.action(error)
 
+    def comes_late(self) -> bool:
+        """Count a result of a job. Return whether a timer of the store must go off before it arrives."""
+        self.counts["timeout"] += 1
+        is_due = self.site == "timeout" and not self.fired and self.counts["timeout"] >= self.n
+        self.fired |= is_due and self.action is fail
+        return is_due and self.action is fail
+
     def can_act(self) -> bool:
         """Return whether the fault can be applied: a death cannot happen in a thread that the store began."""
         return self.action is fail or self.loop is None or get_ident() in self.loop.clock.threads

@@ -28,9 +28,11 @@ from umi_sim.kernel.wording import show_value
 from umi_sim.shrink.reduction import fewer, lower
 from umi_sim.targets.values import from_json, to_json
 
-SITES: Final = (
+CALLS: Final = (
     "statement", "commit", "open", "write", "truncate", "sync", "replace", "request", "response"
 )  # fmt: skip
+TIMEOUT: Final = "timeout"  # no call: the result of a job arrives after the next timer
+SITES: Final = (*CALLS, TIMEOUT)
 PARTED: Final = ("write", "truncate")  # sites whose calls can be done in part
 ADVANCE_MS_MAX: Final = 10**12
 AT_ONCE_MAX: Final = 4
@@ -256,13 +258,15 @@ class Fail(Kind):
 
     def wording(self, item: Item) -> str:
         """Return the template. For a partial write it fits an error and a short count of `os.write`."""
+        if item.site == TIMEOUT:
+            return "{ops}, of which the result of job {number} comes after a timer"
         less = f" writes only {item.part} % of its bytes"
         return self.text.replace("{part} fails", less) if item.part else self.text
 
 
 class CrashIn(Kind):
     text, place = "the process dies at {site} {number}{part}: {ops}", "files"
-    number_max, sites, lesser = N_MAX, SITES, "without the crash"
+    number_max, sites, lesser = N_MAX, CALLS, "without the crash"
 
     def plainer(self, item: Item) -> Iterator[Item]:
         """Yield also a crash without its operation."""

@@ -19,6 +19,7 @@ from umi_sim.kernel.wording import show_value
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most, ticking
 from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
 from umi_sim.targets.checker import NOT_ASKED, BrokenContract, Checker, Got, TooMany
+from umi_sim.targets.clocks import NOT_THEIRS
 from umi_sim.targets.items import ContractOp, Item, join_shown
 from umi_sim.targets.loop import OutOfReach, Stuck
 from umi_sim.targets.names import NotAsked
@@ -382,6 +383,9 @@ class TargetRun:
 
 
 def frame_of(error: BaseException) -> traceback.FrameSummary | None:
-    """Return the innermost frame of a traceback that is outside this package."""
-    frames = [it for it in traceback.extract_tb(error.__traceback__) if Path(it.filename).parent != HERE]
-    return frames[-1] if frames else None
+    """Return the innermost frame of a traceback outside this package, and outside Python if there is one."""
+    modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    pairs = [*zip(traceback.extract_tb(error.__traceback__), modules, strict=True)]
+    frames = [it for it, _ in pairs if Path(it.filename).parent != HERE]
+    own = [it for it, module in pairs if module.partition(".")[0] not in NOT_THEIRS]
+    return next(reversed(own or frames), None)

@@ -18,7 +18,7 @@ from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.kernel.wording import show_value
 from umi_sim.targets.items import ContractOp
-from umi_sim.targets.values import MISSING, is_plain, is_plain_name, key_of, same
+from umi_sim.targets.values import MISSING, is_plain, is_plain_name, key_of, number_like, same
 
 
 class Expectation(Data):
@@ -41,7 +41,7 @@ class Whatever(Expectation):
         return got is not REFUSED
 
     def __str__(self) -> str:
-        return "anything"
+        return "no error"
 
 
 class Exactly(Expectation):
@@ -168,6 +168,7 @@ NUMBER_FIRST: Final = 100
 CROWD: Final = 130  # entries: more than a usual page of a hundred
 CROWD_LIMITS: Final = (CROWD - 10, CROWD)
 SINGLY: Final = 4  # one in 4 crowds that need single writes is made, since such runs are slow
+RETYPED: Final = 4  # one in 4 writes to a number, in such runs
 REPEATED: Final = 16  # one in 16 writes repeats the last value of its place
 
 State = Any  # opaque outside of its contract
@@ -292,9 +293,18 @@ class Pool(Data):
         return NUMBER_FIRST + len(self.used) - 1
 
     def repeat(self, chance: Stream, place: object, value: object) -> object:
-        """Return the value for this place: once in REPEATED times the last value of the place instead."""
-        if place in self.latest and chance.chance(1, REPEATED):
-            return self.latest[place]
+        """Return the value for this place: once in REPEATED times the last value of the place instead.
+
+        In a run with odd values, a number is often followed by the equal number of another type.
+        """
+        if place in self.latest:
+            last = self.latest[place]
+            other = number_like(last) if self.is_odd else MISSING
+            if other is not MISSING and not holds(self.used, other) and chance.chance(1, RETYPED):
+                self.used.append(other)
+                value = other
+            elif chance.chance(1, REPEATED):
+                return last
         self.latest[place] = value
         return value
 

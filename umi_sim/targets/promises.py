@@ -57,8 +57,6 @@ ANOMALIES: Final = (
     Anomaly("lost update", "at-once", "lost", "of concurrent changes, one left no trace"),
     Anomaly("dirty read", "error-applied", "read", "a read shows that a failed write was applied"),
     Anomaly("stale read", "answer", "older", "a read shows what a later write had replaced"),
-    Anomaly("stale read", "cancel-split", "undecided", "a read shows what a later write had replaced"),
-    Anomaly("stale read", "crash-split", "undecided", "a read shows what a later write had replaced"),
     Anomaly("resurrection", "answer", "removed", "a read shows what was removed before"),
     Anomaly("non-repeatable read", "answer", "repeated", "a read that is repeated without a write differs"),
     Anomaly("undeclared bound", "answer", "bounded", "what is gone had to make room, and no flag says so"),

@@ -8,7 +8,7 @@ from umi_sim.kernel.report import BLANK, Line, Report, ReportRow, row, under, wh
 from umi_sim.kernel.wording import plural
 from umi_sim.record.saved_failures import name_subject
 from umi_sim.targets.adapter import Adapter, is_async, ops_of
-from umi_sim.targets.drawing import Moments, failing_moments
+from umi_sim.targets.drawing import Moments, moments_at
 from umi_sim.targets.hunt import Hunt
 from umi_sim.targets.items import ContractOp, Item, join_shown
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetStep, TargetVerdict
@@ -24,7 +24,9 @@ def report_hunt(name: str, found: Hunt, saved: str) -> Report:
     if found.small is None and found.not_recurring:
         return report_not_recurring(name, found, value)
     if found.small is None or found.first is None:
-        kept = warn_unexplored(found.jobs) or "every promise kept"
+        threads = "races with its own threads were not explored" if found.threads else ""
+        limits = "; ".join(filter(None, (warn_unexplored(found.jobs), threads)))
+        kept = limits or "every promise kept"
         rows = [*report_reached(found), *report_inferred(found), *report_known(found)]
         return Report(f"PASS {name}: {counted}, {kept}", rows, value)
     before, after = len(found.first.items), len(found.small.items)
@@ -135,7 +137,7 @@ def report_reached(found: Hunt) -> Iterator[ReportRow]:
     if found.died_at:
         kinds.append(f"crashes within operations (at {', '.join(sorted(found.died_at))})")
     kinds += ["requests at once", "cancellations"] if is_async(adapter) else []
-    kinds += [f"failures of {site}" for site in list_sites(failing_moments(adapter, found.moments))]
+    kinds += [f"failures of {site}" for site in list_sites(moments_at(adapter.fails, found.moments))]
     yield row("met", ", ".join(kinds) or "operations and time alone")
     if not is_async(adapter):
         yield row("", "no two requests at once: an operation that begins with `async def` can be asked so")

@@ -264,7 +264,7 @@ class SessionsContract(Contract):
     def on_pop(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
         messages = state.entries.get(of, NO_SESSION).messages
         if not messages:
-            yield NOTHING, state
+            yield NOTHING, state.count_change(of)  # versions may count requests
         is_by_time = state.flags["order"] == "time"
         for place in range(len(messages) - 1, -1, -1):
             at_ms, value = messages[place]
@@ -277,7 +277,8 @@ class SessionsContract(Contract):
     def on_clear(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
         session = state.entries.get(of, NO_SESSION)
         kept = {} if state.flags["clear_ends_state"] else session.state
-        yield WHATEVER, state if session is NO_SESSION else state.set(of, messages=(), state=kept)
+        is_absent = session is NO_SESSION
+        yield WHATEVER, state.count_change(of) if is_absent else state.set(of, messages=(), state=kept)
 
     def on_delete(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
         yield WHATEVER, state.without(of)

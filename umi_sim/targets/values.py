@@ -22,6 +22,14 @@ ODD_NAMES: Final = (
    "a|b",     "\U0001f600", "[a]", "a?", "$a", "a=b", "a::b",
 )  # fmt: skip
 """Names that are easily confused: by case, blanks, separators, wildcards or Unicode normalization."""
+CONFUSED_NAMES: Final = (
+    ("a", "A"), ("a", "a "), ("a", " a"), ("", " "), ("", "None"), ("é", "e\u0301"), ("ß", "ss"), ("é", "e"),
+    ("0", "00"), ("1", "01"), ("1", "1.0"), ("0", ""), ("ab", "a_"), ("ab", "a%"), ("ab", "a*"), ("ab", "a?"),
+    ("a", "_"), ("a", "%"), ("ab", "[a]b"), ("a/b", "a_b"), ("a:b", "a_b"), ("a.b", "a_b"), ("a b", "a_b"),
+    ("a-b", "a_b"), ("a/b", "ab"), ("a:b", "ab"), ("a b", "ab"), ("a/b", "b"), ("a\\b", "a/b"), ("a", "a/"),
+    ("a", "./a"), ("a", "a\x00b"), ("a%2Fb", "a/b"), ("a+b", "a b"), ("a" * 300, "a" * 299 + "b"),
+)  # fmt: skip
+"""Pairs of names that a store may take for one: it folds, cleans, shortens, quotes or matches them."""
 ODD_TEXTS: Final = (
     "", " ", "a\x00b", "\u200b", "e\u0301", "\u202eabc", "line\nline\r\nline", "x" * 5_000,
     "\U0001f468\u200d\U0001f469",    "null", "{}", "'; --", "%s {0}", "\ufeffbom", " padded ",
@@ -30,6 +38,18 @@ ODD_JSON: Final[tuple[object, ...]] = (
     False, True, 0, -1, 2**53 + 1, 2**63, 0.5, -0.0, 1e300, [], {}, [None], {"": None},
     {"a": {"b": [1, "2"]}},    [[], [[]]], {"1": 1}, [True, 1, 1.0],
 )  # fmt: skip
+
+
+def number_like(value: object) -> object:
+    """Return the number that is equal to a value but has another type, or MISSING: 1 for True, 7.0 for 7."""
+    match value:
+        case bool():
+            return int(value)
+        case 0 | 1 if isinstance(value, int):
+            return bool(value)
+        case int() if abs(value) < PLAIN_INT_MAX:
+            return float(value)
+    return MISSING
 
 
 class Missing:

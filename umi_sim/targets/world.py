@@ -123,6 +123,7 @@ class TargetWorld:
         self.clock = clocks.Clock()
         self.sites = faults.Sites(str(base))
         self.loop = self.sites.loop = loop.Loop(self.clock)
+        self.loop.comes_late = self.sites.comes_late
         self.loop.has_points_in_lines = getattr(adapter, "line_by_line", False)
         self.clock.sleeping = self.loop.sleep
         self.names = names.Names()

@@ -139,3 +139,23 @@ def test_two_of_three_concurrent_changes_are_lost_together() -> None:
     broken = run(KeepsLast, (together, one("count"))).broken
     assert broken is not None
     assert (broken.rule, broken.anomaly, broken.got) == ("at-once", "lost update", "1")
+
+
+class SplitsBatches(Changes):
+    """Lets other tasks run before each entry of a batch, for as many steps as its value."""
+
+    batch_atomic = True
+
+    async def put_many(self, pairs: dict[str, int]) -> None:
+        for key, value in pairs.items():
+            for _ in range(value):
+                await asyncio.sleep(0)
+            self.rows[key] = value
+
+
+def test_two_concurrent_batches_that_mix_break_at_once_and_neither_is_lost() -> None:
+    first, second = (op("put_many", pairs=pairs) for pairs in ({"a": 1, "b": 9}, {"a": 2, "b": 3}))
+    together = Item("at_once", (first, second))
+    broken = run(SplitsBatches, (together, GET, one("get", key="b"))).broken
+    assert broken is not None
+    assert (broken.rule, broken.anomaly) == ("at-once", "")

@@ -137,6 +137,8 @@ def test_what_a_run_cannot_see_is_reported() -> None:
     start = threading.Thread.start
     assert re.search(r"\d+ jobs of executors, which paused 0 times while others went on", report(Jobs))
     assert "`get` began threads" in report(Threads)
+    first = report(Threads).partition(" asked ")[0]
+    assert first.endswith("operations, races with its own threads were not explored")
     for store in (Seconds, InMake):
         assert "began threads" not in report(store)
         assert "jobs of executors" not in report(store)

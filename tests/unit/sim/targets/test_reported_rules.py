@@ -1,5 +1,7 @@
 """Goal: each planted bug is reported by the simplest rule that it breaks, wherever a hunt begins."""
 
+import json
+
 import pytest
 
 from tests import counters_in_jobs, kv_store
@@ -184,3 +186,21 @@ def test_two_keys_that_are_one_are_no_scopes(
     assert broken is not None
     assert broken.rule == rule
     assert broken.allowed.endswith(words)
+
+
+class DecodesItsFile(Kv):
+    def make(self) -> None:
+        self.rows: dict[str, str] = {}
+
+    def put(self, key: str, value: object) -> None:
+        self.rows[key] = str(value)
+
+    def get(self, key: str) -> object:
+        return json.loads(self.rows[key])  # no JSON
+
+
+def test_an_error_of_the_standard_library_is_reported_where_the_store_raised_it() -> None:
+    ops = ContractOp("put", {"key": "a", "value": "v1"}), ContractOp("get", {"key": "a"})
+    broken = run(DecodesItsFile, [Item("op", (op,)) for op in ops]).broken
+    assert broken is not None
+    assert (broken.error, broken.frame) == ("JSONDecodeError", "test_reported_rules.py:get")

@@ -464,7 +464,7 @@ def test_a_failure_is_written_as_a_history(here: Path) -> None:
     done = umi("broken_store:Mine", "--seeds", "0..50", "--export", "found.edn")
     events = (here / "found.edn").read_text().splitlines()
     assert (done.exit_code, len(events)) == (1, 6)
-    assert ":type :ok, :f :get, :value " in events[-1]
+    assert ":process 0, :type :ok, :f :" in events[-1]
 
 
 @pytest.mark.parametrize(
