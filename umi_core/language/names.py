@@ -1,4 +1,4 @@
-"""Names: first names of men and women, endings of other names, and words that introduce a name.
+"""Names: first names of men and women.
 
 This file has only tables. Each of them is frozen: a changed word changes recorded runs.
 """
@@ -123,12 +123,4 @@ FIRST_NAME_ROWS: Final = (
         nadja noelia pia saskia sinead siobhan sofía stefanie svea tatjana verónica
         viktoria viviane""",
     ),
-)
-# How most names of men and women end, in that order of rows.
-NAME_ENDINGS: Final = (
-    ("f", ("a", "ine", "ette", "elle", "ie", "ko", "yo", "een", "lyn")),
-    ("m", ("o", "us", "ric", "vic", "ert", "old", "win", "ard", "ien", "ph", "mir")),
-)
-NAMING: Final = frozenset(
-    """called named namens heißt llamada llamado llama appelle appelée appelé nommé nommée""".split()
 )
