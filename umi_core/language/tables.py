@@ -277,21 +277,19 @@ NARROWING: Final = frozenset(  # behind a noun: it is told there which one is me
 UNIQUE: Final = frozenset(
     """sun moon sky world earth weather internet news time day night week month year morning
     evening afternoon weekend future past police government president capital way rest end
-    beginning same first last next other sonne mond himmel welt erde wetter internet polizei
-    regierung hauptstadt tag nacht woche monat jahr zeit sol luna cielo mundo tierra tiempo
-    internet policía gobierno presidente capital día noche semana mes año vez soleil lune ciel
-    monde terre temps météo police gouvernement président capitale jour nuit semaine mois année
-    fois matin soir""".split()
+    beginning same first last next other sonne mond himmel welt erde wetter polizei regierung
+    hauptstadt tag nacht woche monat jahr zeit sol luna cielo mundo tierra tiempo policía gobierno
+    presidente día noche semana mes año vez soleil lune ciel monde terre temps météo gouvernement
+    président capitale jour nuit semaine mois année fois matin soir""".split()
 )
 GENERAL: Final = frozenset(
     """restaurant place shop store hotel company firm guy man woman girl boy kid couple job book
-    novel film movie show meeting appointment interview trip party flat apartment house car
-    animal boss laden firma gerät mann frau mädchen junge paar buch film treffen termin
-    reise wohnung haus auto tier eltern hund katze chef chefin restaurante sitio tienda
-    empresa hombre mujer chica chico pareja trabajo libro película reunión cita viaje piso
-    casa coche jefe jefa padres perro perra gato gata endroit magasin hôtel entreprise
-    société homme femme fille garçon livre roman réunion rendez voyage appartement maison
-    voiture patron parents chien chat dog cat""".split()
+    novel film movie show meeting appointment interview trip party flat apartment house car animal
+    boss laden firma gerät mann frau mädchen junge paar buch treffen termin reise wohnung haus auto
+    tier eltern hund katze chef chefin restaurante sitio tienda empresa hombre mujer chica chico
+    pareja trabajo libro película reunión cita viaje piso casa coche jefe jefa padres perro perra
+    gato gata endroit magasin hôtel entreprise société homme femme fille garçon livre roman réunion
+    rendez voyage appartement maison voiture patron parents chien chat dog cat""".split()
 )
 
 # Spanish questions without a subject: the first word and other words before the verb; endings of the third
@@ -485,13 +483,12 @@ SAME: Final = frozenset(
 # Objects of a verb, and verbs whose object is a thing: `Pourquoi la vend-il ?`
 OBJECTS: Final = frozenset("ihn le la l les lo los las".split())
 TRADING_VERBS: Final = frozenset(
-    """gekauft kaufe kaufen kauft kaufte verkauft verkaufe verkaufen verkaufte bestellt
-        bestellen repariert reparieren umtauschen umgetauscht zurückgeben zurückgegeben
-        gelesen lesen gekocht kochen vend vendre vendu vends vendait acheté achète
-        acheter loué louer réparé répare réparer commandé commander lu rendre rendu lire
-        cuisiné compra compró comprar comprado compré compraste vende vendió vender
-        vendí vendido vendiste alquiló alquilar reparó reparar arregló arreglar devolver
-        devolvió devuelto pidió leyó leído leer""".split()
+    """gekauft kaufen kauft verkauft verkaufen bestellt bestellen repariert reparieren
+    umtauschen umgetauscht zurückgeben zurückgegeben gelesen lesen gekocht kochen vendre vendu
+    vendait acheté achète acheter loué louer réparé réparer commandé commander lu rendre rendu
+    lire cuisiné compra compró comprar comprado compré compraste vendió vender vendí vendido
+    vendiste alquiló alquilar reparó reparar arregló arreglar devolver devolvió devuelto pidió
+    leyó leído leer""".split()
 )
 PREPOSITIONS: Final = {
     "en": frozenset(
@@ -650,14 +647,13 @@ PLACE_NOUNS: Final = frozenset(
     square station store street studio supermarket theatre town university valley village warehouse
     apartment airport bäckerei büro dorf ferienwohnung flughafen garten haus hütte insel kirche
     klinik konferenz krankenhaus küche laden markt praxis schule see stadt strand supermarkt
-    theater wohnung zimmer bahnhof café museum park firma hafen lager aeropuerto apartamento bar
-    biblioteca cabaña café calle casa castillo ciudad cocina colegio conferencia empresa escuela
-    estación fábrica finca hospital iglesia isla jardín lago librería mercado museo oficina parque
-    piscina piso playa plaza pueblo puerto restaurante taller teatro tienda universidad clínica
-    aéroport appartement bibliothèque boulangerie bureau cabane café château chambre clinique école
-    église entreprise ferme gare hôpital hôtel île jardin lac maison mairie marché montagne musée
-    parc piscine place plage port restaurant rue salle salon supermarché théâtre université usine
-    ville village""".split()
+    theater wohnung zimmer bahnhof firma hafen lager aeropuerto apartamento biblioteca cabaña calle
+    casa castillo ciudad cocina colegio conferencia empresa escuela estación fábrica finca iglesia
+    isla jardín lago librería mercado museo oficina parque piscina piso playa plaza pueblo puerto
+    restaurante taller teatro tienda universidad clínica aéroport appartement bibliothèque
+    boulangerie bureau cabane château chambre clinique école église entreprise ferme gare hôpital
+    hôtel île jardin lac maison mairie marché montagne musée parc piscine plage port rue salle
+    salon supermarché théâtre université usine ville""".split()
 )
 # Prepositions before a name of a place; and before an article and a noun that means a place.
 BEFORE_PLACE: Final = frozenset("in from near around nach aus en à dans près cerca lejos rue calle".split())
@@ -682,12 +678,11 @@ PERSONAL_VERBS: Final = frozenset(
     veut voulait pense croit sait aime habite travaille préfère parle raconte lit demande donne
     prête demandé acheté vendu proposé promis écrit appelé invité rencontré mangé malade enceinte
     mariée marié vacances contente content fâché fâchée allergique étudie répondu répond raté
-    réussi décidé pensé voulu vend achète espère connaît étudie dort mange boit rentre joue chante
-    âge edad permis passeport anniversaire enfants führerschein reisepass geburtstag cumpleaños
-    verdient verdienen gagne gana llama
-    trabaja trabajan vive viven dice dijo piensa opina estudia quiere quieren sabe conoce prefiere llamó
-    cree gusta enfada enfadó jubila casa mudó
-    schläft isst trinkt spielt singt kocht spricht""".split()
+    réussi décidé pensé voulu vend achète espère connaît dort mange boit rentre joue chante âge
+    edad permis passeport anniversaire enfants führerschein reisepass geburtstag cumpleaños
+    verdient verdienen gagne gana llama trabaja trabajan vive viven dice dijo piensa opina estudia
+    quiere quieren sabe conoce prefiere llamó cree gusta enfada enfadó jubila casa mudó schläft
+    isst trinkt spielt singt kocht spricht""".split()
 )
 # Articles and owners before a noun, with the genders that they allow.
 GENDER_ROWS: Final = (
