@@ -7,7 +7,6 @@ from typing import Final
 
 from tests.properties.replies_reference import objects_of, payload_of
 from tests.properties.text_reference import (
-    ELIDED,
     Spoken,
     apart_in_spanish,
     bare,
@@ -22,20 +21,17 @@ from tests.properties.text_reference import (
 )
 from umi_core import limits
 from umi_core.data import Data
-from umi_core.language.names import FIRST_NAME_ROWS
 from umi_core.language.replies import ArrayOf, ObjectWith
 from umi_core.language.tables import (
     ADJECTIVE_ENDINGS,
     ARTICLES,
     ASKED,
     ASKING,
-    ASKING_WHICH,
     BEFORE_CLITIC,
     BEFORE_NOUN,
     BEHIND_CLITIC,
     CHINESE_PERSON_ROWS,
     CLAUSE_OPENING,
-    CLITICS,
     DETERMINERS,
     ELLIPSIS_ROWS,
     GENERAL,
@@ -56,23 +52,16 @@ from umi_core.language.tables import (
     NOUNLESS_ARTICLES,
     NUMERALS,
     ONES,
-    OPENING_VERBS,
     OTHERS,
     PERSON_ROWS,
     POINTERS,
     POINTING,
     POINTING_CHARACTERS,
-    POSSESSIVE,
-    PREPOSITIONS,
-    PRONOUNS,
-    QUANTIFIERS,
     RANKED,
     REFLEXIVE,
-    REFLEXIVES,
     SAID_BY_OTHERS,
     SAME,
     STOP_WORDS,
-    TERM_KIND_ROWS,
     TERM_ROWS,
     THIRD_PERSON,
     TIME_NOUNS,
@@ -193,8 +182,8 @@ def open_term_at(
         return Term("呢 …", own), 1
     if is_without_noun(spoken, place, language):
         return Term(here, own), 1
-    if language == "es" and (count := verb_alone(line, spoken, place)):
-        return Term(f"… {' '.join(line[place : place + count])}", own), count
+    if language == "es" and is_verb_alone(line, spoken, place):
+        return Term(f"… {here}", own), 1
     title = "".join(line[place : place + 2])
     is_other = "".join(line[place + 2 : place + 3]) in [*"费证所室院们"]
     if title in known and is_chinese(here) and not spoken[place].belongs and not is_other:
@@ -207,39 +196,26 @@ def open_term_at(
         or after.text not in known
     ):
         return None, 1
-    third = None
-    for it in spoken[place + 2 : place + 5]:
-        if not it.belongs:
-            break
-        # `Le rendez-vous`
-        if not it.hyphen:
-            third = it
-            break
-    is_narrowed = third is not None and (third.text in known or third.text in NARROWING | ONES)
+    third = spoken[place + 2] if place + 2 < len(spoken) else None
+    is_narrowed = third is not None and third.belongs and third.text in NARROWING | ONES
     is_noun = after.is_big if language == "de" else not after.is_big
     return (Term(f"{here} {after.text}", own), 2) if is_noun and not is_narrowed else (None, 1)
 
 
 def without_noun(spoken: list[Spoken], place: int, language: str) -> int:
-    """Return the length of `the latter`, `dem späteren` or `el más barato`; 0 if a noun follows."""
+    """Return the length of `the latter` or `dem späteren`; 0 if a noun follows."""
     if spoken[place].text not in NOUNLESS_ARTICLES.get(language, ()):
         return 0
-    line, end = [it.text for it in spoken], place + 2
-    is_most = line[place + 1 : end] in (["más"], ["plus"])
-    end += is_most
-    behind = spoken[place + 1 : end]
-    if len(spoken) < end or any(it.is_big or not it.belongs for it in behind):
+    behind = spoken[place + 1 : place + 2]
+    if not behind or behind[0].is_big or not behind[0].belongs:
         return 0
-    word = behind[-1].text
-    stands = word in NOUNLESS or (is_most and word not in ADVERBS)
+    word = behind[0].text
+    stands = word in NOUNLESS
     if language == "de" and word not in MARKS["de"]:
         stands = stands or any(word.endswith(it) for it in ADJECTIVE_ENDINGS["de"])
-    after = spoken[end] if end < len(spoken) else None
+    after = spoken[place + 2] if place + 2 < len(spoken) else None
     ends = after is None or not after.belongs or after.text in MARKS[language] or after.text in HELPING
-    return end - place if stands and ends else 0
-
-
-ADVERBS: Final = ("souvent", "vite", "tôt", "tard", "longtemps", "loin", "possible")
+    return 2 if stands and ends else 0
 
 
 def measured(line: list[str], spoken: list[Spoken], place: int) -> int:
@@ -255,45 +231,28 @@ def measured(line: list[str], spoken: list[Spoken], place: int) -> int:
         return end + 1 - place
     # `两个人` counts persons.
     counts = end + 1 < len(line) and spoken[end + 1].belongs and line[end + 1] not in NO_NOUN_CHARACTERS
-    numbered = line[place] == "两" or end > place + 1
-    return end + 1 - place if numbered and not counts and line[end] not in RANKED else 0
+    return end + 1 - place if not counts and line[end] not in RANKED else 0
 
 
 def is_chinese(word: str) -> bool:
     return 0x3400 <= ord(word[0]) <= 0x9FFF
 
 
-def verb_alone(line: list[str], spoken: list[Spoken], place: int) -> int:
-    """Return the length of a Spanish verb of the third person that is asked about without a subject."""
+def is_verb_alone(line: list[str], spoken: list[Spoken], place: int) -> bool:
+    """Return True for a Spanish verb of the third person that is asked about without a subject."""
     verb, before = line[place], line[:place]
-    if place == 0:
-        may_be = verb in OPENING_VERBS
-    else:
-        by_place = (
-            len(before) == 3 and before[1] == "qué" and before[0] in PREPOSITIONS["es"] and before[0] != "por"
-        )
-        by_words = before[0] in ASKING and all(word in ASKED for word in before)
-        ends = any(verb.endswith(ending) for ending in THIRD_PERSON)
-        may_be = (by_place or by_words) and ends and verb not in NO_THIRD and not spoken[place].is_big
-        may_be = may_be and ("se" not in before or verb in REFLEXIVE)
-    if not may_be:
-        return 0
-    end = place + 1
-    while end < len(spoken) and spoken[end].belongs:
-        end += 1
-    behind = line[place + 1 : end]
-    count = 1
-    if behind and behind[0][-2:] in ("ar", "er", "ir"):
-        count = 2
-    elif behind[:1] == ["a"] and behind[1:] and behind[1][-2:] in ("ar", "er", "ir"):
-        count = 3
-    rules_over_next = False
-    for it in spoken[place + count : end]:
-        is_object = rules_over_next
-        if not is_object and (it.is_big or it.text in MENTIONING):
-            return 0
-        rules_over_next = it.text in PREPOSITIONS["es"] or (is_object and it.text in MENTIONING)
-    return count
+    if place == 0 or before[0] not in ASKING or any(word not in ASKED for word in before):
+        return False
+    if verb in NO_THIRD or spoken[place].is_big or not verb.endswith(tuple(THIRD_PERSON)):
+        return False
+    if "se" in before and verb not in REFLEXIVE:
+        return False
+    for it in spoken[place + 1 :]:
+        if not it.belongs:
+            break
+        if it.is_big or it.text in MENTIONING:
+            return False
+    return True
 
 
 def is_without_noun(spoken: list[Spoken], place: int, language: str) -> bool:
@@ -311,40 +270,22 @@ def is_without_noun(spoken: list[Spoken], place: int, language: str) -> bool:
         tells = after in ("of", "i", "you", "we", "they", "he", "she", "that", "who", "which")
         return (is_end or chosen != set()) and not tells and before != "" and before not in NO_POINTERS
     if language == "de" and here.text in ARTICLES["de"] and (place == 0 or here.belongs):
-        is_adjective = any(after.endswith(it) for it in ADJECTIVE_ENDINGS["de"]) and after not in MARKS["de"]
         big = [n for n, it in enumerate(ahead) if it.is_big and it.text not in MARKS["de"]]
         small = [n for n, it in enumerate(ahead) if it.text in MARKS["de"]]
-        return not is_adjective and (big == [] or (small != [] and small[0] < big[0]))
+        return big == [] or (small != [] and small[0] < big[0])
     if language == "es" and here.text in OTHERS:
         return after == "" or after in BEHIND_CLITIC["es"]
-    if language == "es" and here.text in CLITICS["es"]:
-        is_verb = after in BEHIND_CLITIC["es"] or after[-1:] in ("é", "ó", "í") or here.hyphen
-        if here.text == "el":
-            return after == "de"
-        return (before in BEFORE_CLITIC["es"] and before != "ya") or is_verb or after == "de"
-    if language == "es" and before == "ya":
-        return after == "de"
+    if language == "es" and here.text in ARTICLES["es"]:
+        is_pronoun = before in BEFORE_CLITIC["es"] or after in BEHIND_CLITIC["es"] or here.hyphen
+        return is_pronoun or after == "de"
     if language != "fr":
         return False
     if here.text == "ce":
         plain = ("sera", "serait", "fut", "dont", "week")
         return not here.hyphen and after not in (*MARKS["fr"], *TIME_NOUNS, *plain)
     is_object = before in BEFORE_CLITIC["fr"] and not spoken[place - 1].hyphen
-    is_inverted = len(ahead) > 1 and ahead[1].hyphen and ahead[1].text in PRONOUNS
-    if here.text in CLITICS["fr"]:
-        if is_object or (is_inverted and after not in GENERAL):
-            return True
-        if here.text == "l" and after in BEHIND_CLITIC["fr"]:
-            return True
-        if after[-2:] in ("er", "ir") and (before[-2:] in ("er", "ir") or before in MODAL):
-            return True
-        return here.text in ("le", "les") and before in ("de", "à")
-    if here.text == "en":
-        return before in ELIDED or is_object or is_inverted
-    return here.text == "y"
-
-
-MODAL: Final = "peut peux veut veux doit dois va vais faut pour sans pouvez voulez devez".split()
+    is_object = is_object or (here.text == "l" and after in BEHIND_CLITIC["fr"])
+    return here.text in ARTICLES["fr"] and is_object
 
 
 def known_nouns(turns: Sequence[Turn]) -> frozenset[str]:
@@ -682,9 +623,6 @@ def why_refused(
     small = small_in_query + [it.text for it in in_turns if is_open or it.text not in big_in_turns]
     exact = [*asked_words, *(it.text for it in in_turns)]
     free = [word for word in added if word not in JOINING and not person_of(word)]
-    if any(term.endswith(" …") for term in asked.terms):
-        openings = {it.text for _, _, row in ELLIPSIS_ROWS for it in spoken_words(row)}
-        free = [word for word in free if word not in openings]
     if not all(stands(word, exact, small, given.big, asked.spoken) for word in free):
         return "foreign_word"
     query_terms = [word for word in asked_words if word not in STOP_WORDS]
@@ -710,8 +648,8 @@ def is_new(word: str, asked: References, given: References) -> bool:
     return not is_light and not stands(word, line, small, given.big, asked.spoken)
 
 
-def left_open(asked: References, given: References, with_bound: bool = False) -> list[str]:
-    """Return the terms of a rewrite that still refer to what is outside of it; perhaps owners, too."""
+def left_open(asked: References, given: References) -> list[str]:
+    """Return the terms of a rewrite that still refer to what is outside of it."""
     found = list[str]()
     for at, part in enumerate(given.order):
         if not part.startswith("#"):
@@ -719,11 +657,10 @@ def left_open(asked: References, given: References, with_bound: bool = False) ->
         term = given.terms[int(part[1:])]
         news = [it for it in given.order[:at] if not it.startswith("#") and is_new(it, asked, given)]
         after = given.order[at + 1] if at + 1 < len(given.order) else "#"
-        owns = term in POSSESSIVE and not with_bound
-        binds = owns or (term in REFLEXIVES and not with_bound) or (asked.spoken == "fr" and term in INVERTED)
+        binds = asked.spoken == "fr" and term in INVERTED
         opens = (goes_with_noun(term) and asked.nouns != ()) or any(word in SAME for word in term.split())
         is_before_new = not after.startswith("#") and is_new(after, asked, given)
-        if opens and is_before_new and not any(after in row.split() for _, row in FIRST_NAME_ROWS):
+        if opens and is_before_new:
             continue
         # `小米那款`
         near = [it for it in given.order[:at] if it not in LIGHT_WORDS["zh"]]
@@ -731,13 +668,13 @@ def left_open(asked: References, given: References, with_bound: bool = False) ->
         if term[0] in POINTING_CHARACTERS and is_beside:
             continue
         every = [it for it in given.order if not it.startswith("#") and is_new(it, asked, given)]
-        if not (binds and news) and not ((term.endswith(" …") or term in ASKING_WHICH) and every):
+        if not (binds and news) and not (term.endswith(" …") and every):
             found.append(term)
     return found
 
 
 def resolved_terms(asked: References, given: References) -> list[str]:
-    open_terms, gone = left_open(asked, given, True), list[str]()
+    open_terms, gone = left_open(asked, given), list[str]()
     for term in asked.terms:
         if term in open_terms:
             open_terms.remove(term)
@@ -768,8 +705,6 @@ def lacks_words(rewrite: str, asked: References, given: References, named: Named
     """Return True if names and content words of the query are not in the rewrite in their order."""
     gone, light = resolved_terms(asked, given), light_words(asked)
     loose = [*asked.nouns] if any(goes_with_noun(it) or it in ONES for it in gone) else []
-    kinds = {it: letters for letters, row in TERM_KIND_ROWS for it in row.split(", ")}
-    loose += [*QUANTIFIERS] if any("s" in kinds.get(it, "s") for it in gone) else []
     line = [it.text for it in in_language(rewrite, asked.spoken)]
     spread = [
         (it.text, asked.terms[int(part[1:])] if part.startswith("#") else "")

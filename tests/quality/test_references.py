@@ -9,6 +9,9 @@ In named_references.jsonl wrong rewrites name what they mean, too, and are of al
 that refer were resolved, and 305 of 380 wrong rewrites refused. Rules were made for the first half; of the
 second half 64 of 90 were resolved, and 151 of 180 refused (56 and 145 before); of 38 that were written then
 25 of 32, and 54 of 64; of the last 26, for which no rule was made, 17 of 21, and 32 of 41.
+
+Of 3,080 decisions of these files and of scenarios/data, 2,827 were right. Then rules that decided one or two
+of them were deleted, which lost 37.
 """
 
 import pytest
@@ -19,7 +22,7 @@ EACH = [questions(path.read_text("utf-8")) for path in QUESTIONS]
 ALL = [it for some in EACH for it in some]
 OLDER = [it for some in EACH[:-1] for it in some]
 # Percent of the questions with rewrites (tools/references.py): found, resolved, refused, left alone.
-LEAST = [(OLDER, 98, 94, 90, 97), (EACH[-1], 96, 89, 84, 91)]
+LEAST = [(OLDER, 98, 93, 88, 97), (EACH[-1], 95, 87, 83, 91)]
 PER_LANGUAGE_MIN = 40
 UNRESOLVABLE_MIN = 60
 

@@ -1,4 +1,4 @@
-"""Names: first names of men and women, endings of other names, and words that introduce a name.
+"""Names: first names of men and women.
 
 This file has only tables. Each of them is frozen: a changed word changes recorded runs.
 """
@@ -28,35 +28,34 @@ FIRST_NAME_ROWS: Final = (
         steve steven stuart sven tariq ted thomas theo thierry thorsten tim timo tobias tom tomás
         tony torsten tyler uwe victor viktor vincent wolfgang walt walter werner will william yann
         yusuf andrés ángel bernd björn casimir anselm piet joost hamid raj arjun deepak gonzalo
-        eusebio gustave ludovic bastien théo enzo louis raphaël jules antoine baptiste clément
-        romain benoît guillaume bertrand didier yves alain gilles rémi fabrice cédric sébastien
-        stéphane frédéric éric grégory jérôme françois philippe denis jacques andré rené lucien
-        fernand détlef detlef egon friedrich ludwig otmar rudolf siegfried torben volker wilhelm
-        anton jannik jörg kilian konrad leander levin linus matthis mats mika paulus ruben silas
-        timon valentin wenzel alfonso alfredo álvaro armando césar cristian domingo ernesto esteban
+        eusebio gustave ludovic bastien théo enzo raphaël jules antoine baptiste clément romain
+        benoît guillaume bertrand didier yves alain gilles rémi fabrice cédric sébastien stéphane
+        frédéric éric grégory jérôme françois philippe denis jacques andré rené lucien fernand
+        détlef detlef egon friedrich ludwig otmar rudolf siegfried torben volker wilhelm anton
+        jannik jörg kilian konrad leander levin linus matthis mats mika paulus ruben silas timon
+        valentin wenzel alfonso alfredo álvaro armando césar cristian domingo ernesto esteban
         eugenio félix fermín gerardo germán guillermo héctor ignacio jaime joaquín josué juanjo
         julián leandro lorenzo mariano martín mauricio nacho óscar pepe raimundo rodrigo rubén
         salvador santiago toni vicente xavi xavier aidan alec archie barry bart benedict blake brad
         brandon brent brett calvin cameron carter chad clive connor cooper cyrus damian darren dean
         derek desmond dexter dominic duncan dylan eli elliot elliott evan ewan fergus floyd francis
         garrett gavin geoff geoffrey glen gordon grant gus harrison hector herman hubert irving
-        jared jasper jed jeremiah jerry jesse joel jordan keiran kieran kit lance leroy lewis logan
-        lloyd malcolm marvin maurice mick miles milo mitch morgan murray ned nelson nigel noel
-        norman otis percy perry preston quentin ralph randy reggie rex rhys ricky rory ross rupert
-        russell seth shane sidney spencer stan stanley terry todd travis trevor vernon vince wade
-        wayne wesley winston zach anil arun ashok dev dmitri farid femi hiroshi hussein idris jamal
-        kenji khalid kofi kwame mahmoud malik mehmet murat nikhil nikolai olu osman pavel pradeep
-        prakash rahul rajesh ramesh reza rohan sanjay sergei suresh takeshi tomasz vijay vikram
-        vladimir yasin yuri yusef mateusz piotr krzysztof milan goran dragan ivo aleksander sasha
-        elias emre malte ole thorben nikita mehdi samir rachid hakim álex iker unai asier
-        adrian alejandro alessandro alfred alois andreas angus arne axel bastian
-        benedikt callum christoph clemens colm conor cormac damien declan donald eamon
-        eberhard étienne fabian fabien felipe fergal fritz gareth gerd guido hamish
-        hannes hartmut harvey heiko heinrich hendrik henning henrik hermann ingo joão
-        jochen josef julian karsten leif léo leonardo loïc luka lutz magnus manfred
-        marcelo marcos marius mathias nestor niall nicholas nuno octavio oskar patrice
-        paulo quique régis reiner reinhard rolf rudi rüdiger sebastián seamus severin
-        sönke stephan sylvain tarik theodor thibault ulrich vinzenz wilfried yannick""",
+        jared jasper jed jeremiah jesse joel jordan keiran kieran kit lance leroy lewis logan lloyd
+        malcolm marvin maurice mick miles milo mitch morgan murray ned nelson noel norman otis
+        percy perry preston quentin ralph randy reggie rex rhys ricky rory ross rupert russell seth
+        shane sidney spencer stan stanley terry todd travis trevor vernon vince wade wayne wesley
+        winston zach anil arun ashok dev dmitri farid femi hiroshi hussein idris jamal kenji khalid
+        kofi kwame mahmoud malik mehmet murat nikhil nikolai olu osman pavel pradeep prakash rahul
+        rajesh ramesh reza rohan sanjay sergei suresh takeshi tomasz vijay vikram vladimir yasin
+        yuri yusef mateusz piotr krzysztof milan goran dragan aleksander sasha elias emre malte ole
+        thorben nikita mehdi samir rachid hakim álex iker unai asier adrian alejandro alessandro
+        alfred alois andreas angus arne axel bastian benedikt callum christoph clemens colm conor
+        cormac damien declan donald eamon eberhard étienne fabian fabien felipe fergal fritz gareth
+        gerd guido hamish hannes hartmut harvey heiko heinrich hendrik henning henrik hermann ingo
+        joão jochen josef julian karsten leif léo leonardo loïc luka lutz magnus manfred marcelo
+        marcos marius mathias nestor niall nicholas nuno octavio oskar patrice paulo quique régis
+        reiner reinhard rolf rudi rüdiger sebastián seamus severin sönke stephan sylvain tarik
+        theodor thibault ulrich vinzenz wilfried yannick""",
     ),
     (
         "f",
@@ -86,49 +85,39 @@ FIRST_NAME_ROWS: Final = (
         clémence coralie élise fanny gaëlle hélène jeannine léonie lucile marguerite noémie océane
         pénélope régine ségolène thérèse yvette adriana alba alejandra almudena amparo araceli
         asunción aurora blanca catalina celia concha consuelo covadonga daniela dolores encarna
-        esperanza estefanía estrella fátima gema guadalupe inmaculada irene isabela jimena jose
-        josefa lourdes luz macarena maite manuela marisol mayte mireia montse natividad nuria
-        paloma paz raquel rebeca rocío rosalía soledad sonia susana úrsula violeta virginia yolanda
-        adelheid annegret annika bärbel carola christa christel dagmar dörte doro edeltraud
-        elfriede elli erna evelin franziska friederike gabi gesine gudrun hannelore hedwig heidrun
-        henrike hertha imke ines irmgard isolde jule karla karola katrina leni lieselotte liselotte
-        magda maike mareike margarete margret marianne marlene mathilda mechthild meike merle nele
-        ronja roswitha rosemarie sigrid sibylle sonja steffi susi thea traudl trude ulla ulrike
-        undine ursel verena vroni waltraud wilma abby addison adrienne aisha alexis alison allison
-        amber angie arlene ashley aubrey ava avery bea becky bernadette beryl bessie beth bethany
-        betty beverly bonnie bridget brooke caitlin candice carly carrie cassie cathy chelsea
-        cheryl chloe cindy connie cora courtney crystal cynthia daisy daphne darcy debbie della
-        denise dora edna eileen elaine eleanor eliza ellie elsie erin estelle esme ethel eve evie
-        fay felicity fiona flora freya gail gemma georgia georgina geraldine gillian ginny gladys
-        glenda gwen gwendolyn hailey harriet hattie hazel heather hettie holly imogen iona isla ivy
-        jackie jacqui janice jeanette jess jill jo jodie josie joy joyce karen kathleen katie kay
-        kaylee kayla keira kelly kerry kim kirsty krista kristen kylie lara lauren leah leanne
-        lesley liz lizzie loretta lorna lorraine lottie lucinda lydia lynn mabel mackenzie maddie
-        madeline maggie maisie marcia marjorie marian matilda maud maureen meg megan melanie
-        melissa meredith mildred millie minnie mollie molly morag muriel myra nancy nell nellie
-        nichola nora paige pam pat patsy patty pauline pearl peggy penelope penny phoebe phyllis
-        polly poppy prudence queenie rhona roberta robin robyn rosalind rosemary rowan roxanne ruby
-        sadie sally samantha shannon sheila shelley sherry shirley sienna skye sonya stacey stacy
-        sue susie suzie sybil tabitha tammy tara tess tessa thelma tiffany tracey tracy trish trudy
-        una valerie vicky viola vivian vivienne wanda wendy whitney willow winifred winnie zara
-        aaliyah adaeze aiko akiko amina anjali ayesha aylin ayşe chidi deepa divya elif emine fatma
-        fumiko hatice ingeborg irina jasmine kavita keiko kiran lakshmi leyla mei meena midori
-        naoko nasrin nazanin neha nisha oksana olena padma pooja radha rania reema rekha samira
-        sana sanae shanti shreya sita soraya sunita svetlana tatiana tomoko usha yuki yuko zainab
-        zeynep agnieszka katarzyna małgorzata magdalena ewa jelena ivana milica
-        anke antonia frauke swantje merve ainhoa itziar leire maud
-        agnès bianca carolin cathérine claudine constanze corinna cornelia diane
-        dorothea édith élisabeth ester eveline farah gabriela henriette hilde janina
-        janine josefine juliane justine kristina lily luise mara mathilde moira mona
-        nadja noelia pia saskia sinead siobhan sofía stefanie svea tatjana verónica
-        viktoria viviane""",
+        esperanza estefanía estrella fátima gema guadalupe inmaculada isabela jimena jose josefa
+        lourdes luz macarena maite marisol mayte mireia montse natividad nuria paloma paz raquel
+        rebeca rocío rosalía soledad úrsula violeta virginia yolanda adelheid annegret annika
+        bärbel carola christa christel dagmar dörte doro edeltraud elfriede elli erna evelin
+        franziska friederike gabi gesine gudrun hannelore hedwig heidrun henrike hertha imke ines
+        irmgard isolde jule karla karola katrina leni lieselotte liselotte magda maike mareike
+        margarete margret marianne marlene mathilda mechthild meike merle nele ronja roswitha
+        rosemarie sigrid sibylle sonja steffi susi thea traudl trude ulla ulrike undine ursel
+        verena vroni waltraud wilma abby addison adrienne aisha alexis alison allison amber angie
+        arlene ashley aubrey ava avery bea becky bernadette beryl bessie beth bethany betty beverly
+        bonnie bridget brooke caitlin candice carly carrie cassie cathy chelsea cheryl chloe cindy
+        connie cora courtney crystal cynthia daisy daphne darcy debbie della dora edna eileen
+        elaine eleanor eliza ellie elsie erin estelle esme ethel eve evie fay felicity fiona flora
+        freya gail gemma georgia georgina geraldine gillian ginny gladys glenda gwen gwendolyn
+        hailey harriet hattie hazel heather hettie holly imogen iona isla ivy jackie jacqui janice
+        jeanette jess jill jo jodie josie joy joyce kathleen katie kay kaylee kayla keira kelly
+        kerry kirsty krista kristen kylie lara lauren leah leanne lesley liz lizzie loretta lorna
+        lorraine lottie lucinda lydia lynn mabel mackenzie maddie madeline maggie maisie marcia
+        marjorie marian matilda maud maureen meg megan melanie melissa meredith mildred millie
+        minnie mollie molly morag muriel myra nancy nell nellie nichola paige pam pat patsy patty
+        pearl peggy penelope penny phoebe phyllis polly poppy prudence queenie rhona roberta robin
+        robyn rosalind rosemary rowan roxanne ruby sadie sally samantha shannon sheila shelley
+        sherry shirley sienna skye sonya stacey stacy sue susie suzie sybil tabitha tammy tara tess
+        tessa thelma tiffany tracey tracy trish trudy una valerie vicky viola vivian vivienne wanda
+        wendy whitney willow winifred winnie zara aaliyah adaeze aiko akiko amina anjali ayesha
+        aylin ayşe chidi deepa divya elif emine fatma fumiko hatice jasmine kavita keiko kiran
+        lakshmi leyla mei meena midori naoko nasrin nazanin neha nisha oksana olena padma pooja
+        radha rania reema rekha samira sana sanae shanti shreya sita soraya sunita svetlana tatiana
+        tomoko usha yuki yuko zainab zeynep agnieszka katarzyna małgorzata magdalena ewa jelena
+        ivana milica anke antonia frauke swantje merve ainhoa itziar leire agnès bianca carolin
+        cathérine claudine constanze corinna cornelia diane dorothea édith élisabeth ester eveline
+        farah gabriela henriette hilde janina janine josefine juliane justine kristina lily luise
+        mara mathilde moira mona nadja noelia pia saskia sinead siobhan sofía stefanie svea tatjana
+        verónica viktoria viviane""",
     ),
-)
-# How most names of men and women end, in that order of rows.
-NAME_ENDINGS: Final = (
-    ("f", ("a", "ine", "ette", "elle", "ie", "ko", "yo", "een", "lyn")),
-    ("m", ("o", "us", "ric", "vic", "ert", "old", "win", "ard", "ien", "ph", "mir")),
-)
-NAMING: Final = frozenset(
-    """called named namens heißt llamada llamado llama appelle appelée appelé nommé nommée""".split()
 )

@@ -5,14 +5,13 @@ Law 2. The tables are frozen: a changed term changes recorded runs.
 Law 3. Only terms of the query's language count, and names never do: `Ella` of `Where does Ella live?`.
 """
 
-import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise, product, takewhile
 from typing import Final
 
 from umi_core.data import Data
-from umi_core.language.languages import ELIDED, WrittenWord, language_of, split_enclitics, written_words
+from umi_core.language.languages import WrittenWord, language_of, split_enclitics, written_words
 from umi_core.language.tables import (
     ACTING,
     ADJECTIVE_ENDINGS,
@@ -23,10 +22,8 @@ from umi_core.language.tables import (
     BEFORE_NOUN,
     BEHIND_CLITIC,
     CLAUSE_OPENING,
-    CLITICS,
     DETERMINERS,
     ELLIPSIS_ROWS,
-    GENERAL,
     HELPING,
     IDIOM_ROWS,
     INDEFINITE,
@@ -41,14 +38,11 @@ from umi_core.language.tables import (
     NOUNLESS_ARTICLES,
     NUMERALS,
     ONES,
-    OPENING_VERBS,
     OTHERS,
     POINTERS,
     POINTING,
     POINTING_CHARACTERS,
-    POSSESSIVE,
     PREPOSITIONS,
-    PRONOUNS,
     RANKED,
     REFLEXIVE,
     TERM_ROWS,
@@ -116,9 +110,6 @@ def is_dense(text: str) -> bool:
 
 TITLE_CHARS: Final = 2  # characters of a Chinese noun for persons: `医生`
 COMPOUNDING: Final = frozenset("费证所室院们")  # characters that make such a noun another one: `律师费`
-INFINITIVES: Final = ("er", "ir")
-MODAL: Final = frozenset("peut peux veut veux doit dois va vais faut pour sans pouvez voulez devez".split())
-ADVERBS: Final = frozenset("souvent vite tôt tard longtemps loin possible".split())
 PLAIN_CE: Final = frozenset(["sera", "serait", "fut", "dont", "week"])
 TELLING_WHICH: Final = frozenset("of i you we they he she that who which".split())
 QUESTION_CHARS_MAX: Final = 4  # characters of a Chinese question that is only a topic: `小周呢？`
@@ -197,11 +188,6 @@ class ReferenceReading(Data):
         before = next((it for it, behind in pairwise(texts) if behind == term), "")
         return term in ACTING and before not in PREPOSITIONS.get(self.language, ())
 
-    def owned_by(self, term: str) -> str:
-        """Return the word after a possessive: `brother` of `her brother`; "" if the term is none."""
-        texts = [text for text, _ in self.parts]
-        return next((behind for it, behind in pairwise(texts) if it == term and it in POSSESSIVE), "")
-
     @property
     def others(self) -> tuple[str, ...]:
         return tuple(text for text, is_term in self.parts if not is_term)
@@ -271,8 +257,8 @@ def find_open_term(
         return text + OPEN, at + 1
     if lacks_noun(written, at, language):
         return text, at + 1
-    if language == "es" and (count := count_verb(written, at)):
-        return ALONE + " ".join(word.text for word in written[at : at + count]), at + count
+    if language == "es" and is_verb_alone(written, at):
+        return ALONE + text, at + 1
     titled = "".join(word.text for word in written[at : at + TITLE_CHARS])
     is_compound = any(it.text in COMPOUNDING for it in written[at + TITLE_CHARS : at + TITLE_CHARS + 1])
     if titled in nouns and not (is_compound or written[at].is_joined) and is_dense(text):
@@ -300,20 +286,14 @@ def count_nounless(written: tuple[WrittenWord, ...], at: int, language: str) -> 
     """Return how many words an article and adjective without a noun have: 2 for `the latter`; 0 if none."""
     if written[at].text not in NOUNLESS_ARTICLES.get(language, ()):
         return 0
-    # Three words for `el más barato`.
-    count = 3 if any(word.text in ("más", "plus") for word in written[at + 1 : at + 2]) else 2
-    phrase, ahead = written[at + 1 : at + count], written[at + count : at + count + 1]
-    if len(phrase) < count - 1 or not all(word.is_joined and not word.is_capital for word in phrase):
+    phrase, ahead = written[at + 1 : at + 2], written[at + 2 : at + 3]
+    if not phrase or not phrase[0].is_joined or phrase[0].is_capital:
         return 0
-    is_open = (count == 3 and phrase[-1].text not in ADVERBS) or phrase[-1].text in NOUNLESS
     # In German any adjective will do that no noun follows: `dem späteren`, but not `dem späteren Zug`.
-    is_open |= (
-        language == "de"
-        and phrase[-1].text.endswith(ADJECTIVE_ENDINGS["de"])
-        and phrase[-1].text not in MARKS["de"]
-    )
+    is_adjective = phrase[0].text.endswith(ADJECTIVE_ENDINGS["de"]) and phrase[0].text not in MARKS["de"]
+    is_open = phrase[0].text in NOUNLESS or (language == "de" and is_adjective)
     is_last = not ahead or not ahead[0].is_joined or ahead[0].text in MARKS[language] | HELPING
-    return count if is_open and is_last else 0
+    return 2 if is_open and is_last else 0
 
 
 def count_classified(written: tuple[WrittenWord, ...], at: int) -> int:
@@ -323,15 +303,12 @@ def count_classified(written: tuple[WrittenWord, ...], at: int) -> int:
     end = at + 1
     while end < len(written) and written[end].text in NUMERALS:
         end += 1
-    is_rank = written[at].text not in "那这"
-    measures = MEASURES - RANKED if is_rank else MEASURES
-    is_counted = not is_rank or written[at].text == "两" or end > at + 1
     # `两个人` is followed by its noun, so it is a number and no reference.
-    is_alone = not is_rank or not any(
+    is_alone = written[at].text in "那这" or not any(
         it.is_joined and it.text not in NO_NOUN_CHARACTERS for it in written[end + 1 : end + 2]
     )
-    is_measured = end < len(written) and written[end].text in measures
-    return end + 1 - at if is_counted and is_alone and is_measured else 0
+    measures = MEASURES if written[at].text in "那这" else MEASURES - RANKED
+    return end + 1 - at if is_alone and end < len(written) and written[end].text in measures else 0
 
 
 def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool:
@@ -350,63 +327,33 @@ def lacks_noun(written: tuple[WrittenWord, ...], at: int, language: str) -> bool
             return text in ONES and bool(is_pointing) and (is_small or is_chosen)
         case "de":
             ahead = tuple(takewhile(lambda word: word.text not in MARKS["de"], ahead))
-            # `die` of `Wie heißt die eigentlich?`, but not of `die kleine`.
-            is_alone = not behind.endswith(ADJECTIVE_ENDINGS["de"]) or behind in MARKS["de"]
-            return (
-                text in ARTICLES["de"]
-                and (at == 0 or written[at].is_joined)
-                and is_alone
-                and not any(word.is_capital for word in ahead)
-            )
+            is_article = text in ARTICLES["de"] and (at == 0 or written[at].is_joined)
+            return is_article and not any(word.is_capital for word in ahead)
         case "es":
-            is_verb = behind in BEHIND_CLITIC["es"] or behind.endswith(("é", "ó", "í"))
             if text in OTHERS:
                 return not ahead or behind in BEHIND_CLITIC["es"]
             # `la` of `cambiarla`
-            is_verb |= written[at].is_tied
-            if text == "el" or before == "ya":
-                return (text in CLITICS["es"] and is_verb and text != "el") or behind == "de"
-            return text in CLITICS["es"] and (before in BEFORE_CLITIC["es"] or is_verb or behind == "de")
+            is_pronoun = before in BEFORE_CLITIC["es"] or behind in BEHIND_CLITIC["es"] or written[at].is_tied
+            return text in ARTICLES["es"] and (is_pronoun or behind == "de")
         case "fr":
             if text == "ce":  # `ce train`, but not `est-ce que` or `ce soir`
                 return not written[at].is_tied and behind not in MARKS["fr"] | TIME_NOUNS | PLAIN_CE
+            # `il la vend` and `l'a vendue`, but not `vend-il la ferme`
             is_object = before in BEFORE_CLITIC["fr"] and not written[at - 1].is_tied
-            is_inverted = any(word.is_tied and word.text in PRONOUNS for word in ahead[1:2])
-            if text in ("y", "en"):
-                return text == "y" or before in ELIDED or is_object or is_inverted
-            # `il la vend`, `l'a vendue` and `la vend-il`, but not `vend-il la ferme`.
-            # `Le rendez-vous` is a noun. In `de les changer` `les` is a pronoun: an article would be `des`.
-            is_verb = is_inverted and behind not in GENERAL
-            is_verb = is_verb or (text == "l" and behind in BEHIND_CLITIC["fr"])
-            is_verb = is_verb or (text in ("le", "les") and before in ("de", "à"))
-            # `venir la voir`
-            is_verb |= behind.endswith(INFINITIVES) and (before.endswith(INFINITIVES) or before in MODAL)
-            return text in CLITICS["fr"] and (is_object or is_verb)
+            is_object |= text == "l" and behind in BEHIND_CLITIC["fr"]
+            return text in ARTICLES["fr"] and is_object
     return False
 
 
-def count_verb(written: tuple[WrittenWord, ...], at: int) -> int:
-    """Return how many words a Spanish verb without a subject has: 1 for `¿Por qué ladra?`; 0 if none."""
+def is_verb_alone(written: tuple[WrittenWord, ...], at: int) -> bool:
+    """Check whether this is a Spanish verb whose subject is omitted: `ladra` of `¿Por qué ladra?`."""
     word, before = written[at], tuple(it.text for it in written[:at])
-    # `¿En qué hospital está?`
-    is_placed = before[1:2] == ("qué",) and before[0] in PREPOSITIONS["es"] - {"por"} and len(before) == 3
-    is_asked = is_placed or (at > 0 and before[0] in ASKING and ASKED.issuperset(before))
+    is_asked = at > 0 and before[0] in ASKING and ASKED.issuperset(before)
     is_third = word.text.endswith(THIRD_PERSON) and word.text not in NO_THIRD and not word.is_capital
     is_whole = "se" not in before or word.text in REFLEXIVE
-    if not (is_asked and is_third and is_whole) and (at or word.text not in OPENING_VERBS):
-        return 0
-    behind = [it.text for it in takewhile(lambda it: it.is_joined, written[at + 1 :])]
-    count = next((n for n in (1, 2) if behind[n - 1 : n] and INFINITIVE.fullmatch(" ".join(behind[:n]))), 0)
-    is_governed = False
-    for it in written[at + 1 + count : at + 1 + len(behind)]:
-        # A word after a preposition is not the subject: `casa` of `¿Cuándo llegó a casa?`.
-        if not is_governed and (it.is_capital or it.text in MENTIONING):
-            return 0
-        is_governed = it.text in PREPOSITIONS["es"] or (is_governed and it.text in MENTIONING)
-    return count + 1
-
-
-INFINITIVE: Final = re.compile("(a )?[^ ]*[aei]r")  # after a verb: `va a costar`, `puede venir`
+    behind = takewhile(lambda it: it.is_joined, written[at + 1 :])
+    is_alone = not any(it.is_capital or it.text in MENTIONING for it in behind)
+    return is_asked and is_third and is_whole and is_alone
 
 
 def clause_behind(written: tuple[WrittenWord, ...], at: int) -> tuple[WrittenWord, ...]:
@@ -416,11 +363,10 @@ def clause_behind(written: tuple[WrittenWord, ...], at: int) -> tuple[WrittenWor
 
 def is_taken_up(written: tuple[WrittenWord, ...], at: int, language: str, nouns: frozenset[str]) -> bool:
     """Check whether this word is a noun of the turns that nothing narrows, as `of` does in `the boss of`."""
-    # The `vous` of `le rendez-vous` is part of the noun.
-    noun, behind = written[at : at + 1], [it for it in clause_behind(written, at) if not it.is_tied][:1]
+    noun, behind = written[at : at + 1], clause_behind(written, at)[:1]
     if not noun or not noun[0].is_joined or noun[0].text not in nouns:
         return False
-    is_narrowed = any(word.text in nouns or word.text in NARROWING or word.text in ONES for word in behind)
+    is_narrowed = any(word.text in NARROWING or word.text in ONES for word in behind)
     return noun[0].is_capital == (language == "de") and not is_narrowed
 
 

@@ -16,11 +16,8 @@ from umi_core.data import Data
 from umi_core.json_text import Json, JsonNumber, whole
 from umi_core.language.antecedents import (
     DEFINITE,
-    FIRST_NAMES,
-    GENDERED,
     GENDERS,
     IN_CHINESE,
-    WANTED,
     Talk,
     is_chinese,
 )
@@ -30,7 +27,6 @@ from umi_core.language.pronouns import (
     ALONE,
     LANGUAGES,
     OPEN,
-    OPENINGS,
     TITLE_CHARS,
     ReferenceReading,
     may_have_noun,
@@ -40,21 +36,15 @@ from umi_core.language.pronouns import (
 )
 from umi_core.language.replies import ArrayOf, ObjectWith, UnusableReply, field, find_json, find_objects
 from umi_core.language.tables import (
-    AND,
-    ASKING_WHICH,
     GENERAL,
     INVERTED,
     JOINING,
     LIGHT_WORDS,
     MARKS,
     NOUNLESS,
-    OFFERS,
     ONES,
     POINTING_CHARACTERS,
-    POSSESSIVE,
     PREPOSITIONS,
-    QUANTIFIERS,
-    REFLEXIVES,
     SAME,
     STOP_WORDS,
     SUBJECTS,
@@ -213,10 +203,6 @@ def judge_rewrite(reply: str, query: str, turns: tuple[Turn, ...], confidence_mi
     return Resolution("resolved", rewrite, terms, "", confidence_ppm, len(turns))
 
 
-LIGHT: Final = frozenset[str]().union(*LIGHT_WORDS.values(), ("the", "a", "an", "of", "in", "at", "from"))
-TOGETHER: Final = AND | OFFERS | {"和", "跟", "与"}
-
-
 class Part(Data):
     """A word or a term of a rewrite. `is_added`: a content word that the query does not have in any form."""
 
@@ -243,40 +229,30 @@ class Change(Data):
         )
 
     @property
-    def kept(self) -> tuple[tuple[str, bool], ...]:
-        """The terms that the rewrite still has, each with whether an added word before it binds it.
-
-        `his` is bound in `John and his boss`. Terms that added words explain are left out, as is the inverted
-        `il` of `Quand le train part-il ?`.
-        """
-        found, is_behind, is_beside = list[tuple[str, bool]](), False, False
+    def left(self) -> tuple[str, ...]:
+        """The terms of the rewrite that no added word explains, so that they are still open references."""
+        found, is_behind, is_beside = list[str](), False, False
         is_any = any(it.is_added for it in self.parts)
         for part, behind in zip_longest(self.parts, self.parts[1:]):
-            is_inverted = part.text in INVERTED and self.asked.language == "fr"
-            may_open = (may_have_noun(part.text) and self.asked.pointed) or not SAME.isdisjoint(
-                part.text.split()
-            )
+            may_open = not SAME.isdisjoint(part.text.split())
+            may_open = may_open or (may_have_noun(part.text) and bool(self.asked.pointed))
             # `the same` of `the same flat`
-            is_plain = may_open and behind is not None and behind.is_added and behind.text not in FIRST_NAMES
-            # `laquelle` of `Laquelle, Camille ou Zoé ?`
-            is_plain |= (part.text.endswith(OPEN) or part.text in ASKING_WHICH) and is_any
+            is_plain = may_open and behind is not None and behind.is_added
+            is_plain |= part.text.endswith(OPEN) and is_any
             # `那款` of `小米那款`
             is_plain |= is_beside and part.text[0] in POINTING_CHARACTERS
-            if part.is_term and not (is_behind and is_inverted) and not is_plain:
-                found.append((part.text, is_behind and part.text in POSSESSIVE | REFLEXIVES))
+            # the inverted `il` of `Quand le train part-il ?`
+            is_plain |= is_behind and part.text in INVERTED and self.asked.language == "fr"
+            if part.is_term and not is_plain:
+                found.append(part.text)
             is_behind = is_behind or part.is_added
             is_beside = part.is_added or (is_beside and part.text in LIGHT_WORDS["zh"])
         return tuple(found)
 
     @property
-    def left(self) -> tuple[str, ...]:
-        """The terms of the rewrite that are still open references."""
-        return tuple(term for term, is_bound in self.kept if not is_bound)
-
-    @property
     def gone(self) -> tuple[str, ...]:
         """The terms of the query that the rewrite has replaced, in the order of the query."""
-        left, found = Counter(term for term, _ in self.kept), list[str]()
+        left, found = Counter(self.left), list[str]()
         for term in self.asked.terms:
             if left[term]:
                 left[term] -= 1
@@ -336,23 +312,17 @@ def has_misfit(change: Change, named: tuple[Named, ...], turns: tuple[Turn, ...]
     pairs = name_pairs(change, named)
     if not (runs or pairs) or not gone:
         return False
-    talk = talk_of(change, named, turns)
-    # A rewrite of `Pourquoi l'a-t-elle adopté ?` has the subject first, and then the objects in any order.
-    subjects_first = tuple(sorted(gone, key=lambda term: not asked.is_subject(term)))
-    objects_back = (subjects_first[0], *subjects_first[:0:-1])
-    orders = (subjects_first, objects_back if asked.language in GENDERED else gone)
+    talk = talk_of(change, turns)
+    # A rewrite has the subject first: `Pourquoi Léa l'a adopté ?`
+    order = tuple(sorted(gone, key=lambda term: not asked.is_subject(term)))
+    if not pairs and len(runs) == len(gone):
+        pairs = list(zip(order, runs, strict=True))
     if pairs:
-        # Only the subject has a fixed place; and the order says nothing if two references mean the same.
-        is_led = pairs[0][0] == subjects_first[0] or not any(asked.is_subject(term) for term, _ in pairs)
-        is_ordered = is_led or len({run for _, run in pairs}) < len(pairs)
-        return not is_ordered or not is_pairing(change, talk, pairs)
-    if len(runs) == len(gone):
-        return not any(is_pairing(change, talk, list(zip(it, runs, strict=True))) for it in orders)
-    leading = subjects_first[:1] if asked.language in ("de", "fr") else gone
+        fitting = all(fits(change, talk, term, run, at == 0) for at, (term, run) in enumerate(pairs))
+        return not fitting or is_exchanged(change, talk, pairs)
+    leading = order[:1] if asked.language in ("de", "fr") else gone
     is_led = any(fits(change, talk, term, runs[0], True) for term in leading)
-    # `They` may mean `the Corvo and the Alta`, two phrases, so all phrases together are tried, too.
-    every = (*runs, tuple(word for run in runs for word in run))
-    return not is_led or not all(any(fits(change, talk, term, run, False) for run in every) for term in gone)
+    return not is_led or not all(any(fits(change, talk, term, run, False) for run in runs) for term in gone)
 
 
 Pairs = list[tuple[str, tuple[str, ...]]]  # each reference with the words that replace it
@@ -376,18 +346,6 @@ def is_elliptic(term: str) -> bool:
     return term.endswith(OPEN) or term.startswith(ALONE)
 
 
-def is_pairing(change: Change, talk: Talk, pairs: Pairs) -> bool:
-    """Check whether each reference may mean its words, given what the other references mean."""
-    words = frozenset(chain(*(run for _, run in pairs)))
-    # Words that another reference means are no rivals.
-    fitting = all(
-        fits(change, talk.without(words.difference(run)), term, run, at == 0)
-        for at, (term, run) in enumerate(pairs)
-    )
-    far = any(talk.is_farther(term, run, other) for term, run in pairs for _, other in pairs if run != other)
-    return fitting and not far and not is_exchanged(change, talk, pairs)
-
-
 def is_exchanged(change: Change, talk: Talk, pairs: Pairs) -> bool:
     """Check whether a thing acts on a person although the reverse fits, too: `Le cours répète Tom`."""
     if len(pairs) != 2 or not change.asked.is_subject(pairs[0][0]):
@@ -399,9 +357,9 @@ def is_exchanged(change: Change, talk: Talk, pairs: Pairs) -> bool:
     )
 
 
-def talk_of(change: Change, named: tuple[Named, ...], turns: tuple[Turn, ...]) -> Talk:
+def talk_of(change: Change, turns: tuple[Turn, ...]) -> Talk:
     texts = (*(turn.text for turn in turns), change.rewrite)
-    return Talk(texts, change.asked.language, change.asked.others, is_named=bool(named))
+    return Talk(texts, change.asked.language, change.asked.others)
 
 
 def fits(change: Change, talk: Talk, term: str, run: tuple[str, ...], is_subject: bool) -> bool:
@@ -416,10 +374,7 @@ def fits(change: Change, talk: Talk, term: str, run: tuple[str, ...], is_subject
         is_kept = noun in line or any(it.endswith(noun) for it in change.given.others)
         if is_kept or not talk.names(noun, run):
             return is_kept
-    owned = asked.owned_by(term)
-    if owned not in SMALL_WORDS and talk.belongs_to_another(owned, run):
-        return False
-    return talk.may_mean(term, noun, run, is_subject, owned)
+    return talk.may_mean(term, noun, run, is_subject)
 
 
 def find_misnaming(
@@ -427,66 +382,27 @@ def find_misnaming(
 ) -> Refusal | None:
     """Return the first reason against the meanings that the model gives for references, or None.
 
-    `unnamed`: a replaced reference or an added noun is in no row. `wrong_turn`: a turn lacks the words.
+    `unnamed`: a replaced reference is in no row. `wrong_turn`: a turn lacks the words.
     """
     if named is None:
         return None
     language, none = change.asked.language, frozenset[str]()
     means = {it: means_of(it, change) for it in named}
-    used, talk = forms_of(phrase(change.rewrite), none, language), talk_of(change, named, turns)
+    used, talk = forms_of(phrase(change.rewrite), none, language), talk_of(change, turns)
     for term in change.gone:
-        some = [found for it, found in means.items() if names_term(it.reference, term, change.asked.language)]
+        some = [found for it, found in means.items() if names_term(it.reference, term, language)]
         # Without a row, the row of another reference will do: in `Il l'a, la sienne ?` two mean the same.
         others = (found for it, found in means.items() if names_other(it.reference, term, change))
         some = some or [it for it in others if fits(change, talk, term, it, False)]
         # An opening such as `And Berlin?` needs no row: the words that it leaves out are no single phrase.
-        is_used = any(used.has(word, none) for found in some for word in found)
-        is_kept = term.rpartition(" ")[2] in change.asked.nouns and used.has(term.rpartition(" ")[2], none)
-        if not (is_used or is_kept or is_elliptic(term)):
+        if not (any(used.has(word, none) for found in some for word in found) or is_elliptic(term)):
             return "unnamed"
     for it, found in means.items():
         spoken = phrase(turns[it.turn - 1].text) if 0 < it.turn <= len(turns) else ()
         known = forms_of(spoken, none, language)
         if not found or not all(known.has(word, none) for word in found):
             return "wrong_turn"
-    # Spanish and Chinese omit subjects; an added one may be in the newest turn or one that a row names.
-    is_strict = language in ("en", "de", "fr")
-    newest = "" if is_strict else turns[0].text
-    told = forms_of(
-        chain(*(phrase(it.means if is_strict else turns[it.turn - 1].text) for it in means), phrase(newest)),
-        none,
-        language,
-    )
-    is_open = any(term.endswith(OPEN) for term in change.gone)
-    return (
-        None
-        if is_open or not has_unnamed(change.parts, told, talk, is_strict, len(means) == 1)
-        else "unnamed"
-    )
-
-
-def has_unnamed(parts: tuple[Part, ...], told: Forms, talk: Talk, is_strict: bool, is_single: bool) -> bool:
-    """Check whether the rewrite adds a noun that is not in `told`: `Andrés` of `cobra Andrés por eso`.
-
-    A noun after a preposition only describes the noun before, so it passes: `the letter from Mrs Yildiz`.
-    """
-    none = frozenset[str]()
-    runs: list[list[str]] = [[]]
-    for part in parts:
-        if part.text in JOINTS or part.text in TOGETHER or not (part.is_added or part.text in LIGHT):
-            runs.append([part.text] if part.text in JOINTS else [])
-        elif part.is_added and part.text not in LIGHT | PERSONS.keys():
-            runs[-1].append(part.text)
-    for run, behind in zip(runs, [*runs[1:], []], strict=True):
-        # `the train at 9:40`: it is enough if the model names the time.
-        more = behind if is_strict and behind[:1] and behind[0] in JOINTS and is_single else []
-        is_told = any(told.has(word, none) for word in (*run, *more))
-        if run and run[0] not in JOINTS and not is_told and any(talk.is_noun(word) for word in run):
-            return True
-    return False
-
-
-JOINTS: Final = JOINING.union(*PREPOSITIONS.values()) - OFFERS
+    return None
 
 
 def means_of(named: Named, change: Change) -> tuple[str, ...]:
@@ -520,17 +436,15 @@ def has_new_reference(change: Change, turns: tuple[Turn, ...]) -> bool:
 def has_dropped(change: Change, named: Iterable[Named]) -> bool:
     """Check whether a name or a content word of the query is missing from the rewrite, or out of order.
 
-    Words that belong to a reference may be replaced with it: the noun of a demonstrative, `both` of `them
-    both`, and words that the model lists as part of the reference. In English and Chinese the words that the
-    model names for a reference must also stand at its place.
+    Words that belong to a reference may be replaced with it: the noun of a demonstrative, and words that the
+    model lists as part of the reference. In English and Chinese the words that the model names for a
+    reference must also stand at its place.
     """
     asked = change.asked
-    gone, free = frozenset(change.gone), frozenset[str]()
-    if not gone.isdisjoint(ONES) or any(may_have_noun(term) for term in gone):
-        # `Did you hear about this plan?` -> `Did you hear about Atlas?`: `plan` goes with its `this`.
-        free = frozenset(asked.pointed)
-    if any("s" in WANTED.get(term, "s") for term in gone):
-        free |= QUANTIFIERS
+    gone = frozenset(change.gone)
+    # `Did you hear about this plan?` -> `Did you hear about Atlas?`: `plan` goes with its `this`.
+    is_pointed = any(may_have_noun(term) or term in ONES for term in gone)
+    free = frozenset(asked.pointed if is_pointed else ())
     tokens = [(word, text if is_term else "") for text, is_term in asked.parts for word in phrase(text)]
     taken = {at for at, (word, term) in enumerate(tokens) if term in gone or word in free}
     needed: dict[int, frozenset[str]] = {}
@@ -571,9 +485,6 @@ def has_foreign(
     capitals = frozenset(word.text for word in written if word.is_capital)
     spoken = forms_of((word.text for word in written), capitals, given.language)
     known = JOINING | PERSONS.keys()  # `changes_person` checks persons
-    if any(term.endswith(OPEN) for term in asked.terms):
-        # `And Berlin?` may become `And how is Berlin?`
-        known |= {word for _, _, opening in OPENINGS for word in phrase(opening)}
     return not all(
         word in known or any(it.has(word, given.capitals) for it in (whole_query, spoken)) for word in added
     )

@@ -229,9 +229,8 @@ ARTICLES: Final = {
     "en": frozenset(["the"]),
     "de": frozenset("""der die das den dem welcher welche welches welchen welchem""".split()),
     "es": frozenset("el la los las otro otra otros otras".split()),
-    "fr": frozenset("le la les l en y".split()),
+    "fr": frozenset("le la les l".split()),
 }
-CLITICS: Final = {"es": frozenset("la los las el".split()), "fr": frozenset("le la les l".split())}
 # Articles that may be followed by no noun, and the words that may replace it; in German any adjective may.
 NOUNLESS_ARTICLES: Final = {
     "en": frozenset(["the"]),
@@ -262,11 +261,9 @@ BEFORE_CLITIC: Final = {
     "es": frozenset("se me te nos no ya quién cuándo dónde".split()),
     "fr": frozenset("je j tu il elle on nous vous ils elles ne n me m te t se s qui".split()),
 }
-PRONOUNS: Final = frozenset("t je tu il elle on nous vous ils elles".split())  # behind a hyphen: `vend-il`
 BEHIND_CLITIC: Final = {
     "es": frozenset(
-        """he has ha hemos han había quiere quiero puedo puede tiene tengo va voy para con por en
-        y más""".split()
+        "he has ha hemos han había quiere quiero puedo puede tiene tengo va voy para con por en y más".split()
     ),
     "fr": frozenset("a ai as avons avez ont avait avais aura".split()),
 }
@@ -280,26 +277,24 @@ NARROWING: Final = frozenset(  # behind a noun: it is told there which one is me
 UNIQUE: Final = frozenset(
     """sun moon sky world earth weather internet news time day night week month year morning
     evening afternoon weekend future past police government president capital way rest end
-    beginning same first last next other sonne mond himmel welt erde wetter internet polizei
-    regierung hauptstadt tag nacht woche monat jahr zeit sol luna cielo mundo tierra tiempo
-    internet policía gobierno presidente capital día noche semana mes año vez soleil lune ciel
-    monde terre temps météo police gouvernement président capitale jour nuit semaine mois année
-    fois matin soir""".split()
+    beginning same first last next other sonne mond himmel welt erde wetter polizei regierung
+    hauptstadt tag nacht woche monat jahr zeit sol luna cielo mundo tierra tiempo policía gobierno
+    presidente día noche semana mes año vez soleil lune ciel monde terre temps météo gouvernement
+    président capitale jour nuit semaine mois année fois matin soir""".split()
 )
 GENERAL: Final = frozenset(
     """restaurant place shop store hotel company firm guy man woman girl boy kid couple job book
-    novel film movie show meeting appointment interview trip party flat apartment house car
-    animal boss laden firma gerät mann frau mädchen junge paar buch film treffen termin
-    reise wohnung haus auto tier eltern hund katze chef chefin restaurante sitio tienda
-    empresa hombre mujer chica chico pareja trabajo libro película reunión cita viaje piso
-    casa coche jefe jefa padres perro perra gato gata endroit magasin hôtel entreprise
-    société homme femme fille garçon livre roman réunion rendez voyage appartement maison
-    voiture patron parents chien chat dog cat""".split()
+    novel film movie show meeting appointment interview trip party flat apartment house car animal
+    boss laden firma gerät mann frau mädchen junge paar buch treffen termin reise wohnung haus auto
+    tier eltern hund katze chef chefin restaurante sitio tienda empresa hombre mujer chica chico
+    pareja trabajo libro película reunión cita viaje piso casa coche jefe jefa padres perro perra
+    gato gata endroit magasin hôtel entreprise société homme femme fille garçon livre roman réunion
+    rendez voyage appartement maison voiture patron parents chien chat dog cat""".split()
 )
 
 # Spanish questions without a subject: the first word and other words before the verb; endings of the third
-# person; words with such an ending that are no verb or never have a subject; verbs that need `se`; verbs that
-# may open such a question; and words that begin a subject or an object.
+# person; words with such an ending that are no verb or never have a subject; verbs that need `se`; and words
+# that begin a subject or an object.
 ASKING: Final = frozenset("cuándo dónde adónde cómo cuánto por a desde hasta".split())
 ASKED: Final = ASKING | frozenset("qué cuándo hora no ya se le les lo la los las me te nos".split())
 THIRD_PERSON: Final = ("a", "e", "an", "en", "ó", "está", "están", "aron", "ieron", "será", "son")
@@ -308,9 +303,6 @@ NO_THIRD: Final = ASKED | frozenset(
     puse tuve estuve quise pude dije traje anduve supe fuera que se de en una""".split()
 )
 REFLEXIVE: Final = frozenset("casa casó muda mudó jubila jubiló llama enfada enfadó queda quedó cayó".split())
-OPENING_VERBS: Final = frozenset(
-    "está están tiene tienen vive viven trabaja trabajan sigue siguen vino llegó llamó murió dijo".split()
-)
 MENTIONING: Final = frozenset(
     """el la los las un una unos unas mi mis tu tus su sus nuestro nuestra este esta ese esa eso esto
     usted ustedes yo tú él ella ellos ellas alguien todo todos todas nada nadie uno me mamá papá
@@ -464,7 +456,7 @@ TERM_KIND_ROWS: Final = (
     ("smfSMF", "ils, elles, leur, leurs, eux"),
     (
         "l",
-        "here, there, dort, dorthin, dahin, da, ahí, allí, allá, là, là-bas, y, 这里, 那里, 这儿, 那儿, "
+        "here, there, dort, dorthin, dahin, da, ahí, allí, allá, là, là-bas, 这里, 那里, 这儿, 那儿, "
         "这边, 那边",
     ),
     (
@@ -483,11 +475,6 @@ TERM_KIND_ROWS: Final = (
 )
 SUBJECTS: Final = frozenset("il elle ils elles er sie der die él ella ellos ellas".split())
 ACTING: Final = SUBJECTS | frozenset("he she it they".split())  # `it` before `them` acts, too
-POSSESSIVE: Final = frozenset(
-    """his her its their sein seine seinen seinem seiner ihr ihre ihren ihrem ihrer su sus son sa
-    ses leur leurs""".split()
-)
-REFLEXIVES: Final = frozenset("himself herself itself themselves".split())
 INVERTED: Final = frozenset("il elle ils elles".split())  # `Quand le train part-il ?`
 SAME: Final = frozenset(
     """same mismo misma mismos mismas même mêmes dasselbe derselbe dieselbe denselben demselben
@@ -496,23 +483,12 @@ SAME: Final = frozenset(
 # Objects of a verb, and verbs whose object is a thing: `Pourquoi la vend-il ?`
 OBJECTS: Final = frozenset("ihn le la l les lo los las".split())
 TRADING_VERBS: Final = frozenset(
-    """gekauft kaufe kaufen kauft kaufte verkauft verkaufe verkaufen verkaufte bestellt
-        bestellen repariert reparieren umtauschen umgetauscht zurückgeben zurückgegeben
-        gelesen lesen gekocht kochen vend vendre vendu vends vendait acheté achète
-        acheter loué louer réparé répare réparer commandé commander lu rendre rendu lire
-        cuisiné compra compró comprar comprado compré compraste vende vendió vender
-        vendí vendido vendiste alquiló alquilar reparó reparar arregló arreglar devolver
-        devolvió devuelto pidió leyó leído leer""".split()
-)
-THING_VERBS: Final = frozenset(  # whose subject is no person
-    """cuesta cuestan costar costó costará funciona funcionan empieza empezar termina terminar abre
-    abrir cierra cerrar caduca caducan dura durar""".split()
-)
-# Nouns for persons that may also belong to a thing; a relative may not.
-OWNED_BY_THINGS: Final = frozenset(
-    """owner author director driver manager boss host chef landlord landlady president editor pilot
-    propriétaire patron patronne vermieter vermieterin chefin casero casera jefe jefa dueño
-    dueña autor directeur""".split()
+    """gekauft kaufen kauft verkauft verkaufen bestellt bestellen repariert reparieren
+    umtauschen umgetauscht zurückgeben zurückgegeben gelesen lesen gekocht kochen vendre vendu
+    vendait acheté achète acheter loué louer réparé réparer commandé commander lu rendre rendu
+    lire cuisiné compra compró comprar comprado compré compraste vendió vender vendí vendido
+    vendiste alquiló alquilar reparó reparar arregló arreglar devolver devolvió devuelto pidió
+    leyó leído leer""".split()
 )
 PREPOSITIONS: Final = {
     "en": frozenset(
@@ -530,8 +506,6 @@ PREPOSITIONS: Final = {
         "de du d à au aux en dans chez pour avec sur sous par devant derrière sans vers près".split()
     ),
 }
-# Words of a question whether a statement is true of another antecedent, too.
-ALSO: Final = frozenset("too also either auch ebenfalls aussi également también tampoco 也".split())
 # Terms that choose one of several, and words with which a turn counts or offers choices.
 CHOICES: Final = frozenset(
     """one ones welcher welche welches welchen welchem laquelle lequel lesquels lesquelles celle
@@ -549,22 +523,10 @@ LATTER: Final = frozenset(
     """second latter last zweite zweiten zweiter zweites letzte letzten letzterer letztere letzteres segundo
     segunda último última second seconde deuxième dernier dernière 后者 第二个""".split()
 )
-# Choices by number: the lower, or the higher, of two prices or times.
-LOWER: Final = frozenset(
-    """cheaper cheapest earlier shorter smaller younger lighter billigere billigeren günstigere
-    günstigeren frühere früheren frühe frühen kürzere kürzeren kleinere kleineren barato barata
-    baratos corto corta temprano 便宜""".split()
-)
-HIGHER: Final = frozenset(
-    """dearer expensive pricier later longer bigger older heavier teurere teureren spätere späteren
-    späte späten längere längeren größere größeren caro cara caros largo larga tarde cher chère tard
-    贵 晚""".split()
-)
 NUMBERS: Final = frozenset(
     "two three four five zwei drei vier fünf dos tres cuatro cinco deux trois quatre cinq".split()
 )
 OFFERS: Final = NUMBERS | frozenset("or oder ou o".split())
-ASKING_WHICH: Final = frozenset("laquelle lequel lesquelles lesquels".split())
 # Words that a rewrite may drop with a reference to several.
 QUANTIFIERS: Final = frozenset(
     """both beide beiden ambos ambas 俩 all two three alle allen zwei drei todos todas dos tres
@@ -685,14 +647,13 @@ PLACE_NOUNS: Final = frozenset(
     square station store street studio supermarket theatre town university valley village warehouse
     apartment airport bäckerei büro dorf ferienwohnung flughafen garten haus hütte insel kirche
     klinik konferenz krankenhaus küche laden markt praxis schule see stadt strand supermarkt
-    theater wohnung zimmer bahnhof café museum park firma hafen lager aeropuerto apartamento bar
-    biblioteca cabaña café calle casa castillo ciudad cocina colegio conferencia empresa escuela
-    estación fábrica finca hospital iglesia isla jardín lago librería mercado museo oficina parque
-    piscina piso playa plaza pueblo puerto restaurante taller teatro tienda universidad clínica
-    aéroport appartement bibliothèque boulangerie bureau cabane café château chambre clinique école
-    église entreprise ferme gare hôpital hôtel île jardin lac maison mairie marché montagne musée
-    parc piscine place plage port restaurant rue salle salon supermarché théâtre université usine
-    ville village""".split()
+    theater wohnung zimmer bahnhof firma hafen lager aeropuerto apartamento biblioteca cabaña calle
+    casa castillo ciudad cocina colegio conferencia empresa escuela estación fábrica finca iglesia
+    isla jardín lago librería mercado museo oficina parque piscina piso playa plaza pueblo puerto
+    restaurante taller teatro tienda universidad clínica aéroport appartement bibliothèque
+    boulangerie bureau cabane château chambre clinique école église entreprise ferme gare hôpital
+    hôtel île jardin lac maison mairie marché montagne musée parc piscine plage port rue salle
+    salon supermarché théâtre université usine ville""".split()
 )
 # Prepositions before a name of a place; and before an article and a noun that means a place.
 BEFORE_PLACE: Final = frozenset("in from near around nach aus en à dans près cerca lejos rue calle".split())
@@ -717,12 +678,11 @@ PERSONAL_VERBS: Final = frozenset(
     veut voulait pense croit sait aime habite travaille préfère parle raconte lit demande donne
     prête demandé acheté vendu proposé promis écrit appelé invité rencontré mangé malade enceinte
     mariée marié vacances contente content fâché fâchée allergique étudie répondu répond raté
-    réussi décidé pensé voulu vend achète espère connaît étudie dort mange boit rentre joue chante
-    âge edad permis passeport anniversaire enfants führerschein reisepass geburtstag cumpleaños
-    verdient verdienen gagne gana llama
-    trabaja trabajan vive viven dice dijo piensa opina estudia quiere quieren sabe conoce prefiere llamó
-    cree gusta enfada enfadó jubila casa mudó
-    schläft isst trinkt spielt singt kocht spricht""".split()
+    réussi décidé pensé voulu vend achète espère connaît dort mange boit rentre joue chante âge
+    edad permis passeport anniversaire enfants führerschein reisepass geburtstag cumpleaños
+    verdient verdienen gagne gana llama trabaja trabajan vive viven dice dijo piensa opina estudia
+    quiere quieren sabe conoce prefiere llamó cree gusta enfada enfadó jubila casa mudó schläft
+    isst trinkt spielt singt kocht spricht""".split()
 )
 # Articles and owners before a noun, with the genders that they allow.
 GENDER_ROWS: Final = (
@@ -742,36 +702,8 @@ GENDER_ROWS: Final = (
     ("MF", "des dieser l les mi tu su sa"),
     ("", "das ins dieses"),
 )
-
-# Endings of most plurals; endings of nouns for persons by their work, and words that end so but are none.
-PLURALS: Final = {
-    "en": ("s",),
-    "es": ("s",),
-    "fr": ("s", "x"),
-    "de": ("e", "n", "r", "s"),
-}  # how most plurals end
-AGENT_ENDINGS: Final = {
-    "en": ("er", "or", "ist", "ian", "ant", "man", "woman", "ess"),
-    "es": ("or", "ora", "ista", "ero", "era"),
-    "de": ("er", "erin", "ist", "istin", "eur", "ent", "ant", "entin", "mann", "frau", "ärztin"),
-    "fr": ("iste", "eur", "euse", "ier", "ière", "ien", "ienne", "trice"),
-}
-NO_AGENTS: Final = frozenset(
-    """answer banner boiler border bumper burger butter charger chapter color colour computer
-    cooler corner counter cover cutter dinner door elevator error factor filter floor flower flyer
-    folder freezer front game gutter hammer harbor heater humor jumper ladder laser layer ledger
-    letter locker matter mirror motor mower number offer order oven paper pepper poster power
-    printer refrigerator river router ruler sander scooter scanner sector sensor server shower
-    slipper speaker stapler summer supper sweater theater timer toaster toner tower tractor trailer
-    water weather winter restaurant plant giant elephant list business address dress illness
-    kindness amor calor color dolor error favor flor motor olor ordenador televisor tractor
-    ascensor sabor valor vapor keller zimmer fenster computer drucker koffer fehler winter sommer
-    ordner kalender körper teller hammer feuer wasser messer leiter treppe feder nummer theater
-    fernseher wecker schalter stecker moment kontinent couleur fleur heure peur chaleur valeur
-    ordinateur moteur papier panier quartier métier courrier cahier escalier rivière lumière
-    matière manière bière erreur secteur facteur février janvier sector enero febrero dinero
-    cartera carretera escalera nevera lavadora hora mora""".split()
-)
+# How most plurals end.
+PLURALS: Final = {"en": ("s",), "es": ("s",), "fr": ("s", "x"), "de": ("e", "n", "r", "s")}
 
 # Chinese: words and characters for persons.
 CHINESE_PERSON_ROWS: Final = (
@@ -789,7 +721,6 @@ CHINESE_PERSON_ROWS: Final = (
 )
 # Last characters of Chinese places.
 PLACE_ENDS: Final = frozenset("山市省县镇村路街湖岛区州城店馆院站")
-CHINESE_ANIMALS: Final = frozenset("狗猫鸟马鱼兔")
 # Characters that begin Chinese names, and characters in names of men and of women.
 NAME_STARTS: Final = frozenset(
     "小老阿晓王李张刘陈杨赵黄周吴徐孙胡朱林何郭罗宋郑"

@@ -65,7 +65,7 @@ def test_any_text_is_read_and_no_word_is_lost(text: str) -> None:
 
 def test_a_spanish_subject_that_is_left_out_is_found() -> None:
     assert terms("¿Por qué ladra?") == "… ladra"
-    assert terms("¿En qué hospital está?") == "… está"
+    assert terms("¿Cuánto va a costar?") == "… va"
     assert terms("¿Cuándo se casa?") == "… casa"
     for query in ("¿Por qué ladra el perro?", "¿Cómo se dice libro?", "¿Cuándo vive aquí Ana?", "¿Por qué?"):
         assert "… " not in terms(query)
