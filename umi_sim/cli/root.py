@@ -36,15 +36,15 @@ PLACES: Final = {
     "seeds": ("replay", "bless", "corpus"), "shrink": ("shrink",), "sweep": ("sweep", "merge"),
     "many": ("verify", "mutants"), "lists": ("check", "scenarios", "faults", "marks"),
     "explain": ("explain", "diff", "why", "step"), "explore": ("explore",), "export": ("export",),
-    "disk": ("disk",), "pages": ("html",), "shell": ("bisect", "completion"), "target": ("target",),
+    "disk": ("disk",), "pages": ("html",), "target": ("target",),
     "scoreboard": ("scoreboard",), "program": ("program",), "redact": ("redact",),
 }  # fmt: skip
 HEADINGS: Final = {
     "Runs": ("run", "sweep", "scenarios", "faults", "explain"),
-    "A failure": ("replay", "why", "html", "step", "show", "shrink", "export", "diff", "bisect"),
+    "A failure": ("replay", "why", "html", "step", "show", "shrink", "export", "diff"),
     "A memory or agent of yours": ("target", "scoreboard", "program"),
     "Failures that are kept": ("corpus", "bless", "check", "redact"),
-    "The simulator itself": ("mutants", "verify", "marks", "explore", "disk", "merge", "completion"),
+    "The simulator itself": ("mutants", "verify", "marks", "explore", "disk", "merge"),
 }
 EXIT_CODES_TOLD: Final = "\n\n".join(f"{code}  {means}" for code, means in CODES.items())
 

@@ -30,6 +30,7 @@ from umi_sim.runs.mutation_run import MutantHunt
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import source_hunt, verify
+from umi_sim.sweep.plan import SweepPlan
 from umi_sim.sweep.source_hunt import NO_START, SourceHunt
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
@@ -655,3 +656,18 @@ def test_what_cannot_be_shrunk_is_refused() -> None:
     assert "the run does not fail as recorded" in refused("shrink", path.as_posix())
     assert "cannot be read" in refused("shrink", "nothing.json")
     assert "-1 is not in the range" in refused("shrink", path.as_posix(), "--budget", "-1")
+
+
+def test_a_shell_that_asks_gets_commands(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setenv("_UMI_SIM_COMPLETE", "zsh_complete")
+    monkeypatch.setenv("COMP_WORDS", "umi-sim sw")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    with pytest.raises(SystemExit):
+        cli.main([], prog_name="umi-sim")
+    assert "sweep" in capsys.readouterr().out
+
+
+def test_a_sweep_says_which_seeds_are_fresh(small_worlds: None) -> None:
+    done = umi("sweep", "own.toml", "--count", "2", "--base", "7", "--jobs", "1")
+    assert done.stderr.startswith("umi-sim: fresh seeds from --base 7: ")
+    assert SweepPlan((), range(3)).describe_fresh() == ""
