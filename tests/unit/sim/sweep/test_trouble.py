@@ -433,7 +433,7 @@ def test_the_chunk_of_the_first_failure_is_kept_whole() -> None:
 
 
 def test_a_planted_bug_that_nothing_sees_is_no_pass() -> None:
-    text = Path("bad.toml").read_text().replace("set = 2, get = 4, len = 1", "len = 1")
+    text = Path("bad.toml").read_text().replace("set = 2, get = 4, len = 1", "set = 1")
     Path("blind.toml").write_text(text)
     result = sweep("blind.toml", "--seeds", "0..3")
     assert result.exit_code == 4
