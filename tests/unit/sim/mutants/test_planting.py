@@ -225,6 +225,6 @@ def test_a_bug_is_looked_for_without_equivalences_unless_they_show_it() -> None:
 
 
 def test_a_bug_that_keeps_something_is_planted_anew_for_each_seed() -> None:
-    """What the first seed left made the later ones pass, so the hunt ended without a finding."""
+    """Plant a bug that keeps a global: its value after the first seed hides the bug in all later seeds."""
     found = hunt(structs.replace(MUTANTS["patience-outlives-a-life"], seeds_max=14))
     assert (found.is_found, found.seeds > 1) == (True, True)

@@ -65,7 +65,7 @@ def test_a_replay_without_faults_is_seen(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def differs(variant: gate.Variant) -> bool:
-    """Whether some seed of a stormy scenario has another trace in this variant than when drawn."""
+    """Check whether some seed of a stormy scenario has another trace in this variant than as drawn."""
     file = scenario.find("crash_storm")
     hashes = (gate.hashes(scenario.draw(file, seed)) for seed in range(1, 4))
     return any(each[variant] != each["fresh"] for each in hashes)
