@@ -469,7 +469,8 @@ def check_questions(before: StateSnapshot, given: StepInput, state: State) -> No
 def check_load(before: StateSnapshot, given: StepInput, state: State) -> None:
     answered, value, was, now = given.answered, given.value, before.tiers, state.tiers
     workflow = answered.pinned[0] if answered else ""
-    if now.session.load_count == was.session.load_count:  # a recall of this step may note its query
+    # Other requests of this step may have changed the session as well, such as a recall that notes its query.
+    if (now.session.session_id, now.session.load_count) == (was.session.session_id, was.session.load_count):
         message = "the working tier was replaced, and the session was not"
         demand(now.working is was.working, rules.LOAD_OR_NOTHING, message)
         size = now.working.used_bytes, len(now.working.entries)
