@@ -102,6 +102,7 @@ PAGE_ROW_COUNT_MAX: Final = 1_000
 READ_PAGE_COUNT_MAX: Final = 1_000
 BACKOFF_MS_MIN: Final = 100
 BACKOFF_MS_MAX: Final = 5_000
+SPARE_ATTEMPTS: Final = 3  # of a read without a limit, before it goes on without its damaged rows
 # If a service asks for a pause of more than an hour, the step gives up; recovery waits for an hour.
 RETRY_AFTER_MS_MAX: Final = 3_600_000
 PLAN_COUNT_MAX: Final = 3

@@ -54,11 +54,7 @@ from umi_core.errors import Error, Fenced, StepFailed, WorkflowBroken
 from umi_core.ids import commit_key
 from umi_core.language.prompts import state_problem
 from umi_core.language.reasoning import strip_reasoning
-from umi_core.limits import (
-    OP_COUNT_MAX,
-    READ_PAGE_COUNT_MAX,
-    RETRY_AFTER_MS_MAX,
-)
+from umi_core.limits import OP_COUNT_MAX, READ_PAGE_COUNT_MAX, RETRY_AFTER_MS_MAX, SPARE_ATTEMPTS
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ModelReplied, ReadDone
 from umi_core.messages.effects import (
     Asked,
@@ -372,7 +368,10 @@ def check_rows(
     engine: Engine, operation: Operation, row: Step, asked: Read, answer: ReadDone
 ) -> ReadDone | EffectFailed:
     """Return the valid rows of this and all earlier pages as one answer; report the rows left out."""
-    judged = judged_rows(asked, answer, row.spares)
+    # Damage may be in one answer alone, so a damaged row is spared only once reading again has not helped.
+    attempts = row.on_failure.attempts if row.on_failure else 0
+    is_last = operation.attempt >= (attempts or SPARE_ATTEMPTS)
+    judged = judged_rows(asked, answer, row.spares if is_last else ())
     engine.marks += [f"read: {reason} row" for reason, _ in judged.left_out[:1]]
     if judged.failure:
         return EffectFailed(answer.request_id, judged.failure)

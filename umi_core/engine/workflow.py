@@ -118,7 +118,8 @@ class Step(Data, dict=True):
 
     With `each`, `ask` and `take` run once per unit of that fact, in order; each produced fact is the tuple of
     the results. A step whose `when` is false is skipped; its facts are then `skipped_values`. A damaged row
-    of a kind in `spares` reaches `take` without a body; any other damaged row makes the read fail. The next
+    of a kind in `spares` reaches `take` without a body, once reading again has not helped; any other damaged
+    row makes the read fail. The next
     commit expects the versions of all rows read, except kinds in `loose`: the plan stays right however such a
     row changes. A later operation of this memory that `claims` something which this step has claimed waits
     until this operation has ended.

@@ -9,6 +9,8 @@ from tests.worlds import SCOPE
 from umi_core.engine.workflow import (
     OUTCOME,
     Learned,
+    OnFailure,
+    forever,
     retry,
 )
 from umi_core.errors import (
@@ -110,6 +112,29 @@ def test_a_hit_without_a_score_that_was_asked_for_is_foreign(score_ppm: int | No
     run = reading(SEARCH)
     run.answer(ReadDone(0, (found("a", 3), found("b", score_ppm))))
     assert run.outcome == Done(("a",), (Degraded("read:foreign_rows", "foreign"),))
+
+
+SPARED = Row(HERE, 1, None)
+
+
+@pytest.mark.parametrize(("policy", "attempts"), [(retry(1), 1), (retry(3), 3), (forever(), 3)])
+def test_a_damaged_row_is_spared_only_at_the_last_attempt(policy: OnFailure, attempts: int) -> None:
+    """Damage in one answer alone left a fact out of a loaded session, and the next save made that last."""
+    run = trial(asking("a", ALL, policy, take=list_row_texts, produces=(OUTCOME,), spares=("entity",)))
+    for _ in range(attempts - 1):
+        run.answer(ReadDone(0, (found("a"), SPARED)))
+        assert not run.replies
+        run.at(run.due_ms or 0)
+    run.answer(ReadDone(0, (found("a"), SPARED)))
+    assert run.outcome == Done(("a", "e"), (Degraded("read:damaged_rows", "damaged"),))
+
+
+def test_what_reads_well_the_second_time_is_complete() -> None:
+    run = trial(asking("a", ALL, retry(2), take=list_row_texts, produces=(OUTCOME,), spares=("entity",)))
+    run.answer(ReadDone(0, (found("a"), SPARED)))
+    run.at(100)
+    run.answer(ReadDone(0, (found("a"), found("e"))))
+    assert run.outcome == Done(("a", "e"))
 
 
 @pytest.mark.parametrize("read", [READ, ALL], ids=["by ids", "by filter"])
