@@ -20,7 +20,7 @@ from tools.bench.measure import Table
 SCENARIOS: Final = ("working", "sessions", "handoff", "smoke", "core", "storm", "crash_storm", "link_storm")
 WORKER: Final = """
 import gc, json, sys, time
-from msgspec import structs
+from msgspec import Struct, structs
 sys.path.insert(0, sys.argv[1])
 try:
     from umi_sim.runs.runner import run_once
@@ -29,14 +29,20 @@ except ImportError:  # before the second house
     from umi_sim.runner import run_once
     from umi_sim.scenario import draw, find
 
+def replace(config, **fields):
+    if isinstance(config, Struct):
+        return structs.replace(config, **fields)
+    import attrs  # what configurations were before they were structs
+    return attrs.evolve(config, **fields)
+
 def config_of(name, seed, known):
-    config = structs.replace(draw(find(name), seed), equivalences=())
+    config = replace(draw(find(name), seed), equivalences=())
     if known is None:
         return config
     weights, faults = known
     kept = {each: weight for each, weight in config.weights.items() if each in weights}
     rates = {each: rate for each, rate in config.faults.items() if each in faults}
-    return structs.replace(config, weights=kept or config.weights, faults=rates)
+    return replace(config, weights=kept or config.weights, faults=rates)
 
 drawn = {}
 for line in sys.stdin:
