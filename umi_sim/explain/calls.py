@@ -14,7 +14,6 @@ from umi_sim.record.run_config import DRAWN, AgentConfig, RunConfig
 from umi_sim.seedfile.fields import CONFIG_FIELDS, PLAIN
 
 NAMES: Final = "abcd"
-LIMITS: Final = ("steps_max", "virtual_ms_max")
 HANG: Final = 4
 ITEM_CHARS: Final = 58
 
@@ -40,8 +39,8 @@ def world_call(config: RunConfig, *, is_limited: bool = False) -> ReportRow:
         names = literal([agent.name for agent in config.agents])
         return call("script = Script", *parts, f"agents={names}", f"latency={literal(config.latency)}")
     kept = ["target", *(name for name in CONFIG_FIELDS if name not in ("agents", *DRAWN))]
-    # Only a run that ended at a limit needs the limits written out to fail in the same way.
-    kept += LIMITS if is_limited else ()
+    # Only a run that ended at its limit needs the limit written out to fail in the same way.
+    kept += ("steps_max",) if is_limited else ()
     options = {name: getattr(config, name) for name in kept if getattr(config, name) != getattr(PLAIN, name)}
     agents = ", ".join(map(describe_agent, config.agents))
     return call(

@@ -41,7 +41,7 @@ def with_moments(text: str, config: RunConfig) -> str:
     def add_moment(found: re.Match[str]) -> str:
         # A number of 13 digits that is not a time within this run (an id, a count) stays unchanged.
         at_ms = int(found[0]) - config.start_ms
-        return f"{found[0]} ({group_digits(at_ms)} ms)" if 0 <= at_ms <= config.virtual_ms_max else found[0]
+        return f"{found[0]} ({group_digits(at_ms)} ms)" if 0 <= at_ms <= RUN_MS_MAX else found[0]
 
     return text if config.start_ms < CLOCK_MS_MIN else re.sub(CLOCK_TIME, add_moment, text)
 
@@ -54,6 +54,7 @@ def are_clocks_moved(config: RunConfig, items: Sequence[Item]) -> bool:
 # From September 2001 to the year 2286, a time in milliseconds has 13 digits.
 CLOCK_MS_MIN: Final = 10**12
 CLOCK_TIME: Final = r"\b\d{13}\b"
+RUN_MS_MAX: Final = 400 * 86_400_000  # longer than any run
 
 
 # Events.

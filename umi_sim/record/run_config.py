@@ -100,7 +100,6 @@ class RunConfig(Data):
     planted: str | None = None
     target: str = "umi_core"
     steps_max: int = 100_000
-    virtual_ms_max: int = 400 * 86_400_000
     off: tuple[str, ...] = ()
     everywhere: bool = False
     equivalences: tuple[str, ...] = ()

@@ -47,7 +47,6 @@ from umi_sim.world.schedule import POLICIES
 
 PRNG: Final = "umi-prng-1"
 STEPS_CAP: Final = 10_000_000
-VIRTUAL_MS_CAP: Final = 400 * 86_400_000
 AGENT_COUNT_MAX: Final = 16
 SETTING_COUNT_MAX: Final = 200
 
@@ -143,8 +142,7 @@ FAILURE: Final = table(
 LIMITS: Final = table(
     {
         "steps_max": cap_number(STEPS_CAP),
-        "virtual_ms_max": cap_number(VIRTUAL_MS_CAP),
-        "wall_ms_max": whole(1, 10**18),  # of older releases; ignored
+        **dict.fromkeys(("virtual_ms_max", "wall_ms_max"), whole(1, 10**18)),  # of older files; ignored
     }
 )
 DOCUMENT: Final[Mapping[str, Schema]] = {

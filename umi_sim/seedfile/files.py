@@ -190,7 +190,7 @@ def check_format(document: dict[str, Json]) -> None:
 
 
 def config_of(known: Mapping[str, Json]) -> RunConfig:
-    limits = {key: each for key, each in known.get("limits", {}).items() if key != "wall_ms_max"}
+    limits = {key: each for key, each in known.get("limits", {}).items() if key == "steps_max"}
     scenario = known["scenario"]
     config: RunConfig = structs.replace(
         # Absent keys have the values of PLAIN, not the defaults of RunConfig (law 1).

@@ -60,11 +60,10 @@ def is_too_large(seed: SeedFile, written: str) -> bool:
 def document_of(seed: SeedFile) -> dict[str, Json]:
     """Return the file as JSON, without empty optional parts."""
     config = seed.config
-    limits = {name: getattr(config, name) for name in ("steps_max", "virtual_ms_max")}
     parts = {
         "format": FORMAT, "version": VERSION, "min_reader": VERSION, "made_by": seed.made_by,
         "prng": {"id": PRNG, "seed": config.seed}, "scenario": scenario_of(config), "config": config,
-        "items": seed.items, "model": seed.model, "limits": limits,
+        "items": seed.items, "model": seed.model, "limits": {"steps_max": config.steps_max},
         "failure": failure_of(seed, seed.failure) if seed.failure else None, "expect": seed.expect,
         "minimised": seed.minimised, "original": seed.original, "original_config": seed.original_config,
         "repro": seed.repro, "history": seed.history,

@@ -110,7 +110,7 @@ def by_length(text: str) -> tuple[int, str]:
 
 
 def config_text(config: RunConfig) -> str:
-    return compact([config_to_json(config), config.steps_max, config.virtual_ms_max])
+    return compact([config_to_json(config), config.steps_max])
 
 
 def item_text(item: Item) -> str:
