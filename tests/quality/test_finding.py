@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
-from tools.measured.finding import Dialogue, Tally, list_evidence_lines, main, read_dialogues
+from tools.measured.finding import Dialogue, Tally, has_evidence, list_evidence_lines, main, read_dialogues
 
 LOCOMO = [
     {
@@ -73,6 +73,14 @@ def test_hits_count_by_their_place_and_by_what_a_prompt_shows() -> None:
     tally.add(["y" * 3_000, "line"], ["line"])
     assert tally.row("it") == ("it", "2", "50.0 %", "100.0 %", "50.0 %", "1507")
     assert Tally().row("none") == ("none", "0", "0.0 %", "0.0 %", "0.0 %", "0")
+
+
+def test_a_divided_line_and_a_dated_one_are_evidence() -> None:
+    lines = ["Yesterday I ate ramen, but I hate coriander!"]
+    assert has_evidence("Yesterday (2026-11-30) I ate ramen, but I hate coriander!\nNext.", lines)
+    assert has_evidence("I hate coriander.\nNext.", lines)
+    assert not has_evidence("I hate.\nNext.", lines)
+    assert not has_evidence("I ate ramen, but I hate", ["I ate ramen and nobody hates it."])
 
 
 def test_all_three_find_the_planted_bug(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,9 @@ Each file is in the format of LoCoMo (samples with `conversation` and `qa`) or o
 questions: `remember` of umi_live, with the speaker; `create_entity` of umi_live, a fact for each turn, which
 shows what its ranking alone is worth; and FTS5 (porter stems, bm25).
 
-A hit is a hit if its text, with that of the fact that it shows behind it, has a line of a turn that the file
-names as evidence. hit@5 and hit@10 are the shares of questions with one among the first 5 and 10; `2,000
+A hit is a hit if its text, with that of the fact that it shows behind it, has the words of a line of a turn
+that the file names as evidence, or a sentence of it is a part of that line: a memory may divide a line, and
+puts dates behind words such as `yesterday`. hit@5 and hit@10 are the shares of questions with one among the first 5 and 10; `2,000
 characters` is the share of questions with one in the first 2,000 characters of all hits, as a prompt would
 show them. The last column is the mean number of characters in 5 hits: facts are shorter than turns.
 
@@ -76,16 +77,34 @@ class Tally(Owner):
         """Count a question: the texts of its hits in order, and the lines that answer it."""
         self.questions += 1
         self.length_sum += sum(map(len, texts[:5]))
-        has_line = [any(line in text for line in lines) for text in texts]
+        has_line = [has_evidence(text, lines) for text in texts]
         measured = {f"hit@{count}": any(has_line[:count]) for count in HIT_COUNTS}
-        shown = "\n".join(texts)[:SHOWN_CHARS]
-        measured[HEAD[-2]] = any(line in shown for line in lines)
+        measured[HEAD[-2]] = has_evidence("\n".join(texts)[:SHOWN_CHARS], lines)
         for name, is_found in measured.items():
             self.found[name] = self.found.get(name, 0) + is_found
 
     def row(self, name: str) -> tuple[str, ...]:
         shares = (f"{100 * self.found.get(head, 0) / max(1, self.questions):.1f} %" for head in HEAD[2:-1])
         return name, str(self.questions), *shares, str(self.length_sum // max(1, self.questions))
+
+
+ADDED_DATE: Final = r" \([-\d/]{4,}\)"  # `Last week (2026-11-23/2026-11-29) I bought a bike.`
+WORD_COUNT_MIN: Final = 3  # of a part of a line that counts as evidence
+
+
+def has_evidence(text: str, lines: Sequence[str]) -> bool:
+    """Return whether a text has the words of a line, or one of its own lines is a part of such a line."""
+    shown = [spell_out(line) for line in re.sub(ADDED_DATE, "", text).splitlines()]
+    parts = [each for each in shown if each.count(" ") > WORD_COUNT_MIN]
+    wanted = [spell_out(line) for line in lines]
+    return any(line in each for line in wanted for each in shown) or any(
+        part in line for part in parts for line in wanted
+    )
+
+
+def spell_out(line: str) -> str:
+    """Return the words of a line, each between blanks, so that words are found whole: ` it rains `."""
+    return f" {' '.join(words(line))} "
 
 
 # Files.
