@@ -24,6 +24,7 @@ ANSWER_ROWS: Final = (  # words of a question, and words of statements that may 
     ("partner spouse", "wife husband girlfriend boyfriend married"),
     ("allergies allergy", "allergic"),
     ("meat diet", "vegetarian vegan"),
+    ("name names", "called"),
     ("address", "live lives moved"),
     ("email", "mail"),
     ("mail", "email"),

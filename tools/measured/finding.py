@@ -10,7 +10,8 @@ shows what its ranking alone is worth; and FTS5 (porter stems, bm25).
 
 A hit is a hit if its text, with that of the fact that it shows behind it, has the words of a line of a turn
 that the file names as evidence, or a sentence of it is a part of that line: a memory may divide a line, and
-puts dates behind words such as `yesterday`. hit@5 and hit@10 are the shares of questions with one among the first 5 and 10; `2,000
+puts dates behind words such as `yesterday`. hit@5 and hit@10 are the shares of questions with one among the
+first 5 and 10; `2,000
 characters` is the share of questions with one in the first 2,000 characters of all hits, as a prompt would
 show them. The last column is the mean number of characters in 5 hits: facts are shorter than turns.
 

@@ -104,7 +104,11 @@ def order(score_ppm: int, row: Row) -> tuple[int, str]:
 
 
 def fuse_lists(lists: Sequence[tuple[Row, ...]], limit: int) -> tuple[Ranked, ...]:
-    """Merge the lists by relevance and reciprocal rank fusion, weighted 7 to 3; a single list is only cut."""
+    """Merge the lists by relevance and reciprocal rank fusion, weighted 7 to 3; a single list is only cut.
+
+    The first list is that of the query itself. No row scores less than its relevance there, since further
+    words can also mislead: `Where does my sister live?` also searches for `moved`.
+    """
     if len(lists) == 1:
         return tuple(Ranked(row, relevance(row), relevance(row)) for row in lists[0][:limit])
     best: dict[str, Row] = {}
@@ -117,7 +121,11 @@ def fuse_lists(lists: Sequence[tuple[Row, ...]], limit: int) -> tuple[Ranked, ..
             if key not in best or relevance(row) > relevance(best[key]):
                 best[key] = row
     most = len(lists) * (RRF_SCALE // RRF_K)
-    scored = [(fusion(relevance(row), PPM * sums[key] // most), row) for key, row in best.items()]
+    asked = {row.address.id: relevance(row) for row in lists[0]}
+    scored = [
+        (max(asked.get(key, 0), fusion(relevance(row), PPM * sums[key] // most)), row)
+        for key, row in best.items()
+    ]
     scored.sort(key=lambda pair: order(*pair))
     return tuple(Ranked(row, score_ppm, relevance(row)) for score_ppm, row in scored[:limit])
 

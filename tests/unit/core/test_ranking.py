@@ -152,8 +152,15 @@ def test_the_worked_example() -> None:
     assert [(it.row.address.id, it.score_ppm, it.relevance_ppm) for it in found] == expected
 
 
-def test_the_order_of_lists_does_not_matter() -> None:
-    assert fuse_lists([A_LIST, B_LIST], 10) == fuse_lists([B_LIST, A_LIST], 10)
+def test_the_order_of_lists_does_not_matter_behind_the_first() -> None:
+    assert fuse_lists([(), A_LIST, B_LIST], 10) == fuse_lists([(), B_LIST, A_LIST], 10)
+
+
+def test_no_variant_lowers_what_the_query_itself_finds() -> None:
+    """`Where does my sister live?` with `moved`: the fact about the sister stays first."""
+    asked, moved = ranked(sister=929_862, porto=780_000), ranked(porto=826_349)
+    assert shown(fuse_lists([asked, moved], 2)) == [("sister", 929_862), ("porto", 875_985)]
+    assert shown(fuse_lists([moved, asked], 2)) == [("porto", 875_985), ("sister", 800_903)]
 
 
 def test_a_single_list_keeps_its_scores() -> None:
@@ -163,8 +170,8 @@ def test_a_single_list_keeps_its_scores() -> None:
 
 def test_an_empty_list_counts() -> None:
     """First in one list of two: half of what fusion gives, 70 % of the relevance."""
-    assert shown(fuse_lists([ranked(A=1_000_000), ()], 10)) == [("A", 700_000 + 150_000)]
-    assert shown(fuse_lists([ranked(A=1_000_000), (), ()], 10)) == [("A", 700_000 + 99_999)]
+    assert shown(fuse_lists([(), ranked(A=1_000_000)], 10)) == [("A", 700_000 + 150_000)]
+    assert shown(fuse_lists([(), ranked(A=1_000_000), ()], 10)) == [("A", 700_000 + 99_999)]
 
 
 def test_first_everywhere_is_the_whole_score() -> None:
@@ -179,7 +186,7 @@ def test_fused_ties_go_to_the_smaller_id() -> None:
 
 
 def test_the_limit_cuts_the_fused_list_and_not_its_parts() -> None:
-    assert shown(fuse_lists([A_LIST, B_LIST], 1)) == [("B", 892_540)]
+    assert shown(fuse_lists([B_LIST, A_LIST], 1)) == [("B", 892_540)]
 
 
 def test_nothing_found_is_nothing() -> None:

@@ -671,7 +671,7 @@ def test_lists_of_vectors_and_words_are_joined_by_variant_and_variants_are_fused
         }
     )
     found = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in hits(pair.replies[1].outcome)]
-    assert found == [("b", 892_540, 850_000), ("a", 780_000, 900_000), ("c", 637_540, 700_000)]
+    assert found == [("a", 900_000, 900_000), ("b", 892_540, 850_000), ("c", 637_540, 700_000)]
 
 
 def test_each_list_is_cut_to_twice_the_limit_before_it_is_fused() -> None:
@@ -734,8 +734,8 @@ def test_a_search_by_words_that_fails_for_any_variant_is_an_error(place: int) ->
 
 def test_a_floor_holds_for_relevance_and_never_for_the_fused_score() -> None:
     pair = remember_two_facts()
-    pair.model = saying(expand='["zzz"]')
-    (hit,) = hits(pair.ask(Recall(3, "Acme", deep=True, min_score_ppm=815_000)))
+    pair.model = saying(expand='["Acme"]')
+    (hit,) = hits(pair.ask(Recall(3, "zzz", deep=True, min_score_ppm=815_000)))
     assert (hit.id, hit.relevance_ppm, hit.score_ppm) == (ACME, 934_655, 804_258)
 
 
