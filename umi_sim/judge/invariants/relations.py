@@ -63,10 +63,14 @@ class StoredRows(Owner):
         """Return the facts by id, current and ended."""
         return {**{key: it.fact for key, it in self.ended.items()}, **self.entities}
 
+    def has_fact(self, key: str) -> bool:
+        """Return True if this is the id of a fact, current or ended."""
+        return key in self.entities or key in self.ended
+
     def was_deleted(self, key: str) -> bool:
         """Return True if this is the id of a fact that was stored and then forgotten."""
         places = (Address(self.scope, kind, key) for kind in ("entity", "ended"))
-        return key not in self.facts and any(place in self.deleted for place in places)
+        return not self.has_fact(key) and any(place in self.deleted for place in places)
 
     def is_complete_text(self, key: str) -> bool:
         """Return True if this is the id of a resource that is no segment."""

@@ -193,7 +193,7 @@ def check_belonging(rows: StoredRows, state: State) -> None:
     for key in ends:
         # A relation of a forgotten fact restores part of it; one of an unknown fact is a dangling edge.
         broken = rules.DELETED_STAYS_DELETED if rows.was_deleted(key) else rules.RELATION_ENDS
-        demand(key in rows.facts, broken, f"a relation of {key}, which is not there")
+        demand(rows.has_fact(key), broken, f"a relation of {key}, which is not there")
 
 
 def check_needed(asked: Commit, storage: SimStorage) -> None:
@@ -249,7 +249,7 @@ def check_ended(rows: StoredRows) -> None:
     for key, it in rows.ended.items():
         rule = rules.ENDED_AS_NAMED
         demand(key not in rows.entities, rule, f"{key} has ended, and is current as well")
-        is_known = it.by in rows.facts or rows.was_deleted(it.by)
+        is_known = rows.has_fact(it.by) or rows.was_deleted(it.by)
         demand(is_known and it.by != key, rule, f"the fact that ends {key}", "another stored fact", it.by)
         demand(it.fact.id == key, rule, f"the fact in the row {key}", key, it.fact.id)
 
