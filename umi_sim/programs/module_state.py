@@ -11,6 +11,7 @@ Law 3. Objects keep their identity: the values of names, containers, fields of i
 Law 4. `list_limits` names what is not reset: large containers, and what lies beyond COUNT_MAX objects.
 """
 
+import gc
 import os
 import sys
 from collections import deque
@@ -198,6 +199,11 @@ class ModuleState:
         for name in [each for each in sys.modules if each not in self.modules]:
             if self.folder and is_theirs(name) and find_folder(sys.modules[name]).startswith(self.folder):
                 del sys.modules[name]
+
+    def list_contents(self) -> list[Any]:
+        """Return what the saved objects refer to now."""
+        parts = gc.get_referents(*(each.owner for each in self.held))
+        return parts + gc.get_referents(*(each for each in parts if type(each) is dict))
 
     def begin_process(self) -> None:
         """Restore the memory of a process after its death. Locks of asyncio are always part of it."""

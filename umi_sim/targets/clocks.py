@@ -12,7 +12,7 @@ import tempfile
 import time
 import uuid
 from _thread import get_ident
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
 from itertools import chain
@@ -113,12 +113,24 @@ def install(clock: Clock) -> AbstractContextManager[None]:
 @contextmanager
 def patch_names(changes: Iterable[tuple[Any, str, Any]]) -> Iterator[None]:
     """Set attributes until the block ends. `changes`: triples of owner, name and value."""
+    loaded, reals = {*sys.modules}, list[tuple[Any, Any]]()
     with ExitStack() as stack:
+        stack.callback(restore_names, loaded, reals)
         for owner, name, value in changes:
             before = vars(owner).get(name) or getattr(owner, name)  # `vars`, to keep a classmethod as it is
+            reals.append((value, before))
             stack.callback(setattr, owner, name, before)
             setattr(owner, name, value)
         yield
+
+
+def restore_names(loaded: Container[str], reals: Iterable[tuple[Any, Any]]) -> None:
+    """Rebind the names of modules loaded since then, which keep a replacement: `from time import time`."""
+    for module in [module for name, module in tuple(sys.modules.items()) if name not in loaded]:
+        for key, value in tuple(getattr(module, "__dict__", {}).items()):
+            before = next((real for ours, real in reals if ours is value), None)
+            if before is not None and callable(value):
+                setattr(module, key, before)
 
 
 def find_uses(ours: Mapping[Any, Any]) -> list[tuple[Any, str, Any]]:
