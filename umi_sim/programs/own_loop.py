@@ -18,6 +18,7 @@ from umi_sim.programs.program import Main, Program, ProgramRun, begin, check_pro
 from umi_sim.programs.services import BadProgram, running
 from umi_sim.programs.simulation import NumberedTask, ProgramEnding, ProgramOutcome, end_of, make_task
 from umi_sim.targets.loop import Stuck
+from umi_sim.targets.threads import REAL_SLEEP
 
 SECONDS_MAX: Final = 10
 SETTLING_SECONDS: Final = 1 / 10
@@ -63,7 +64,7 @@ class OwnLoopRun:
         try:
             endings.append(self.drive(loop, "main", self.program.main))
             self.cancels = {}
-            loop.run_until_complete(asyncio.sleep(SETTLING_SECONDS))
+            self.settle(loop)
             left = [f"{name_task(each)} at {find_place(each)}" for each in self.tasks if not each.done()]
             if self.program.resume is not None:
                 endings.append(self.drive(loop, "resume", self.program.resume))
@@ -111,6 +112,13 @@ class OwnLoopRun:
         return ProgramEnding(
             what, "hung", Stuck(f"does not end within {SECONDS_MAX} seconds"), find_place(task)
         )
+
+    def settle(self, loop: Any) -> None:
+        """Run what is ready, and what threads deliver. Timers stand still, as they do in a simulation."""
+        now = loop.time()
+        loop.time = lambda: now
+        loop.run_until_complete(loop.run_in_executor(None, REAL_SLEEP, SETTLING_SECONDS))
+        del loop.time
 
     def stop(self, task: Any) -> None:
         task.get_loop().stop()

@@ -559,7 +559,8 @@ def forget_frames(error: BaseException | None) -> None:
             continue
         known.append(each)
         each.__traceback__ = None
-        waiting += [each.__cause__, each.__context__, *getattr(each, "exceptions", ())]
+        waiting += [each.__cause__, each.__context__]
+        waiting += each.exceptions if isinstance(each, BaseExceptionGroup) else ()
 
 
 def end_of(what: Any, task: Any, folder: Path) -> ProgramEnding:
