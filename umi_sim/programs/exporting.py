@@ -108,7 +108,8 @@ loop.set_exception_handler(lambda *_: None)
 told = {{"main": begin({main})}}
 now = loop.time()
 loop.time = lambda: now  # no timer goes off meanwhile
-loop.run_until_complete(loop.run_in_executor(None, time.sleep, 0.1))
+threading.Timer(0.1, loop.call_soon_threadsafe, [loop.stop]).start()
+loop.run_forever()
 del loop.time
 left = [each.get_coro() for each in asyncio.all_tasks(loop)]
 told["left"] = ", ".join(sorted(getattr(each, "__qualname__", type(each).__name__) for each in left))
@@ -243,7 +244,7 @@ class ScriptedCase:
         return broken is not None and broken.rule == self.broken.rule
 
 
-MODULES: Final = ("asyncio", "collections", "copy", "functools", "inspect", "sys", "tempfile", "time")
+MODULES: Final = ("asyncio", "collections", "copy", "functools", "inspect", "sys", "tempfile", "threading")
 
 
 def list_imports(text: str) -> Iterator[str]:

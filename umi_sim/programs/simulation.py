@@ -90,6 +90,11 @@ class EndedTask(Data):
     born: int
     is_own: bool
 
+    @classmethod
+    def of(cls, task: Any) -> "EndedTask":
+        task._log_traceback = False
+        return cls(task.number, task.born, task.is_own)
+
     def done(self) -> bool:
         return True
 
@@ -457,8 +462,7 @@ class Simulation:
             if self.is_watched and self.runs[-1] >= 0:
                 self.note_step(self.tasks[self.runs[-1]])
             if self.runs[-1] >= 0 and (task := self.tasks[self.runs[-1]]).done():
-                task._log_traceback = False
-                self.tasks[task.number] = EndedTask(task.number, task.born, task.is_own)
+                self.tasks[task.number] = EndedTask.of(task)
         self.note_sites()
         if self.run.effects and not self.applied_step:
             self.applied_step = len(self.runs)

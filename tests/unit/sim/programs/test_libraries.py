@@ -193,6 +193,14 @@ def test_what_is_out_of_reach_is_refused_in_a_group_too() -> None:
         simulate(main)
 
 
+def test_a_program_may_end_its_executor_on_a_loop_of_asyncio() -> None:
+    async def main() -> None:
+        await asyncio.to_thread(sum, [1])
+        await asyncio.get_running_loop().shutdown_default_executor()
+
+    assert simulate(main, own_loop=True).check().leaked == ()
+
+
 async def count_up() -> AsyncIterator[int]:
     for number in range(3):
         await asyncio.sleep(1)
@@ -249,3 +257,6 @@ def test_an_ended_task_keeps_nothing_open(case: Perturbation) -> None:
     seen = list[int]()
     outcome = simulate(main, case, resume=resume).check()
     assert (len(outcome.effects), {*seen}) == (1, {0})
+    seen.clear()
+    simulate(hold, CancelTask(2), resume=resume, own_loop=True).check()
+    assert seen == [0]
