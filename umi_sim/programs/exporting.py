@@ -56,7 +56,7 @@ def service(function=None, *, latency_ms=20, **_):
 
 
 sys.modules["umi_sim"] = sys.modules["umi_sim.programs"] = umi = ModuleType("umi_sim.programs")
-umi.service, umi.ProgramRun = service, object
+umi.service, umi.ProgramRun, umi.ends_when_cancelled = service, object, None
 umi.Program = lambda main, **others: SimpleNamespace(main=main, **others)
 """
 RUN: Final = """
@@ -106,8 +106,13 @@ tasks, loop = [], asyncio.SelectorEventLoop()
 loop._ready = Ready()
 loop.set_exception_handler(lambda *_: None)
 told = {{"main": begin({main})}}
-loop.run_until_complete(asyncio.sleep(0.1))
-told["left"] = ", ".join(sorted(each.get_coro().__qualname__ for each in asyncio.all_tasks(loop)))
+now = loop.time()
+loop.time = lambda: now  # no timer goes off meanwhile
+threading.Timer(0.1, loop.call_soon_threadsafe, [loop.stop]).start()
+loop.run_forever()
+del loop.time
+left = [each.get_coro() for each in asyncio.all_tasks(loop)]
+told["left"] = ", ".join(sorted(getattr(each, "__qualname__", type(each).__name__) for each in left))
 {others}print(*(f"{{who}}: {{what}}" for who, what in told.items() if what), sep="\\n")
 still = {still}
 print("it happens still" if still else "it no longer happens")
@@ -133,6 +138,7 @@ STILL: Final = {
     "continues": 'told["{what}"].startswith("{how}")',
     "leaks_no_task": 'bool(told["left"])',
     "keeps_acknowledged": 'told["{what}"].startswith("{how}")',
+    "ends_when_cancelled": 'told["main"] == "returns"',
 }  # by broken rule: the expression that is true if the failure recurs
 
 
@@ -238,7 +244,7 @@ class ScriptedCase:
         return broken is not None and broken.rule == self.broken.rule
 
 
-MODULES: Final = ("asyncio", "collections", "copy", "functools", "inspect", "sys", "tempfile")
+MODULES: Final = ("asyncio", "collections", "copy", "functools", "inspect", "sys", "tempfile", "threading")
 
 
 def list_imports(text: str) -> Iterator[str]:

@@ -5,19 +5,20 @@
 
 Law 1. No run of a search sees values that another run left in a global.
 Law 2. Objects that services, `verify` and rules use are outside of the process. All others are its memory,
-       which is lost when it dies. Closure variables are reset between runs, but not by a death.
+       which is lost when it dies. What a nested main, resume, verify or rule closes over is reset between
+       runs, but not by a death.
 Law 3. Objects keep their identity: the values of names, containers, fields of instances and caches of
        functools are put back in place. Modules of installed packages are not reset.
 Law 4. `list_limits` names what is not reset: large containers, and what lies beyond COUNT_MAX objects.
 """
 
+import gc
 import os
 import sys
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
 from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -70,8 +71,8 @@ class ModuleState:
         judges = [program.verify, *program.rules]
         self.note_used([*filter(is_service, self.seen.values()), *(it for it in judges if it)])
         self.walk(filter(has_services, self.seen.values()), self.outside, list_parts)
-        cells = (read_cell(it) for it in self.seen.values() if is_a(it, CellType))
-        self.walk(chain.from_iterable(cells), self.outside, list_parts)
+        local = [it for it in functions if "<locals>" in getattr(it, "__qualname__", "")]
+        self.walk(local, self.outside, list_closed)
 
     def walk(self, roots: Iterable[Any], seen: dict[int, Any], note: Callable[[Any], Iterable[Any]]) -> None:
         """Call `note` once for each object that can be reached; it returns the objects to visit next."""
@@ -199,13 +200,16 @@ class ModuleState:
             if self.folder and is_theirs(name) and find_folder(sys.modules[name]).startswith(self.folder):
                 del sys.modules[name]
 
+    def list_contents(self) -> list[Any]:
+        """Return what the saved objects refer to now."""
+        parts = gc.get_referents(*(each.owner for each in self.held))
+        return parts + gc.get_referents(*(each for each in parts if type(each) is dict))
+
     def begin_process(self) -> None:
         """Restore the memory of a process after its death. Locks of asyncio are always part of it."""
         self.forget_imports()
         for each in self.held:
-            if not isinstance(each.owner, CellType) and (
-                each.is_of_asyncio or id(each.owner) not in self.outside
-            ):
+            if each.is_of_asyncio or id(each.owner) not in self.outside:
                 each.put_back(frozenset(self.outside_names.get(id(each.owner), ())))
 
 
@@ -307,6 +311,13 @@ def refill_slots(value: Any, before: Sequence[tuple[Any, Any]], _: frozenset[str
             slot.__set__(value, held)
 
 
+def list_closed(value: Any) -> Sequence[Any]:
+    """Return the parts of a value that can change; of a function, what it closes over."""
+    if is_a(value, FunctionType):
+        return value.__closure__ or ()
+    return read_cell(value) if is_a(value, CellType) else list_parts(value)
+
+
 def list_parts(value: Any) -> list[Any]:
     """Return the parts of a value that can change."""
     if is_a(value, partial):
@@ -341,7 +352,7 @@ def copy_of(value: Any) -> Any:
     """Return a copy as a plain type; a method that a subclass overrides is not called."""
     match value:
         case dict():
-            return dict(value)
+            return dict(items_of(value))
         case set():
             return set(value)
         case bytearray():
@@ -354,8 +365,10 @@ def refill(container: Any, held: Any, _: frozenset[str] = frozenset()) -> None:
     match container:
         case dict():
             if not is_same(container, held):
-                dict.clear(container)
-                dict.update(container, held)
+                kind: Any = OrderedDict if is_a(container, OrderedDict) else dict
+                kind.clear(container)
+                for name, value in held.items():
+                    kind.__setitem__(container, name, value)
         case set():
             set.clear(container)
             set.update(container, held)
@@ -368,9 +381,16 @@ def refill(container: Any, held: Any, _: frozenset[str] = frozenset()) -> None:
             container[:] = held
 
 
+def items_of(value: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
+    """Return the items in order; a method that a subclass overrides is not called."""
+    if is_a(value, OrderedDict):
+        return [(name, dict.__getitem__(value, name)) for name in OrderedDict.__iter__(value)]
+    return dict.items(value)
+
+
 def is_same(now: dict[Any, Any], held: dict[Any, Any]) -> bool:
-    pairs = zip(now.items(), held.items(), strict=False)
-    return len(now) == len(held) and all(
+    pairs = zip(items_of(now), held.items(), strict=False)
+    return dict.__len__(now) == len(held) and all(
         name is before and value is was for (name, value), (before, was) in pairs
     )
 

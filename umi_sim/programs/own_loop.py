@@ -9,6 +9,7 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Timer
 from typing import Any, Final
 
 from umi_sim.programs.module_state import find_state
@@ -16,7 +17,14 @@ from umi_sim.programs.perturbations import CancelTask, Perturbation
 from umi_sim.programs.places import find_place, name_task
 from umi_sim.programs.program import Main, Program, ProgramRun, begin, check_program
 from umi_sim.programs.services import BadProgram, running
-from umi_sim.programs.simulation import NumberedTask, ProgramEnding, ProgramOutcome, end_of, make_task
+from umi_sim.programs.simulation import (
+    EndedTask,
+    ProgramEnding,
+    ProgramOutcome,
+    end_of,
+    forget_frames,
+    make_task,
+)
 from umi_sim.targets.loop import Stuck
 
 SECONDS_MAX: Final = 10
@@ -54,7 +62,7 @@ class OwnLoopRun:
         self.program, self.perturbations = program, perturbations
         self.run, self.modules = ProgramRun(folder), find_state(program)
         self.cancels = {each.step: each for each in perturbations if isinstance(each, CancelTask)}
-        self.tasks: list[NumberedTask] = []
+        self.tasks: list[Any] = []
         self.effects: list[str] = []
 
     def run_to_end(self) -> ProgramOutcome:
@@ -63,7 +71,9 @@ class OwnLoopRun:
         try:
             endings.append(self.drive(loop, "main", self.program.main))
             self.cancels = {}
-            loop.run_until_complete(asyncio.sleep(SETTLING_SECONDS))
+            self.settle(loop)
+            forget_frames(endings[0].error)
+            self.tasks[:] = [EndedTask.of(each) if each.done() else each for each in self.tasks]
             left = [f"{name_task(each)} at {find_place(each)}" for each in self.tasks if not each.done()]
             if self.program.resume is not None:
                 endings.append(self.drive(loop, "resume", self.program.resume))
@@ -112,11 +122,19 @@ class OwnLoopRun:
             what, "hung", Stuck(f"does not end within {SECONDS_MAX} seconds"), find_place(task)
         )
 
+    def settle(self, loop: Any) -> None:
+        """Run what is ready, and what threads deliver. Timers stand still, as they do in a simulation."""
+        now = loop.time()
+        loop.time = lambda: now
+        Timer(SETTLING_SECONDS, loop.call_soon_threadsafe, [loop.stop]).start()
+        loop.run_forever()
+        del loop.time
+
     def stop(self, task: Any) -> None:
         task.get_loop().stop()
 
     def close(self, loop: Any) -> None:
-        for task in self.tasks:
+        for task in [each for each in self.tasks if not each.done()]:
             task.cancel()
         loop.run_until_complete(asyncio.sleep(SETTLING_SECONDS))
         loop.run_until_complete(loop.shutdown_asyncgens())

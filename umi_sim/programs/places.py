@@ -1,9 +1,10 @@
 """Places: the line of the program, and of a library below it, at which a task waits."""
 
+import gc
 import os
 import re
 import sys
-from types import FrameType
+from types import AsyncGeneratorType, CoroutineType, FrameType
 from typing import Any, Final
 
 from umi_sim.targets.clocks import NOT_THEIRS
@@ -13,6 +14,8 @@ OURS: Final = os.path.dirname(__file__)
 LIBRARIES: Final = os.path.dirname(os.__file__), OURS
 LOOP: Final = "umi_sim.targets.loop"  # the module whose frames call the callbacks
 ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
+DRIVEN: Final = AsyncGeneratorType, CoroutineType
+DRIVERS: Final = "async_generator_asend", "async_generator_athrow", "anext_awaitable", "coroutine_wrapper"
 AWAITED: Final = (("cr_frame", "cr_await"), ("gi_frame", "gi_yieldfrom"), ("ag_frame", "ag_await"))
 
 
@@ -42,9 +45,16 @@ def find_caller() -> str:
     return ""
 
 
+def find_first(error: BaseException) -> BaseException:
+    """Return the first error of a group, such as TaskGroup raises; of any other error, itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 def find_raised(error: BaseException) -> str:
     """Return the innermost line of the program in the traceback of an error; "" if there is none."""
-    at, found = error.__traceback__, ""
+    at, found = find_first(error).__traceback__, ""
     while at is not None:
         if is_of_program(at.tb_frame):
             found = show_place(at.tb_frame, at.tb_lineno)
@@ -63,7 +73,9 @@ def look_into(awaited: Any) -> tuple[FrameType | None, Any]:
     for frame, deeper in AWAITED:
         if hasattr(awaited, frame):
             return getattr(awaited, frame), getattr(awaited, deeper)
-    return None, None
+    # `anext(generator)` has no attribute for what it drives, which may be another such object.
+    inner = (it for it in gc.get_referents(awaited) if isinstance(it, DRIVEN) or type(it).__name__ in DRIVERS)
+    return None, next(inner, None)
 
 
 def is_own(coroutine: Any) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from umi_core.data import Data
+from umi_sim.programs.places import find_first
 from umi_sim.programs.program import Program
 from umi_sim.programs.services import BadProgram
 from umi_sim.programs.simulation import ProgramOutcome
@@ -119,7 +120,7 @@ def find_error(outcome: ProgramOutcome, message: str) -> tuple[str, str]:
     """Return the class and the place of the error that a message reports; "" if it reports none."""
     for each in outcome.endings:
         if each.error is not None and each.raised_at and str(each) == message:
-            return type(each.error).__name__, each.raised_at
+            return type(find_first(each.error)).__name__, each.raised_at
     return "", ""
 
 

@@ -9,6 +9,7 @@ Law 4. Each run begins with the same globals: no run sees values that another ru
 """
 
 import re
+import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
@@ -48,6 +49,7 @@ COMBINED: Final = (2, 3)
 PAUSES_MAX: Final = 4
 PAUSE_MAX: Final = 12
 SHRINK_RUNS_MAX: Final = 200
+UNAWAITED: Final = "coroutine .* was never awaited"
 MORE: Final = re.compile(", and [0-9]+ more$")
 Case = tuple[tuple[Perturbation, ...], int]  # the perturbations, and the seed
 
@@ -134,17 +136,25 @@ def explore(
 
 
 def explore_quietly(found: Exploration, seed: int, drawn: int, seconds: int) -> Exploration:
-    program, until_s = found.program, monotonic() + seconds
+    until_s = monotonic() + seconds
     base = found.take(Phase(UNDISTURBED, 1), [((), seed)])
     if base is None or found.findings:
         return found
-    pools = list_pools(program, base.reached)
+    with warnings.catch_warnings():  # of code that a perturbation kept from awaiting what it had made
+        warnings.filterwarnings("ignore", UNAWAITED, RuntimeWarning)
+        return explore_disturbed(found, base.reached, seed, drawn, until_s)
+
+
+def explore_disturbed(
+    found: Exploration, base: Reached, seed: int, drawn: int, until_s: float
+) -> Exploration:
+    pools = list_pools(found.program, base)
     for name, pool in pools.items():
         cases: Iterable[Case] = (((each,), seed) for each in spread(pool))
-        found.take(Phase(name, len(pool)), cases, until_s, base.reached)
+        found.take(Phase(name, len(pool)), cases, until_s, base)
         if (found.findings and not found.to_end) or not found.is_complete:
             return found
-    combined = [*pools.values(), *([[OrderJobs()]] if base.reached.job_count else [])]
+    combined = [*pools.values(), *([[OrderJobs()]] if base.job_count else [])]
     if combined and drawn:
         cases = (
             (draw_case(combined, found.recoveries, number, Stream(seed, "program", number)), seed + number)

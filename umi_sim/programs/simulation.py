@@ -41,7 +41,15 @@ from umi_sim.programs.perturbations import (
     OrderJobs,
     Perturbation,
 )
-from umi_sim.programs.places import find_caller, find_place, find_raised, hide_addresses, is_own, name_task
+from umi_sim.programs.places import (
+    find_caller,
+    find_first,
+    find_place,
+    find_raised,
+    hide_addresses,
+    is_own,
+    name_task,
+)
 from umi_sim.programs.program import Main, Program, ProgramRun, begin, check_program, show_effect
 from umi_sim.programs.services import LATENCY_MS, BadProgram, running
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
@@ -75,9 +83,23 @@ class NumberedTask(asyncio.Task[Any]):
         return self.number
 
 
-def make_task(
-    tasks: list[NumberedTask], born: int, coro: Any, loop: Any, how: Mapping[str, Any]
-) -> NumberedTask:
+class EndedTask(Data):
+    """A task that has ended. Its errors, with all that their frames hold, belong to the program alone."""
+
+    number: int
+    born: int
+    is_own: bool
+
+    @classmethod
+    def of(cls, task: Any) -> "EndedTask":
+        task._log_traceback = False
+        return cls(task.number, task.born, task.is_own)
+
+    def done(self) -> bool:
+        return True
+
+
+def make_task(tasks: list[Any], born: int, coro: Any, loop: Any, how: Mapping[str, Any]) -> NumberedTask:
     """Make a task with the next number."""
     task = NumberedTask.__new__(NumberedTask)
     task.number, task.born, task.is_own = len(tasks), born, is_own(coro)
@@ -104,7 +126,7 @@ class ProgramEnding(Data):
     raised_at: str = ""
 
     def __str__(self) -> str:
-        message = f": {type(self.error).__name__}: {self.error}" if self.error is not None else ""
+        message = "".join(f": {type(each).__name__}: {each}" for each in list_errors(self.error))
         message = message.replace(self.folder, "FOLDER") if self.folder else message
         return f"{self.what} {self.how}{message}{f' at {self.place}' if self.place else ''}"
 
@@ -233,7 +255,8 @@ class Simulation:
         if is_watched:
             self.run.watch = self.note_event
         self.is_watched = is_watched
-        self.tasks: list[NumberedTask] = []  # also those of dead processes: nothing may finalize them
+        self.tasks: list[Any] = []  # also those of dead processes: nothing may finalize them
+        self.dead: list[Any] = []  # the memory of dead processes, for the same reason
         self.runs: list[int] = []
         self.endings: list[ProgramEnding] = []
         self.disturbed: list[bool] = []
@@ -342,6 +365,7 @@ class Simulation:
         self.run.folder = self.world.folder = self.left or self.world.copy_folder()
         self.left = None
         self.loop.abandon()
+        self.dead += [self.run.state, self.run.history, self.run.scripts, *self.modules.list_contents()]
         self.modules.begin_process()
         self.run.begin_process()
         self.run.watch("process", "", "a new process begins on what the last one left")
@@ -364,14 +388,16 @@ class Simulation:
         """Close tasks that died or hang. Their `finally` blocks run now, too late to change the outcome."""
         with keep_quiet(), self.loop.running():
             for task in self.tasks:
-                if not task.done():
-                    taken_away.append(task.number)
+                if task.done():
+                    continue
+                taken_away.append(task.number)
                 coroutine: Any = task.get_coro()
                 with suppress(BaseException):
                     coroutine.close()
                 if inspect.iscoroutine(coroutine) and inspect.getcoroutinestate(coroutine) != CORO_CLOSED:
                     keep_for_ever(coroutine)
             self.tasks.clear()
+            self.dead.clear()
             self.loop.abandon()
 
     def list_leaked(self) -> tuple[str, ...]:
@@ -404,8 +430,10 @@ class Simulation:
             for _ in range(STEPS_MAX):
                 if task.done():
                     ending = end_of(what, task, self.world.base)
-                    if isinstance(ending.error, OutOfTime | OutOfReach | BadProgram):
-                        raise ending.error
+                    for error in list_errors(ending.error):
+                        if isinstance(error, OutOfTime | OutOfReach | BadProgram):
+                            raise error
+                    forget_frames(ending.error)
                     return ending
                 self.step()
             return ProgramEnding(
@@ -433,6 +461,8 @@ class Simulation:
             self.runs.append(getattr(getattr(head._callback, "__self__", None), "number", -1))
             if self.is_watched and self.runs[-1] >= 0:
                 self.note_step(self.tasks[self.runs[-1]])
+            if self.runs[-1] >= 0 and (task := self.tasks[self.runs[-1]]).done():
+                self.tasks[task.number] = EndedTask.of(task)
         self.note_sites()
         if self.run.effects and not self.applied_step:
             self.applied_step = len(self.runs)
@@ -515,6 +545,26 @@ def make_pick(order: int) -> Callable[[int], int]:
     """Return a function that picks an index below n, pseudo-random with seed `order`; order 0 picks 0."""
     drawn = random.Random(order)
     return lambda n: drawn.getrandbits(32) % n if order else 0
+
+
+def list_errors(error: BaseException | None) -> list[BaseException]:
+    """Return an error, and if it is a group, the first error in it too."""
+    if error is None:
+        return []
+    return [error, find_first(error)] if isinstance(error, BaseExceptionGroup) else [error]
+
+
+def forget_frames(error: BaseException | None) -> None:
+    """Release what an error that nothing handles any more refers to, such as an open cursor of SQLite."""
+    waiting, known = [error], list[BaseException]()
+    while waiting:
+        each = waiting.pop()
+        if each is None or any(each is it for it in known):
+            continue
+        known.append(each)
+        each.__traceback__ = None
+        waiting += [each.__cause__, each.__context__]
+        waiting += each.exceptions if isinstance(each, BaseExceptionGroup) else ()
 
 
 def end_of(what: Any, task: Any, folder: Path) -> ProgramEnding:

@@ -15,7 +15,7 @@ from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any
 
 from umi_sim.kernel.dates import class_of_date
@@ -113,12 +113,25 @@ def install(clock: Clock) -> AbstractContextManager[None]:
 @contextmanager
 def patch_names(changes: Iterable[tuple[Any, str, Any]]) -> Iterator[None]:
     """Set attributes until the block ends. `changes`: triples of owner, name and value."""
+    last, reals = next(reversed(sys.modules)), list[tuple[Any, Any]]()
     with ExitStack() as stack:
+        stack.callback(restore_names, last, reals)
         for owner, name, value in changes:
             before = vars(owner).get(name) or getattr(owner, name)  # `vars`, to keep a classmethod as it is
+            reals.append((value, before))
             stack.callback(setattr, owner, name, before)
             setattr(owner, name, value)
         yield
+
+
+def restore_names(last: str, reals: Iterable[tuple[Any, Any]]) -> None:
+    """Rebind names in the modules loaded after `last`, which keep a replacement: `from time import time`."""
+    for name in list(takewhile(lambda each: each != last, reversed(sys.modules))):
+        module = sys.modules[name]
+        for key, value in tuple(getattr(module, "__dict__", {}).items()):
+            before = next((real for ours, real in reals if ours is value), None)
+            if before is not None and callable(value):
+                setattr(module, key, before)
 
 
 def find_uses(ours: Mapping[Any, Any]) -> list[tuple[Any, str, Any]]:

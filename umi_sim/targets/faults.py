@@ -300,7 +300,12 @@ def failing(sites: Any, real: Any, unsent: Errors, lost: Errors) -> Any:
     def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
         sites.reach("request", unsent("connection refused"))
         answer = real(self, *args, **kwargs)
-        sites.reach("response", lost("timed out"))
+        try:
+            sites.reach("response", lost("timed out"))
+        except Exception:
+            if hasattr(answer, "aclose"):  # a response of httpx, with a connection that the caller never gets
+                answer.close()
+            raise
         return answer
 
     return ask
@@ -315,7 +320,12 @@ def failing_later(sites: Any, real: Any, unsent: Errors, lost: Errors) -> Any:
         answer = await real(self, *args, **kwargs)
         if before >= 0 and before == sites.loop.callback_count:
             await asyncio.sleep(sites.latency_ms / 1000)  # so that a cancel can come before the reply
-        sites.reach("response", lost("timed out"))
+        try:
+            sites.reach("response", lost("timed out"))
+        except Exception:
+            if hasattr(answer, "aclose"):
+                await answer.aclose()
+            raise
         return answer
 
     return ask

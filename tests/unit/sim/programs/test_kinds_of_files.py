@@ -45,6 +45,36 @@ async def main():
     await model()
     ticking.cancel()
 """
+LEFT = """
+import asyncio
+from umi_sim.programs import service
+
+
+@service
+async def ask():
+    return "sunny"
+
+
+async def list_answers():
+    yield await ask()
+
+
+async def main():
+    await asyncio.wait([asyncio.ensure_future(anext(list_answers(), None))])
+"""
+SWALLOWED = """
+import asyncio
+from umi_sim.programs import ends_when_cancelled
+
+rules = [ends_when_cancelled]
+
+
+async def main():
+    try:
+        await asyncio.sleep(0.02)
+    except asyncio.CancelledError:
+        pass
+"""
 FILE = "case.json"
 
 
@@ -304,6 +334,21 @@ def test_a_script_that_fails_its_trial_is_replaced(monkeypatch: pytest.MonkeyPat
     done = umi("export", finding["file"], "--of", "scripted:main", "--out", "show.py")
     assert done.stdout.splitlines()[1] == "  needs    umi_sim"  # the stand-in has no play_script
     assert "simulate(main, CancelTask(step=2), own_loop=True)" in Path("show.py").read_text()
+
+
+@pytest.mark.parametrize("source", [LEFT, SWALLOWED])
+def test_a_task_that_waits_for_a_call_and_a_lost_cancel_are_shown_in_plain_asyncio(
+    source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The task that is left ends after 40 ms, which is no reason to leave it."""
+    monkeypatch.delitem(sys.modules, "scripted", raising=False)
+    Path("scripted.py").write_text(source)
+    (finding,) = json.loads(umi("program", "scripted:main", "--json").stdout)["findings"]
+    assert umi("replay", finding["file"], "--of", "scripted:main", "--own-loop").exit_code == 0
+    done = umi("export", finding["file"], "--of", "scripted:main", "--out", "show.py")
+    assert done.stdout.splitlines()[1] == "  needs    asyncio's own loop, and no umi_sim"
+    Path("scripted.py").write_text(source.replace("wait([", "gather(*[").replace("pass", "raise"))
+    assert not succeeds(Path("show.py"))
 
 
 def test_what_asyncio_alone_cannot_show_calls_simulate() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import functools
 import importlib
 import sys
-from collections import deque
+from collections import OrderedDict, deque
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -90,6 +90,69 @@ def test_no_run_sees_what_another_left_in_a_global(main: Any) -> None:
     assert isinstance(finding.outcome.perturbations[0], CancelTask)
     assert finding.recurs
     assert CHARGES == []  # and nothing is left in the end
+
+
+class Recent(OrderedDict[str, int]):
+    """A cache that a read changes, and that holds two entries."""
+
+    def __getitem__(self, key: str) -> int:
+        self.move_to_end(key)
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: str, value: int) -> None:
+        super().__setitem__(key, value)
+        if len(self) > 2:
+            self.popitem(last=False)
+
+
+@pytest.mark.parametrize("kind", [OrderedDict, Recent])
+def test_an_ordered_dict_keeps_its_order(kind: Any) -> None:
+    """Caches are made of it. Its entries are linked, which the methods of dict know nothing about."""
+    cache = kind({"a": 1, "b": 2})
+    cache.move_to_end("a")
+
+    async def main(run: ProgramRun) -> None:
+        if run.life > 1:
+            return  # a test keeps what its functions close over
+        assert tuple(cache) == ("b", "a")
+        assert cache["b"] == 2
+        cache["c"] = cache.pop("a")
+        assert tuple(cache) == ("b", "c")
+        cache.move_to_end("b")
+        await asyncio.sleep(1)
+
+    assert explore(main, drawn=3).findings == []
+    assert list(OrderedDict.keys(cache)) == ["b", "a"]
+
+
+def remember(function: Any) -> Any:
+    """Decorate a function with a cache of its results, as libraries do."""
+    results, count = dict[str, str](), 0
+
+    async def call(name: str) -> str:
+        nonlocal count
+        count += 1
+        if name not in results:
+            results[name] = await function(name)
+        return f"{results[name]} {count}"
+
+    return functools.wraps(function)(call)
+
+
+@remember
+async def look_up(name: str) -> str:
+    await asyncio.sleep(1)
+    LEDGER.seen.add(name)
+    return name
+
+
+def test_a_cache_that_decorates_a_function_ends_with_its_process() -> None:
+    async def main() -> None:
+        assert await look_up("a") == "a 1"
+        assert LEDGER.seen == {"a"}
+        await asyncio.sleep(1)
+
+    assert explore(main, drawn=20).findings == []
 
 
 def test_a_rule_reads_globals_of_its_own_run() -> None:

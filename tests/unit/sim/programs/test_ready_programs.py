@@ -18,6 +18,12 @@ READY = {
     "pydantic_ai_agent:repaired": ("pydantic_ai", set()),
     "langgraph_agent:main": ("langgraph", {"continues"}),
     "openai_agents_session:main": ("agents", set()),
+    "aioitertools_streams:main": ("aioitertools", {"ends_when_cancelled"}),
+    "async_lru_cache:main": ("async_lru", {"continues"}),
+    "fsspec_removal:main": ("fsspec", {"leaks_no_task"}),
+    "langchain_parallel:main": ("langchain_core", {"leaks_no_task"}),
+    "langchain_parallel:batch": ("langchain_core", {"leaks_no_task"}),
+    "tenacity_retry:main": ("tenacity", {"ends_when_cancelled"}),
 }
 
 
