@@ -207,13 +207,12 @@ def handle_due(engine: Engine) -> None:
     # Each round looks up the next one, because handling one may end or wake other operations. The loop ends,
     # since a wait that begins now is due later than now: time-outs are at least 1 ms, backoffs at least 100.
     while operation := next_due(engine):
-        match operation.progress:
-            case Waiting():
-                time_out(engine, operation)
-            case Sleeping(asked=None):  # the operation waited before a new plan: run the row from its start
-                operation.progress = Running()
-            case Sleeping(asked=asked) if asked is not None:
-                send(engine, operation, engine.row_of(operation), asked)
+        if isinstance(operation.progress, Waiting):
+            time_out(engine, operation)
+        elif asked := operation.asked:
+            send(engine, operation, engine.row_of(operation), asked)
+        else:  # the operation waited before a new plan: run the row from its start
+            operation.progress = Running()
         proceed(engine, operation)
 
 

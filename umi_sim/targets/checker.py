@@ -35,6 +35,7 @@ from umi_sim.targets.promises import SCOPES, name_anomaly
 from umi_sim.targets.values import MISSING, key_of, same
 
 STATE_COUNT_MAX: Final = 256
+COMPARED_MAX: Final = 16  # states: of more, keys are quicker than comparing each with each
 MOVE_COUNT_MAX: Final = 1_000
 LISTED_MAX: Final = 20  # lists up to this length are shown without a difference
 SUSPECT_COUNT_MAX: Final = 24  # three concurrent requests add nine
@@ -351,7 +352,7 @@ class Checker:
         """Follow an answer with an id of this name; one of the adds `others` may have made its entry."""
 
         def each_way(states: Sequence[State]) -> list[State]:
-            return once(new for state in states for new in self.contract.follow_name(state, name, others))
+            return once([new for state in states for new in self.contract.follow_name(state, name, others)])
 
         self.possible = each_way(self.possible)  # not limited: the answer will rule most out
         self.suspects = [structs.replace(each, states=each_way(each.states)) for each in self.suspects]
@@ -449,8 +450,7 @@ class Checker:
         """Add suspected states, except for those that are possible. Return whether any was added."""
         if not (odd := [*states]):
             return False
-        possible = {*map(key_of, self.possible)}
-        if new := [state for state in odd if key_of(state) not in possible]:
+        if new := [state for state in odd if not is_among(state, self.possible)]:
             self.suspects = [Suspects(rule, distinct(new), evidence), *self.suspects][:SUSPECT_COUNT_MAX]
         return bool(new)
 
@@ -657,8 +657,19 @@ def distinct(states: Iterable[State]) -> list[State]:
     return found
 
 
-def once(states: Iterable[State]) -> list[State]:
+def once(states: Sequence[State]) -> list[State]:
+    if len(states) <= COMPARED_MAX:
+        few: list[State] = []
+        for state in states:
+            few += [] if is_among(state, few) else [state]
+        return few
     found: dict[object, State] = {}
     for state in states:
         found.setdefault(key_of(state), state)
     return [*found.values()]
+
+
+def is_among(state: State, others: Iterable[State]) -> bool:
+    """Return whether another state is the same. `==` is quick and rules most out, but takes 1 for True."""
+    equal = [each for each in others if each == state]
+    return bool(equal) and key_of(state) in map(key_of, equal)

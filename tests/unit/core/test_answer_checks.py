@@ -1,6 +1,6 @@
 """Goal: what cannot be an answer is a failure of the world, and no exception (EN5.13)."""
 
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import pytest
 from msgspec import structs
@@ -10,6 +10,7 @@ from tests.spec_tables import rows
 from tests.worlds import SCOPE, Pair, id_of_fact
 from umi_core.answer_checks import asked_for, check_answer, is_answer, is_body_of, is_of
 from umi_core.body import Body
+from umi_core.data import Data
 from umi_core.errors import StorageFailed
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Wake
 from umi_core.messages.effects import (
@@ -261,6 +262,16 @@ def test_a_cursor_that_cannot_be_written_down_is_not_followed() -> None:
     assert check_answer(read, ReadDone(7, cursor="\ud800")) == EffectFailed(7, "unavailable")
 
 
+Drink = Literal["tea", "coffee"]
+
+
+class Noted(Data):
+    """`note` may be anything: a hook declares it as an object."""
+
+    count: int
+    note: object
+
+
 @pytest.mark.parametrize(
     ("value", "kind", "fits"),
     [
@@ -271,6 +282,9 @@ def test_a_cursor_that_cannot_be_written_down_is_not_followed() -> None:
         (("a", 1), tuple[str, int], True), (("a",), tuple[str, int], False),
         (HEAD, Address, True), (structs.replace(HEAD, id=b"head"), Address, False),
         (5, object, True), (object(), Body | None, True),
+        ("tea", Drink, True), ("cola", Drink, False), (b"tea", Drink, False), (None, Drink, False),
+        (Noted(1, "any"), Noted, True), (Noted(1, 2.5), Noted, True),
+        (structs.replace(Noted(1, None), count="1"), Noted, False),
     ],
 )  # fmt: skip
 def test_a_value_is_exactly_of_the_type_that_is_declared(value: object, kind: object, fits: bool) -> None:

@@ -33,6 +33,28 @@ def test_no_word_has_two_meanings() -> None:
     assert {language for language, *_ in date_words.AGO} == {*date_words.NUMBERS}
 
 
+def test_no_phrase_loses_its_span_to_another_table() -> None:
+    spans = dates.spans()
+    meant = [(phrases.split(", "), ("day", count)) for count, phrases in date_words.DAYS.items()]
+    meant += [(phrases.split(", "), span) for span, phrases in date_words.PERIODS.items()]
+    meant += [
+        ([form.format(name)], ("weekday", at))
+        for form, names in date_words.LAST_WEEKDAY
+        for at, name in enumerate(names.split())
+        if name != "_"
+    ]
+    assert [phrase for phrases, span in meant for phrase in phrases if spans[phrase] != span] == []
+
+
+def test_the_first_text_of_a_process_gets_the_dates_of_any_later_one() -> None:
+    texts = ("three days ago, last week and last Sunday", "上周五见了他", "vor 2 Wochen", "две недели назад")
+    later = [dated(text) for text in texts]
+    for cached in (dates.spans, dates.forms_of_count, dates.pattern):
+        cached.cache_clear()
+    assert [dated(text) for text in texts] == later
+    assert all(text != given for text, given in zip(texts, later, strict=True))
+
+
 NUMBERED = [
     (form.replace("{}", f"{number.replace('_', ' ')} {unit}"), -count)
     for language, form, units in date_words.AGO

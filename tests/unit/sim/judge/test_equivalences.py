@@ -91,7 +91,6 @@ def a_life() -> RecordedLife:
     return pair.life()
 
 
-@pytest.mark.uncounted
 def test_every_pair_of_ways_meets_in_a_sound_life_and_was_compared() -> None:
     compared: Counter[str] = Counter()
     check(a_life(), NAMES, compared)
