@@ -4,7 +4,7 @@
     chatgpt:c1/2      its continuation after a pause of half a day, or after the limit of a document
 
 Law 1. Importing a file again changes nothing; an interrupted import continues where it stopped.
-Law 2. Nothing is dropped silently: unreadable messages are listed by position, messages left out are counted.
+Law 2. Nothing is dropped silently: unreadable messages and parts are listed by position, others are counted.
 Law 3. A file of unknown format changes nothing.
 """
 
@@ -198,11 +198,16 @@ def find_damage(text: str) -> str:
 
 
 def list_unread(found: ChatFile) -> list[str]:
-    """Return a line for each unreadable message: its position, and the reason."""
+    """Return a line for each message that is unreadable, wholly or in part: its position, and the reason."""
     return [
-        f"{place_message(found, at, it.number)}: {it.reason}"
+        f"{place_message(found, at, number)}: {reason}"
         for at, chat in enumerate(found.chats, 1)
-        for it in chat.unread
+        for number, reason in sorted(
+            {
+                **{it.number: it.reason for it in chat.unread},
+                **{it.number: f"not {it.unread_parts}" for it in chat.messages if it.unread_parts},
+            }.items()
+        )
     ]
 
 

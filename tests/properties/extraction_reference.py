@@ -337,13 +337,26 @@ def read_memories(reply: str) -> tuple[ExpectedFact, ...] | None:
     text = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", replace_surrogates(reply).replace("\r\n", "\n"))
     if not text.strip() or byte_count(text) > REPLY_BYTES_MAX:
         return None
+    text = last_part(text)
     marked = Marked(text)
-    found = marked.memories()
+    found = marked.memories() or in_rows(text)
     # A reply without any of these tags is no answer; with
     # some, and no fact in them, it says that there is none.
     if any(name in FACT_TAGS for name in marked.names):
         return once(found)[0]
-    return once(in_rows(text))[0] or None
+    return once(found)[0] or None
+
+
+def last_part(text: str) -> str:
+    """Return what follows the last root that words stand before, if it has a content."""
+    for root in ("item", "items", "memories"):
+        before, _, behind = text.rpartition(f"<{root}>")
+        left = before.rpartition(f"</{root}>")
+        between = left[2]
+        has_words = re.search("[a-z]{3}", between, re.I) and "<" not in between and ">" not in between
+        if left[1] and has_words and "<content" in behind.lower():
+            return f"{between}<{root}>{behind}"
+    return text
 
 
 def in_rows(text: str) -> list[ExpectedFact]:
@@ -366,9 +379,8 @@ def categories_of(value: Any) -> tuple[str, ...]:
 def count_beyond(reply: str) -> int:
     """Return how many facts a reply tells that has more than one reply may tell."""
     text = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", replace_surrogates(reply).replace("\r\n", "\n"))
-    marked = Marked(text)
-    is_tagged = any(name in FACT_TAGS for name in marked.names)
-    return once(marked.memories() if is_tagged else in_rows(text))[1]
+    text = last_part(text)
+    return once(Marked(text).memories() or in_rows(text))[1]
 
 
 class Marked:

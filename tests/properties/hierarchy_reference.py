@@ -33,6 +33,7 @@ from tests.properties.text_reference import (
 from umi_core.data import Data
 from umi_core.language.replies import ArrayWith, ObjectWith
 from umi_core.language.tables import NO_KEYWORDS, TECHNICAL
+from umi_core.language.tagged import REFUSAL
 from umi_core.limits import (
     REPLY_BYTES_MAX,
     SEGMENT_BYTES_MAX,
@@ -313,6 +314,10 @@ def list_elements(reply: str) -> list[Any]:
 
 def bounds_of(element: Any, line_count: int) -> tuple[int, int] | None:
     """Return the first and the last line of an element; None if there is no line between them."""
+    if isinstance(element, str):
+        element = element.replace("–", "-").split("-")
+    if isinstance(element, list) and len(element) == 2:
+        element = {"start": element[0], "end": element[1]}
     if not isinstance(element, dict):
         return None
     start, end = (number_of(element.get(name)) for name in ("start", "end"))
@@ -402,7 +407,13 @@ def read_name(reply: str) -> str | None:
     text = replace_surrogates(reply)
     if byte_count(text) > REPLY_BYTES:
         return None
-    return cut("_".join(keyword_candidates(clean_line(text))), NAME_BYTES) or None
+    inside = tagged_text("name", text, ("name",))
+    line = clean_line(text if inside is None else inside)
+    before, colon, behind = line.partition(":")
+    if REFUSAL.match(text):
+        return None
+    is_label = colon and re.search(r"\bname\b", before, re.IGNORECASE)
+    return cut("_".join(keyword_candidates(behind if is_label else line)), NAME_BYTES) or None
 
 
 def name_without_model(keywords: Sequence[str], founder_id: str) -> str:

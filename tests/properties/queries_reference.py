@@ -21,7 +21,7 @@ from tests.properties.text_reference import (
 )
 from umi_core import limits
 from umi_core.data import Data
-from umi_core.language.replies import ArrayOf, ObjectWith
+from umi_core.language.replies import ArrayOf
 from umi_core.language.tables import (
     ADJECTIVE_ENDINGS,
     ARTICLES,
@@ -578,8 +578,7 @@ Named = list[tuple[str, str, int]]  # reference, means, turn
 
 def read_named(reply: str) -> tuple[str, Named | None]:
     """Return the rewrite of a reply, and what it names; None if it is a line and no object."""
-    value = payload_of(reply, ObjectWith("references"))
-    found = objects_of(reply, ("query",)) if value is None else [value]
+    found = objects_of(reply, ("query",)) or objects_of(reply, ("references",))
     if not found:
         return replace_surrogates(reply), None
     value, named = found[-1], list[tuple[str, str, int]]()

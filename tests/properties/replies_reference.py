@@ -11,6 +11,7 @@ from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.json_text import Json, JsonNumber
 from umi_core.language import replies
+from umi_core.language.tagged import REFUSAL
 from umi_core.limits import (
     JSON_DEPTH_MAX,
     JSON_NUMBER_CHARS_MAX,
@@ -342,8 +343,8 @@ def read_decision(reply: str) -> tuple[bool, str | None]:
     text = replace_surrogates(reply)
     if byte_count(text) > REPLY_BYTES_MAX:
         return False, None
-    insides, rewrites = list_enclosed(text, "decision"), list_enclosed(text, "rewritten_query")
-    rewrite = rewrites[0].strip() if rewrites else ""
+    insides = list_enclosed(text, "decision")
+    rewrite = (tagged_text("rewritten_query", text, ("rewritten_query", "decision")) or "").strip()
     answers = [words_of(inside) for inside in insides]
     return answers == [["no", "retrieve"]], rewrite if rewrite not in NO_QUERY else None
 
@@ -401,8 +402,11 @@ def between_tags(tag: str, text: str) -> str | None:
 
 def tagged_text(tag: str, text: str, tags: tuple[str, ...]) -> str | None:
     """Return what a reply has under one of some tags, however much of them is there; None if nothing."""
-    spots = [it for it in re.finditer(r"<(/?)([a-z]+)(\s[^<>]*)?>", text, re.I) if it[2].lower() in tags]
+    spots = [it for it in re.finditer(r"<(/?)([a-z_]+)(\s[^<>]*)?>", text, re.I) if it[2].lower() in tags]
     spots = [it for it in spots if not it[0].endswith("/>")]
+    insides = list_enclosed(text, tag)
+    if insides:
+        return resolve_references(next((it for it in insides[::-1] if it.strip()), ""))
     own = [it for it in spots if it[2].lower() == tag]
     begin = next((it for it in own if not it[1]), None)
     behind = text[begin.end() :] if begin else text
@@ -411,13 +415,30 @@ def tagged_text(tag: str, text: str, tags: tuple[str, ...]) -> str | None:
     if begin and not end:
         end = next((it for it in spots if it.start() >= first and it[2].lower() != tag), None)
         return resolve_references(behind[: end.start() - first] if end else behind)
-    if begin and end:
-        return resolve_references(behind[: end.start() - first])
     if end:
         before = [it.end() for it in spots if it.end() <= end.start()]
         return resolve_references(text[max(before, default=0) : end.start()])
     member = None if spots else [it.get(tag) for it in objects_of(text, tags[:1])][-1:]
-    return member[0] if member and isinstance(member[0], str) else None
+    if member and isinstance(member[0], str):
+        return member[0]
+    return None if spots else labelled_text(tag, text, tags)
+
+
+def labelled_text(tag: str, text: str, tags: tuple[str, ...]) -> str | None:
+    """Return the lines behind the label of a tag, if the first line of a reply has a label."""
+    found, current = dict[str, list[str]](), ""
+    for line in text.strip().split("\n"):
+        head = line.lstrip("#*_> \t")
+        name = next((it for it in tags if head.lower().startswith(it)), "")
+        rest = head[len(name) :].lstrip("*_")
+        if name and rest[:1] in (":", "："):
+            current = name
+            found[current] = [rest[1:].lstrip("*_")]
+        elif not current:
+            return None
+        else:
+            found[current].append(line)
+    return "\n".join(found[tag]).strip() if tag in found else None
 
 
 def read_summary(reply: str) -> str | None:
@@ -427,7 +448,7 @@ def read_summary(reply: str) -> str | None:
         return None
     inside = tagged_text("summary", text, ("summary",))
     bare = without_fence((text if inside is None else inside).strip()).strip()
-    return shorten_summary(bare) if bare else None
+    return shorten_summary(bare) if bare and not REFUSAL.match(bare) else None
 
 
 def without_fence(text: str) -> str:

@@ -159,7 +159,7 @@ def test_a_fact_is_read_up_to_its_end_or_to_the_next_part() -> None:
         check_read("memories", "<memory><content>" + "".join(parts), PromptSubject(), CONFIG)
 
 
-def test_a_description_and_a_summary_are_what_stands_between_the_first_tags() -> None:
+def test_a_description_and_a_summary_are_what_stands_between_the_last_tags() -> None:
     for parts, task in product(product(TOLD, repeat=4), ("describe_image", "reflect")):
         check_read(task, "".join(parts), PromptSubject(), CONFIG)
 

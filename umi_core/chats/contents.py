@@ -58,6 +58,7 @@ RESULTS: Final = (
     "functionResponse", "function_response", "toolResult", "tool_call_result", "toolCallResult",
 )  # fmt: skip
 MIME_KEYS: Final = ("mimeType", "mime_type", "media_type", "mediaType")
+WORDS: Final = re.compile(r':"[^"]*\w\s+\w')  # a text of two words or more, in compact JSON
 NO_OUTPUT: Final = "(no output)"
 DATA: Final = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=_-]{512,}+", re.ASCII)
 
@@ -68,6 +69,7 @@ class ContentPiece(Data):
     text: str
     kind: Kind = "text"
     role: str = ""  # of output of a tool, a file or a model; empty for words of the message's author
+    has_words: bool = False  # of an unknown piece: its part has a text of several words somewhere
 
 
 def read_content(value: Json, names: Mapping[str, str]) -> Iterator[ContentPiece]:
@@ -135,7 +137,7 @@ def read_text(part: JsonObject, kind: str, names: Mapping[str, str]) -> Iterator
     role = KIND_ROLES.get(kind, "")
     yield from (structs.replace(it, role=it.role or role) for it in texts)
     if not marker and not texts and not is_empty_part(part):
-        yield ContentPiece(f"[{kind or 'part'}]", "unknown")
+        yield ContentPiece(f"[{kind or 'part'}]", "unknown", has_words=bool(WORDS.search(write_json(part))))
 
 
 def list_texts(part: JsonObject, names: Mapping[str, str]) -> Iterator[ContentPiece]:

@@ -23,7 +23,7 @@ KEYS: Final = ("conversation_id", "uuid", "id", "conversationId", "thread_id", "
 TITLES: Final = ("title", "name", "summary")
 LISTS: Final = (
     "messages", "conversations", "conversation", "contents", "items", "data", "turns", "dialogue", "dialog",
-    "history", "chats", "threads", "results", "responses",
+    "history", "chat_history", "chats", "threads", "results", "responses",
 )  # fmt: skip
 WRAPPERS: Final = ("body", "response", "request", "values", "input", "data", "conversation", "thread")
 MARKS: Final = (
@@ -255,6 +255,9 @@ def read_list(value: JsonObject) -> Named | None:
     messages = next((it for key in LISTS if isinstance(it := value.get(key), list)), None)
     if messages is None:
         return None
+    # `{"chat_history": [...], "message": "And now?"}`: the newest message stands beside the earlier ones.
+    newest = find_text(value, ("message", "query", "question"))
+    messages = [*messages, *([{"role": "user", "content": newest}] if newest else ())]
     return read_chats(messages) or ("", [list_chat(value, messages, value.get("system"))])
 
 

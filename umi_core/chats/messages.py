@@ -104,7 +104,8 @@ def read_message(
     unread_text = "" if unread is None else write_json(unread)[:TIME_CHARS_MAX]
     time_text, at_ms = read_moment(time)
     shown = clean_name(time_text)
-    return tuple(ChatMessage(number, role, text, shown, at_ms, unread_text) for role, text in texts)
+    parts = ", ".join(dict.fromkeys(it.text for it in pieces if it.has_words))
+    return tuple(ChatMessage(number, role, text, shown, at_ms, unread_text, parts) for role, text in texts)
 
 
 TAG: Final = re.compile(

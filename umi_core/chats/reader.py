@@ -34,7 +34,7 @@ TURN: Final = re.compile(
 )
 DATED: Final = re.compile(rf"\[?{TIME}\]?(?:\s[-–])?\s")
 HEADING: Final = re.compile(
-    r"(?:#{1,6}\s+|\*\*|__)(?P<name>[A-Za-z]{2,20})(?:\*\*|__)?:?(?:\*\*|__)?\s*(?P<text>)"
+    r"(?:#{1,6}\s+|\*\*|__)(?P<name>[A-Za-z]{2,20})(?:(?:\*\*|__)?$|:(?:\*\*|__)?|(?:\*\*|__):)\s*(?P<text>.*)"
 )
 PROGRAMS: Final = {"you": "user", **dict.fromkeys(("claude", "copilot", "gemini", "grok"), "assistant")}
 WORD: Final = re.compile(r"[^\W\d_a-z][\w.'’-]*")  # does not begin with a lower-case letter of English
@@ -152,7 +152,7 @@ def read_turns(text: str) -> tuple[list[ChatMessage], Counter[str]]:
         found = TURN.match(line)
         heading = HEADING.fullmatch(line)
         if heading and standard_role(speaker_of(heading)) in ROLES:
-            turns.append((heading, []))
+            turns.append((heading, [heading["text"]]))
         elif found and is_speaker(found):
             turns.append((found, [found["text"]]))
         elif DATED.match(line) and (not turns or turns[-1][0].groupdict().get("time")):

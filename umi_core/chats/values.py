@@ -15,7 +15,7 @@ class ChatMessage(Data):
     """A message, or the part of it with one role; all parts of a message have the same number.
 
     `time` is the time to show; `at_ms` is None if there is none or it cannot be read. `unread_time`: a time
-    that cannot be read, as JSON.
+    that cannot be read, as JSON. `unread_parts`: the types of parts with words in an unknown place.
     """
 
     number: int  # its place in its conversation, from 1
@@ -24,6 +24,7 @@ class ChatMessage(Data):
     time: str = ""
     at_ms: int | None = None
     unread_time: str = ""
+    unread_parts: str = ""
 
 
 class UnreadMessage(Data):

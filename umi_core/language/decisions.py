@@ -5,11 +5,11 @@ pair of decision tags, with exactly the words of that decision inside. Any other
 """
 
 import re
-from collections.abc import Iterator
 from typing import Final, Literal, get_args
 
 from umi_core.data import Data
 from umi_core.json_text import whole
+from umi_core.language.tagged import pairs, read_tagged
 from umi_core.limits import REPLY_BYTES_MAX
 from umi_core.text import size
 
@@ -36,24 +36,10 @@ def parse_decision(reply: str) -> Decision:
         return Decision(False, None, "empty")
     if size(text) > REPLY_BYTES_MAX:
         return Decision(False, None, "too_long")
-    insides, rewrites = list(pairs(text, "decision")), pairs(text, "rewritten_query")
-    rewrite = next(rewrites, "").strip()
+    insides = list(pairs(text, "decision"))
+    rewrite = read_tagged(text, ("rewritten_query", "decision")).get("rewritten_query", "").strip()
     rewrite_or_none = rewrite if rewrite not in ("", PLACEHOLDER) else None
     if len(insides) != 1:
         return Decision(False, rewrite_or_none, "two_tags" if insides else "no_tag")
     is_enough = STOPS.get(tuple(WORD.findall(insides[0].lower())))
     return Decision(bool(is_enough), rewrite_or_none, "unknown_word" if is_enough is None else None)
-
-
-def pairs(text: str, name: str) -> Iterator[str]:
-    """Yield the text between each opening tag and the next closing one."""
-    begin: int | None = None
-    for tag in re.finditer(rf"<(/?){name}(?:\s[^<>]*)?>", text, re.IGNORECASE):
-        if tag[0].endswith("/>"):
-            continue  # a self-closing tag is a blank
-        if not tag[1]:
-            # A second opening tag before the closing one is text of the first.
-            begin = tag.end() if begin is None else begin
-        elif begin is not None:
-            yield text[begin : tag.start()]
-            begin = None

@@ -10,7 +10,7 @@ from typing import Literal
 from umi_core.conversations import first_sentence
 from umi_core.data import Data
 from umi_core.json_text import whole
-from umi_core.language.tagged import read_tagged
+from umi_core.language.tagged import REFUSAL, read_tagged
 from umi_core.limits import CAPTION_BYTES_MAX, REPLY_BYTES_MAX
 from umi_core.text import cut, size
 
@@ -34,7 +34,7 @@ def parse_description(reply: str) -> Description | Undescribed:
     found = read_tagged(described, ("content", "caption"))
     # A reply without tags is still a description.
     text = found.get("content", described).strip()
-    if not text:
+    if not text or ("content" not in found and REFUSAL.match(text)):
         return Undescribed("empty")
     line = first_line(found.get("caption", ""))
     return Description(text, line or first_sentence(text, CAPTION_BYTES_MAX))

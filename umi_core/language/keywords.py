@@ -4,6 +4,7 @@ Law 1. Pure and total, and independent of the order of the texts.
 Law 2. If a model names a group, only the key words of its reply count. A reply without any is no name.
 """
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -14,6 +15,7 @@ from umi_core.data import Data
 from umi_core.json_text import whole
 from umi_core.language.rewriting import clean_line
 from umi_core.language.tables import NO_KEYWORDS, TECHNICAL
+from umi_core.language.tagged import REFUSAL, read_tagged
 from umi_core.limits import KEYWORD_COUNT_MAX, REPLY_BYTES_MAX, SUBCATEGORY_NAME_BYTES_MAX
 from umi_core.text import compose_text, cut, norm, size, without_later
 
@@ -59,7 +61,9 @@ def parse_name(reply: str) -> str | Unnamed:
     text = whole(reply)
     if size(text) > REPLY_BYTES_MAX:
         return Unnamed("too_long")
-    words = key_words(clean_line(text))
+    named = read_tagged(text, ("name",)).get("name", text)
+    line = re.sub(r"[^:]*\bname\b[^:]*:", "", clean_line(named), count=1, flags=re.IGNORECASE)
+    words = [] if REFUSAL.match(text) else key_words(line)
     return cut("_".join(words), SUBCATEGORY_NAME_BYTES_MAX) if words else Unnamed("no_word")
 
 

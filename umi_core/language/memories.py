@@ -61,12 +61,22 @@ def parse_memories(reply: str) -> Memories | Unread:
         return Unread("empty")
     if size(text) > REPLY_BYTES_MAX:
         return Unread("too_long")
+    text = last_answer(text)
     reading = MarkedText(text, list(scan_markup(text, diagnostics)), diagnostics)
     is_tagged = any(mark.name in FACT_TAGS for mark in reading.marks)
-    memories = merge_equal(reading.blocks() if is_tagged else read_rows(text), diagnostics)
+    memories = merge_equal([*reading.blocks()] or read_rows(text), diagnostics)
     if not is_tagged and not memories:
         return Unread("no_tag")
     return Memories(memories, tuple(diagnostics))
+
+
+CORRECTED: Final = re.compile(r"</(items?|memories)>[^<>]*[^\W\d_]{3}[^<>]*(?=<\1>)", re.IGNORECASE)
+
+
+def last_answer(text: str) -> str:
+    """Return the last answer with a content, as behind words between two roots a model may correct itself."""
+    starts = [0, *(it.end() for it in CORRECTED.finditer(text))]
+    return next((text[at:] for at in reversed(starts) if "<content" in text[at:].lower()), text)
 
 
 def read_rows(text: str) -> Iterator[ExtractedFact]:

@@ -32,6 +32,7 @@ TAG: Final = re.compile(
         | <\|START_THINKING\|> | <\|inner_prefix\|> | <unused94> | <\|channel>thought\b
         | <｜begin▁of▁thinking｜>
         | <details\s[^<>]*type="reasoning"[^<>]*>
+        | <details>\s*<summary>[^<>]{{0,20}}\b(?:reasoning|thinking|thought|analysis)\b[^<>]*</summary>
         | {CHANNEL}(?:analysis|commentary)\b[^<>]*<\|message\|>)
     | (?P<end><\|end\|> | </details>)
     | (?P<blank><{NAMES}(?:\s[^<>]*)?/> | <\|[a-z_]{{3,30}}\|> | <｜[^<>｜]{{1,40}}｜>

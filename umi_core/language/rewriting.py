@@ -34,7 +34,7 @@ from umi_core.language.pronouns import (
     read,
     words_of,
 )
-from umi_core.language.replies import ArrayOf, ObjectWith, UnusableReply, field, find_json, find_objects
+from umi_core.language.replies import ArrayOf, UnusableReply, field, find_json, find_objects
 from umi_core.language.tables import (
     GENERAL,
     INVERTED,
@@ -155,8 +155,7 @@ class NamedRewrite(Data):
 
 def read_reply(reply: str) -> NamedRewrite:
     """Return the rewrite in a reply: from the requested JSON object, or else its first line."""
-    value = find_json(reply, ObjectWith("references"))
-    found = find_objects(reply, ("query",)) if isinstance(value, UnusableReply) else [value]
+    found = find_objects(reply, ("query",)) or find_objects(reply, ("references",))
     if not found:
         return NamedRewrite(collapse_blanks(clean_line(whole(reply))), None)
     text, rows = field(found[-1], "query"), field(found[-1], "references")

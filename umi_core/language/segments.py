@@ -74,8 +74,9 @@ NUMBER: Final = re.compile(r"\s*\[?(-?[0-9]{1,9})(?:\.0+)?\]?\s*")
 
 def read_span(element: Json) -> Span | None:
     """Return both ends of an element as numbers, or None if one of them is no number."""
-    ends = [read_line_number(field(element, name)) for name in ENDS]
-    start, end = ends
+    pair = element.replace("–", "-").split("-") if isinstance(element, str) else element
+    ends = pair if isinstance(pair, list) and len(pair) == len(ENDS) else [field(element, it) for it in ENDS]
+    start, end = map(read_line_number, ends)
     return None if start is None or end is None else (start, end)
 
 

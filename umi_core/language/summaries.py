@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from umi_core.data import Data
 from umi_core.json_text import whole
-from umi_core.language.tagged import read_tagged
+from umi_core.language.tagged import REFUSAL, read_tagged
 from umi_core.limits import REPLY_BYTES_MAX, SUMMARY_BYTES_MAX
 from umi_core.text import cut, size
 
@@ -30,7 +30,7 @@ def parse_summary(reply: str) -> str | Unwritten:
     fenced = FENCED.fullmatch(bare)
     # A text that begins with one fenced block and ends with another one is not itself fenced.
     bare = (fenced[1] if fenced and "```" not in fenced[1] else bare).strip()
-    return shorten_summary(bare) if bare else Unwritten("empty")
+    return shorten_summary(bare) if bare and not REFUSAL.match(bare) else Unwritten("empty")
 
 
 def shorten_summary(text: str) -> str:

@@ -23,7 +23,7 @@ from typing import Final
 from umi_core.characters import LATER
 from umi_core.language.tables import DENSE_SCRIPTS, FLAG_HALVES, FOLDED_CHARACTERS, SELECTORS
 from umi_core.language.words import content
-from umi_core.text import of_known
+from umi_core.text import of_known, size, without_later
 
 FOLDED: Final = str.maketrans(FOLDED_CHARACTERS)
 ASCII_RUN: Final = re.compile("[0-9a-z]+(?:'[0-9a-z]+)*")
@@ -86,6 +86,26 @@ def pair_characters(run: str, classes: str, with_single: bool) -> Iterator[str]:
         yield from clusters
     for first, second in pairwise(clusters):
         yield first + second
+
+
+KANA: Final = {it: it + 96 for it in range(0x3041, 0x3097)} | {it + 96: it for it in range(0x3041, 0x3097)}
+SPELLINGS: Final = (  # of a query: parts that may be written otherwise, what is replaced in them, and by what
+    (r"\b[^\W\d]++(?:[-\u2010\u2011][^\W\d]++)+|\b(?:[^\W\d]\.){2,}\w?", r"\W", ""),
+    (r"\b\d{1,3}(?:[.,' ]\d{3})+\b", r"\D", ""),
+    (r"\b[A-Za-z]+[A-Z0-9]\w*", r"(?<=[a-z])(?=[A-Z])|(?=[A-Z][a-z])(?!^)|(?<=[A-Za-z]{2})(?=\d)", " "),
+    (r"\b[A-Z]{2,4}\b", "(?!^|$)", " "), (r"\b\d{5,9}\b", r"(?!^)(?=(?:\d{3})+$)", " "),
+    ("\\b\u0627\u0644[\u0621-\u064a]{3,}", "^\u0627\u0644", ""),  # the article of Arabic
+    ("^[\u3041-\u3096\u30fc ]+$|^[\u30a1-\u30f6\u30fc ]+$", "(?s:.+)", lambda it: it[0].translate(KANA)),
+)  # fmt: skip
+
+
+def list_spellings(query: str, bytes_max: int) -> tuple[str, ...]:
+    """Return the query with other spellings of its parts behind it: `Gate 77 coop` for `Gate77 co-op`."""
+    known = without_later(query)
+    found = ((it[0], old, new) for part, old, new in SPELLINGS for it in re.finditer(part, known))
+    others = (other for part, old, new in found if (other := re.sub(old, new, part)) != part)
+    text = " ".join(dict.fromkeys((query, *others)))
+    return (text,) if text != query and size(text) <= bytes_max else ()
 
 
 @lru_cache(maxsize=STEM_COUNT_MAX)

@@ -49,10 +49,10 @@ def unite_lists(by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -
 
 
 def join_lists(lists: Iterable[Iterable[Row] | None], least_ppm: int) -> tuple[Row, ...]:
-    """Join the lists by words of one query: that of the query itself, then those with its dates added.
+    """Join the lists by words of one query: the first with other spellings, others with dates.
 
-    A row gets its best score in the lists with dates. A row that only the first list has matches by other
-    words, so it stays, with the score `least_ppm`. None stands for a list that failed.
+    A row gets its best score in the later lists. A row that only the first list has matches by other words,
+    so it stays, with `least_ppm` and a tenth of what it has above. None stands for a list that failed.
     """
     known = current(it for it in lists if it is not None)
     if len(known) < 2:
@@ -62,7 +62,11 @@ def join_lists(lists: Iterable[Iterable[Row] | None], least_ppm: int) -> tuple[R
     plain, *dated = known
     best = best_of(row for rows in dated for row in rows)
     others = (row for row in plain if row.address.id not in best)
-    return (*best.values(), *(structs.replace(row, score_ppm=least_ppm) for row in others))
+    return (*best.values(), *(structs.replace(row, score_ppm=lower_score(row, least_ppm)) for row in others))
+
+
+def lower_score(row: Row, least_ppm: int) -> int:
+    return least_ppm + max(0, relevance(row) - least_ppm) // 10
 
 
 def best_of(rows: Iterable[Row]) -> dict[str, Row]:

@@ -49,7 +49,7 @@ from umi_core.language.rewriting import (
     resolve_without_model,
     shown_turns,
 )
-from umi_core.language.terms import split_query, split_terms
+from umi_core.language.terms import list_spellings, split_query, split_terms
 from umi_core.limits import QUERY_BYTES_MAX
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByVector, ByWords, Done, Embed, Read
@@ -84,9 +84,13 @@ DATE: Final = Step("date", produces=(ASKED_ON,), take=take_day)
 
 
 def list_texts(query: str, day: int) -> tuple[str, ...]:
-    """Return the texts for the search by words: the query, then the query with dates if that differs."""
+    """Return the texts for the search by words: the query, and it with its dates, each text once.
+
+    If it has other spellings, they stand behind the first text: what only that one finds comes last.
+    """
     # A query that has its dates already, such as `yesterday (2026-11-28)`, gives one text.
-    return tuple(dict.fromkeys((query, *list_dated(query, day, QUERY_BYTES_MAX))))
+    first = list_spellings(query, QUERY_BYTES_MAX) or (query,)
+    return tuple(dict.fromkeys((*first, *list_dated(query, day, QUERY_BYTES_MAX))))
 
 
 # The operation.

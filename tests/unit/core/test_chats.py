@@ -461,6 +461,14 @@ def test_a_thought_is_left_out_and_a_part_of_an_unknown_form_is_named() -> None:
     [chat] = read(say([{"type": "thinking", "thinking": "hm"}], [{"type": "odd"}, "Hi"])).chats
     assert chat.left_out == (("hidden", 1),)
     assert chat.messages == (ChatMessage(2, "user", "[odd]\nHi"),)
+    [chat] = read(say([{"type": "odd", "words": "Ann naps"}, "Hi"])).chats
+    assert chat.messages == (ChatMessage(1, "user", "[odd]\nHi", unread_parts="[odd]"),)
+
+
+def test_the_newest_message_may_stand_beside_the_earlier_ones() -> None:
+    earlier = [{"role": "USER", "message": "Hi"}, {"role": "CHATBOT", "message": "Hello"}]
+    [chat] = read({"chat_history": earlier, "message": "I nap."}).chats
+    assert [it.text for it in chat.messages] == ["Hi", "Hello", "I nap."]
 
 
 @pytest.mark.parametrize(
@@ -745,6 +753,7 @@ PAIR = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": ANS
         f"window.YTD.messages.part0 = {json.dumps(PAIR)}",
         f"{json.dumps(PAIR)[:-1]},]",
         f"# Nuts\n\n**You:**\n\n{ASKED}\n\n**ChatGPT:**\n\n{ANSWERED}",
+        f"**You:** {ASKED}\n\n**ChatGPT**: {ANSWERED}",
         f"## User\n{ASKED}\n## Assistant\n{ANSWERED}",
     ],
 )  # fmt: skip

@@ -156,7 +156,10 @@ def test_a_word_that_tells_something(text: str, due: str) -> None:
     ("reply", "name"),
     [
         ("Green tea", "green_tea"), ('Name: "The tea of Ann"\nbecause', "tea_ann"), (" \n", None),
-        ("3 of 4", None), ("x" * 50_001, None), ("long " * 9, "long_long_long_long_long_long_long_long_"),
+        ("3 of 4", None), ("x" * 50_001, None), ('{"name": "Green tea"}', "green_tea"),
+        ("The best name is: Tea", "tea"), ("Unfortunately, I am unable to name them.", None),
+        ("Lo siento, pero no puedo hacerlo.", None), ("抱歉，我无法回答。", None),
+        ("long " * 9, "long_long_long_long_long_long_long_long_"),
     ],
 )  # fmt: skip
 def test_a_reply_names_a_group(reply: str, name: str | None) -> None:

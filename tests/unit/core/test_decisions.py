@@ -25,6 +25,11 @@ def test_the_other_words_are_those_between_their_tags(inside: str, rewrite: str 
     assert parse_decision(f"{NO}<Rewritten_query>{inside}</rewritten_QUERY>").rewrite == rewrite
 
 
+def test_the_other_words_are_read_from_json_and_behind_labels() -> None:
+    assert parse_decision('{"decision": "RETRIEVE", "rewritten_query": "a b"}').rewrite == "a b"
+    assert parse_decision("**Decision:** RETRIEVE\n**rewritten_query**: a b").rewrite == "a b"
+
+
 def test_what_is_too_long_or_closes_itself_decides_nothing() -> None:
     assert parse_decision(NO + "x" * REPLY_BYTES_MAX).why == "too_long"
     assert parse_decision(f"<decision />{NO}").is_enough

@@ -20,6 +20,13 @@ def test_replies_are_read_as_the_table_says(row: Row) -> None:
     assert parse_description(read_cell(row["reply"])) == due
 
 
+def test_labels_are_read_and_a_refusal_is_no_description() -> None:
+    assert parse_description("**Content:** a\nb\n**Caption:** c") == Description("a\nb", "c")
+    refusal = "I'm sorry, but I can't view images."
+    assert parse_description(refusal) == Undescribed("empty")
+    assert parse_description(f"<content>{refusal}</content><caption>c</caption>") == Description(refusal, "c")
+
+
 def test_a_reply_that_is_too_long_is_of_no_use() -> None:
     assert parse_description("a" * (REPLY_BYTES_MAX + 1)) == Undescribed("too_long")
     assert parse_description("a" * REPLY_BYTES_MAX) == Description(

@@ -104,5 +104,19 @@ def test_memories_in_json_are_objects_or_texts_of_several_words() -> None:
     assert [it.content for it in read.memories] == ["Ann naps often"]
 
 
+def test_the_last_of_two_answers_counts_and_json_may_stand_in_a_root() -> None:
+    first, last = (
+        f"<item><memory><content>{it}</content></memory></item>" for it in ("Ann naps", "Bob naps")
+    )
+    for reply, contents in (
+        (f"{first} No, rather:\n{last}", ["Bob naps"]), (f"{first}\n{last}", ["Ann naps", "Bob naps"]),
+        (f"{first} That is all. <item></item>", ["Ann naps"]),
+        ('<item>{"content": "Ann naps"}</item>', ["Ann naps"]),
+    ):  # fmt: skip
+        read = parse_memories(reply)
+        assert isinstance(read, Memories)
+        assert [it.content for it in read.memories] == contents
+
+
 def test_a_memory_without_elements_is_its_content() -> None:
     assert parse_memories("<memory>Ann naps.</memory>") == Memories((ExtractedFact("", "Ann naps.", ()),), ())

@@ -92,6 +92,7 @@ def test_the_best_date_counts_and_what_only_the_query_finds_keeps_the_least_scor
         ("c", 2),
     ]
     assert joined(plain, []) == [("a", 2), ("b", 2), ("c", 2)]
+    assert joined([row("a", 32), row("b", 22), row("c", 2)], []) == [("a", 5), ("b", 4), ("c", 2)]
 
 
 def test_a_list_that_failed_is_left_out_and_without_any_there_is_nothing() -> None:

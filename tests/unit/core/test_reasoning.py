@@ -40,6 +40,13 @@ def test_the_answer_is_that_of_the_table(row: Row) -> None:
     assert strip_reasoning(read_cell(row["reply"])) == read_cell(row["answer"])
 
 
+@pytest.mark.parametrize("title", ["Reasoning", "My thought process", "Thinking (5 s)"])
+def test_details_with_a_title_of_reasoning_go(title: str) -> None:
+    assert strip_reasoning(f"<details>\n<summary>{title}</summary>{DRAFT}</details>Ann") == "Ann"
+    other = f"<details><summary>Ann</summary>{DRAFT}</details>"
+    assert DRAFT in strip_reasoning(other)
+
+
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize(("begin", "end"), PAIRS)
 def test_every_form_of_reasoning_goes_and_the_answer_stays(begin: str, end: str, answer: str) -> None:

@@ -864,7 +864,8 @@ def test_a_question_that_says_when_finds_no_less() -> None:
     while pair.pending:
         pair.answer()
     (hit,) = hits(pair.replies[3].outcome)
-    assert (hit.content, hit.relevance_ppm) == ("Bob likes light mode", united_ppm(0, 600_000))
+    assert hit.content == "Bob likes light mode"
+    assert united_ppm(0, 600_000) <= hit.relevance_ppm < united_ppm(0, 640_000)
     by_words = score_rows("Bob light yesterday (2026-11-28)", [("Bob likes light mode", "")] * 2)
     assert max(by_words) < 600_000
 

@@ -19,6 +19,7 @@ from umi_core.language.rewriting import (
     is_deep,
     judge_rewrite,
     parse_variants,
+    read_reply,
     resolve_without_model,
     shown_turns,
 )
@@ -175,6 +176,11 @@ def test_a_row_that_names_nothing_is_refused(row: object, reason: str) -> None:
     reply = json.dumps({"query": "Was John late?", "references": [row]})
     assert verdict(reply, "Was he late?").reason == reason
     assert verdict(json.dumps({"references": [row]}), "Was he late?").reason == "empty_reply"
+
+
+def test_the_last_of_two_rewrites_counts() -> None:
+    first, last = (json.dumps({"query": f"Was {name} late?", "references": []}) for name in ("Ann", "John"))
+    assert read_reply(f"{first}\nNo, rather: {last}").text == "Was John late?"
 
 
 def test_a_rewrite_is_no_longer_than_a_query_may_be() -> None:

@@ -117,6 +117,10 @@ def test_any_text_is_some_conversation(text: str) -> None:
     assert isinstance(conversation(text), str)
 
 
+def test_a_part_may_be_a_pair_or_a_range() -> None:
+    assert parse_segments('{"segments": [[0, 4], "5-9"]}', 10) == Partition(((0, 4), (5, 9)), ())
+
+
 def test_all_ends_of_lines_are_one() -> None:
     assert document("a\r\nb\rc\fd\ne") == "a\nb\nc\nd\ne"
 

@@ -137,7 +137,9 @@ LONG = "line\n" * 1_000
     ("reply", "text"),
     [
         ("plain", "plain"), (" <summary> a </SUMMARY> b", "a"), ("<summary>a", "a"),
-        ("a</summary>", "a"), ('{"summary": "a"}', "a"),
+        ("a</summary>", "a"), ('{"summary": "a"}', "a"), ("**Summary:** a\nb", "a\nb"),
+        ("<summary>a</summary> No: <summary>b</summary> <summary> </summary>", "b"),
+        ("Ann is sorry that she cannot help.", "Ann is sorry that she cannot help."),
         ("```\na\n```", "a"), ("```md\na\n```b```", "```md\na\n```b```"),
         ("a\n```x\ny\n```", "a\n```x\ny\n```"),
         (LONG, ("line\n" * (SUMMARY_BYTES_MAX // 5))[:-1]), ("é" * 2_000, "é" * 1_000),
@@ -153,6 +155,7 @@ def test_a_reply_is_its_summary(reply: str, text: str) -> None:
     [
         (" \n", Unwritten("empty")), ("```\n\n```", Unwritten("empty")),
         ("x" * 60_000, Unwritten("too_long")),
+        ("<summary>I cannot assist with that request.</summary>", Unwritten("empty")),
     ],
 )  # fmt: skip
 def test_a_reply_without_a_summary_is_none(reply: str, due: Unwritten) -> None:

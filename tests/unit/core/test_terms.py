@@ -10,7 +10,7 @@ from tests.spec_tables import Row, read_cell, rows
 from tests.spec_tables import words as listed
 from umi_core.characters import LATER
 from umi_core.language.tables import DENSE_SCRIPTS, FLAG_HALVES, FOLDED_CHARACTERS, SELECTORS
-from umi_core.language.terms import classify, split_query, split_terms, stem_term
+from umi_core.language.terms import classify, list_spellings, split_query, split_terms, stem_term
 from umi_core.policies.term_scores import score_rows
 
 TEXTS = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
@@ -109,3 +109,21 @@ def test_what_unicode_14_does_not_know_is_a_term_on_every_interpreter(
 @pytest.mark.uncounted
 def test_each_code_point_is_of_one_class() -> None:
     assert {classify(char) for char in CODE_POINTS} == {*"wdmfs' "}
+
+
+@pytest.mark.parametrize(
+    ("query", "others"),
+    [
+        ("Gate77 IdaMarie ONeill PhD", "Gate 77 Ida Marie O Neill Ph D"), ("USA", "U S A"),
+        ("co-op, U.S.A.", "coop USA"), ("12,500 or 98765", "12500 98 765"), ("in 2021", ""),
+        ("りんご", "リンゴ"), ("パン", "ぱん"), ("東京のりんご", ""), ("المكتبة قهوة", "مكتبة"),
+        ("What does Ann like?", ""), ("", ""),
+    ],
+)  # fmt: skip
+def test_the_other_spellings_of_a_query_stand_behind_it(query: str, others: str) -> None:
+    assert list_spellings(query, 100) == ((f"{query} {others}",) if others else ())
+
+
+def test_a_query_that_other_spellings_make_too_long_has_none() -> None:
+    assert list_spellings("co-op", 10) == ("co-op coop",)
+    assert list_spellings("co-op", 9) == ()

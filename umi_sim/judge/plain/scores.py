@@ -35,11 +35,12 @@ Found = tuple[str, int]  # an id and its relevance
 def join_scores(lists: Sequence[dict[str, int]], least_ppm: int) -> dict[str, int]:
     """Return the scores by words of a variant; all lists but the first are for the query with a date.
 
-    A row has the best of its scores with a date; without one it has the least score of a hit.
+    A row has the best of its scores with a date; without one the least score, and a tenth of the rest.
     """
     plain, *dated = lists
     best = {key: max(each.get(key, 0) for each in dated) for each in dated for key in each}
-    return {**dict.fromkeys(plain, least_ppm), **best} if dated else plain
+    low = {key: max(least_ppm, (9 * least_ppm + score_ppm) // 10) for key, score_ppm in plain.items()}
+    return {**low, **best} if dated else plain
 
 
 def rank_variant(found: Iterable[Found], most: int) -> list[Found]:

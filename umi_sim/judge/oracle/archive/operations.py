@@ -29,6 +29,7 @@ from umi_core.language.extraction import (
     parse_extraction,
 )
 from umi_core.language.memories import ExtractedFact, Memories, parse_memories
+from umi_core.language.terms import list_spellings
 from umi_core.language.words import auto_name
 from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, QUERY_BYTES_MAX, TEXT_BYTES_MAX
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
@@ -260,8 +261,9 @@ def find_day(op: ArchiveOperation, config: Config) -> int | None:
 
 
 def list_texts(query: str, op: ArchiveOperation, config: Config) -> tuple[str, ...]:
-    """Return the texts of a search by words: the query, and the query with dates if it has any."""
-    return tuple(dict.fromkeys((query, *list_with_dates(query, op, config))))
+    """Return the texts of a search by words: the query with other spellings, and with dates."""
+    first = list_spellings(query, QUERY_BYTES_MAX) or (query,)
+    return tuple(dict.fromkeys((*first, *list_with_dates(query, op, config))))
 
 
 def list_with_dates(query: str, op: ArchiveOperation, config: Config) -> tuple[str, ...]:
