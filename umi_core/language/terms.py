@@ -88,15 +88,21 @@ def pair_characters(run: str, classes: str, with_single: bool) -> Iterator[str]:
         yield first + second
 
 
-KANA: Final = {it: it + 96 for it in range(0x3041, 0x3097)} | {it + 96: it for it in range(0x3041, 0x3097)}
-SPELLINGS: Final = (  # of a query: parts that may be written otherwise, what is replaced in them, and by what
-    (r"\b[^\W\d]++(?:[-\u2010\u2011][^\W\d]++)+|\b(?:[^\W\d]\.){2,}\w?", r"\W", ""),
-    (r"\b\d{1,3}(?:[.,' ]\d{3})+\b", r"\D", ""),
+# Other spellings of the parts of a query (M12.17): a stored text has one spelling, so a query has several.
+
+HIRAGANA: Final = range(0x3041, 0x3097)
+KANA: Final = {it: it + 96 for it in HIRAGANA} | {it + 96: it for it in HIRAGANA}
+SPELLINGS: Final = (  # a part of a query, what is replaced in it, and by what
+    (r"\b[^\W\d]++(?:[-\u2010\u2011][^\W\d]++)+", r"\W", ""),  # co-op: coop
+    (r"\b(?:[^\W\d]\.){2,}\w?", r"\W", ""),  # U.S.A.: USA
+    (r"\b\d{1,3}(?:[.,' ]\d{3})+\b", r"\D", ""),  # 12,500: 12500
+    # IdaMarie: Ida Marie, PhD: Ph D, Gate77: Gate 77
     (r"\b[A-Za-z]+[A-Z0-9]\w*", r"(?<=[a-z])(?=[A-Z])|(?=[A-Z][a-z])(?!^)|(?<=[A-Za-z]{2})(?=\d)", " "),
-    (r"\b[A-Z]{2,4}\b", "(?!^|$)", " "), (r"\b\d{5,9}\b", r"(?!^)(?=(?:\d{3})+$)", " "),
-    ("\\b\u0627\u0644[\u0621-\u064a]{3,}", "^\u0627\u0644", ""),  # the article of Arabic
+    (r"\b[A-Z]{2,4}\b", "(?!^|$)", " "),  # USA: U S A
+    (r"\b\d{5,9}\b", r"(?!^)(?=(?:\d{3})+$)", " "),  # 98765: 98 765
+    ("\\b\u0627\u0644[\u0621-\u064a]{3,}", "^\u0627\u0644", ""),  # without the article of Arabic
     ("^[\u3041-\u3096\u30fc ]+$|^[\u30a1-\u30f6\u30fc ]+$", "(?s:.+)", lambda it: it[0].translate(KANA)),
-)  # fmt: skip
+)
 
 
 def list_spellings(query: str, bytes_max: int) -> tuple[str, ...]:
