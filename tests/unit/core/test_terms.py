@@ -1,4 +1,4 @@
-"""Goal: a search finds a text however it is written, by the terms of M0.18 to M0.21 and the spellings of M12.17."""
+"""Goal: a search finds a text however it is written, by terms (M0.18 to M0.21) and spellings (M12.17)."""
 
 import unicodedata
 
