@@ -81,7 +81,6 @@ REFUSAL: Final = re.compile(
       | (?:很?抱歉|对不起)[^。\n]{0,20}?(?:无法|不能) | 申し訳[^。\n]{0,30}?ません | 죄송[^.\n]{0,30}?없)""",
     re.IGNORECASE | re.VERBOSE,
 )
-
 """The start of a reply that only says that the model cannot or will not answer."""
 
 
