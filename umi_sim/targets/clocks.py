@@ -127,6 +127,8 @@ def patch_names(changes: Iterable[tuple[Any, str, Any]]) -> Iterator[None]:
 def restore_names(last: str, reals: Iterable[tuple[Any, Any]]) -> None:
     """Rebind names in the modules loaded after `last`, which keep a replacement: `from time import time`."""
     for name in list(takewhile(lambda each: each != last, reversed(sys.modules))):
+        if name.partition(".")[0] in NOT_THEIRS:
+            continue  # the modules that define the replacements
         module = sys.modules[name]
         for key, value in tuple(getattr(module, "__dict__", {}).items()):
             before = next((real for ours, real in reals if ours is value), None)

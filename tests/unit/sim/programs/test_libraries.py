@@ -6,7 +6,10 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from threading import Lock
+from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -24,6 +27,7 @@ from umi_sim.programs import (
     simulate,
 )
 from umi_sim.programs.search import kind_of
+from umi_sim.targets.clocks import patch_names
 
 SOURCE = """
 from datetime import date, datetime
@@ -65,6 +69,20 @@ def test_a_library_that_a_run_loads_reads_the_time_of_each_run(library: str) -> 
     assert late.Lock is __import__("threading").Lock
 
 
+def test_the_simulator_keeps_its_own_replacements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run may be the first to load one of its modules, such as that of the locks of jobs."""
+    owner, replacement = SimpleNamespace(Lock=Lock), Mock()
+    of_library: Any = ModuleType("of_library")
+    of_ours: Any = ModuleType("umi_sim.of_ours")
+    of_library.Lock = of_ours.Lock = replacement
+    with patch_names([(owner, "Lock", replacement)]):
+        assert owner.Lock is replacement
+        for module in (of_library, of_ours):
+            monkeypatch.setitem(sys.modules, module.__name__, module)
+    assert (owner.Lock, of_library.Lock) == (Lock, Lock)
+    assert of_ours.Lock is replacement
+
+
 def test_a_model_that_a_run_declares_may_have_dates() -> None:
     """pydantic and others look up the schema of a class in a dict."""
     pydantic = pytest.importorskip("pydantic")
@@ -92,7 +110,7 @@ class Wire:
         Wire.open_count += 1
 
     def __del__(self) -> None:
-        Wire.open_count -= 1
+        type(self).open_count -= 1  # the name may be gone when the interpreter ends
 
 
 pool = list[Wire]()
