@@ -17,6 +17,7 @@ from umi_core.limits import PPM, RRF_K, RRF_SCALE
 from umi_core.rows import Resource, Row
 
 RELEVANCE_SHARE_PPM = 700_000
+ASKED_SHARE_PPM = 950_000
 OTHERS_SHARE_PPM = 800_000
 
 
@@ -110,8 +111,8 @@ def order(score_ppm: int, row: Row) -> tuple[int, str]:
 def fuse_lists(lists: Sequence[tuple[Row, ...]], limit: int) -> tuple[Ranked, ...]:
     """Merge the lists by relevance and reciprocal rank fusion, weighted 7 to 3; a single list is only cut.
 
-    The first list is that of the query itself. No row scores less than its relevance there, since further
-    words can also mislead: `Where does my sister live?` also searches for `moved`.
+    The first list is that of the query itself. No row scores less than ASKED_SHARE_PPM of its relevance
+    there, since further words can also mislead: `Where does my sister live?` also searches for `moved`.
     """
     if len(lists) == 1:
         return tuple(Ranked(row, relevance(row), relevance(row)) for row in lists[0][:limit])
@@ -125,7 +126,7 @@ def fuse_lists(lists: Sequence[tuple[Row, ...]], limit: int) -> tuple[Ranked, ..
             if key not in best or relevance(row) > relevance(best[key]):
                 best[key] = row
     most = len(lists) * (RRF_SCALE // RRF_K)
-    asked = {row.address.id: relevance(row) for row in lists[0]}
+    asked = {row.address.id: relevance(row) * ASKED_SHARE_PPM // PPM for row in lists[0]}
     scored = [
         (max(asked.get(key, 0), fusion(relevance(row), PPM * sums[key] // most)), row)
         for key, row in best.items()

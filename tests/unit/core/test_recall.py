@@ -671,7 +671,7 @@ def test_lists_of_vectors_and_words_are_joined_by_variant_and_variants_are_fused
         }
     )
     found = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in hits(pair.replies[1].outcome)]
-    assert found == [("a", 900_000, 900_000), ("b", 892_540, 850_000), ("c", 637_540, 700_000)]
+    assert found == [("b", 892_540, 850_000), ("a", 855_000, 900_000), ("c", 637_540, 700_000)]
 
 
 def test_each_list_is_cut_to_twice_the_limit_before_it_is_fused() -> None:

@@ -55,14 +55,15 @@ def fuse_lists(lists: Sequence[Sequence[Found]], limit: int) -> list[tuple[str, 
     """Return the best (id, score, relevance) of the ranked lists of all variants.
 
     With one list the scores are its relevances. With several, seven tenths of a score are the best relevance
-    and three tenths the rank, but a score is at least the relevance in the first list, that of the query.
+    and three tenths the rank, but a score is at least 95 % of the relevance in the list of the query itself,
+    the first one.
     """
     asked = dict(lists[0])
     shown = []
     for key in dict.fromkeys(key for each in lists for key, _ in each):
         best_ppm = max(relevance_ppm for each in lists for found, relevance_ppm in each if found == key)
         fused = best_ppm if len(lists) == 1 else fused_ppm(best_ppm, rank_ppm(key, lists))
-        score_ppm = max(fused, asked.get(key, 0))
+        score_ppm = max(fused, 95 * asked.get(key, 0) // 100)
         shown.append((key, score_ppm, best_ppm))
     return sorted(shown, key=lambda it: (-it[1], it[0]))[:limit]
 
