@@ -20,6 +20,7 @@ from umi_live.questions import drop_small_words, list_wordings
         ("My brother Tom sails.", "Do I have siblings?"),
         ("I moved to Porto.", "What is my address?"),
         ("My mail is ann@example.org.", "What is my email?"),
+        ("We meet at Gate 77.", "When is Gate77 open?"),
         ("Ich wohne in Köln.", "Wo lebe ich?"),
         ("Ich bin gegen Fisch allergisch.", "Meine Allergien?"),
         ("Ich habe einen Hund.", "Habe ich ein Haustier?"),
@@ -44,6 +45,29 @@ def test_the_answer_is_found_and_first(statement: str, question: str) -> None:
             return hits[0].content if hits else ""
 
     assert asyncio.run(use()) == statement
+
+
+@pytest.mark.parametrize(
+    ("statement", "other", "question"),
+    [
+        (
+            "My wife is called Laura and she is a nurse.",
+            "We have a dog named Biscuit.",
+            "What is my wife's name?",
+        ),
+        ("My sister lives in Oslo.", "I lived in Porto before moving.", "Where does my sister live?"),
+    ],
+)
+def test_another_fact_with_words_of_the_question_comes_behind(
+    statement: str, other: str, question: str
+) -> None:
+    async def use() -> list[str]:
+        async with open_memory(":memory:", user="ann", agent="a") as memory:
+            for text in (other, statement):
+                await memory.remember(text)
+            return [hit.content for hit in await memory.recall(question)]
+
+    assert asyncio.run(use()) == [statement, other]
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_a_divided_line_and_a_dated_one_are_evidence() -> None:
     assert has_evidence("Yesterday (2026-11-30) I ate ramen, but I hate coriander!\nNext.", lines)
     assert has_evidence("I hate coriander.\nNext.", lines)
     assert not has_evidence("I hate.\nNext.", lines)
-    assert not has_evidence("I ate ramen, but I hate", ["I ate ramen and nobody hates it."])
+    assert not has_evidence("I ate ramen, but I hate", ["I ate ramen and my sister hates it."])
 
 
 def test_all_three_find_the_planted_bug(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

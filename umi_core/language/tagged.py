@@ -72,8 +72,9 @@ def pairs(text: str, name: str) -> Iterator[str]:
 
 
 REFUSAL: Final = re.compile(
-    r"""\W*(?:(?:(?:i(?:['’]m|\ am)?\ (?:\w+\ )?)?(?:sorry|apologi[sz]e|unable|not\ able)
-        | unfortunately | as\ an?\ (?:ai|language) | i\ can(?:no|['’])t)\b
+    r"""\W*(?:(?:(?:(?:i(?:['’]m|\ am)?\ (?:\w+\ )?)?(?:sorry|apologi[sz]e)|apologies|unfortunately
+          | as\ an?\ (?:ai|language)\b[^.,\n]{0,30})\W+(?:but\ )?)?
+        i(?:['’]m|\ am)?\ (?:\w+\ )?(?:can(?:no|['’])t|unable|not\ able)\b
         [^.\n]{0,60}?\b(?:help|assist|comply|fulfil|provid|process|view|see|access|describ|transcrib
         | summari|request|generat|creat|answer|name)
       | (?:es\ tut\ mir\ leid|lo\ siento|(?:je\ suis\ )?désolé|mi\ dispiace|desculpe|к\ сожалению|извините)

@@ -62,12 +62,12 @@ def join_lists(lists: Iterable[Iterable[Row] | None], least_ppm: int) -> tuple[R
     # ordered after rows with the date, but are still found: a date in a question never loses hits.
     plain, *dated = known
     best = best_of(row for rows in dated for row in rows)
-    others = (row for row in plain if row.address.id not in best)
-    return (*best.values(), *(structs.replace(row, score_ppm=lower_score(row, least_ppm)) for row in others))
-
-
-def lower_score(row: Row, least_ppm: int) -> int:
-    return least_ppm + max(0, relevance(row) - least_ppm) // 10
+    others = (
+        structs.replace(row, score_ppm=least_ppm + max(0, relevance(row) - least_ppm) // 10)
+        for row in plain
+        if row.address.id not in best
+    )
+    return (*best.values(), *others)
 
 
 def best_of(rows: Iterable[Row]) -> dict[str, Row]:

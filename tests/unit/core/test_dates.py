@@ -226,6 +226,11 @@ def test_words_stay_and_a_second_pass_changes_nothing(text: str, day: int) -> No
     )
 
 
+def test_other_spellings_are_in_the_first_text_of_a_search_alone() -> None:
+    assert list_texts("Gate77", 0) == ("Gate77 Gate 77", "Gate77")
+    assert list_texts("Gate77 yesterday", 1) == ("Gate77 yesterday Gate 77", "Gate77 yesterday (1970-01-01)")
+
+
 @pytest.mark.parametrize("row", rows("memory", "searched_texts"), ids=str)
 def test_the_texts_of_a_query_are_those_of_the_specification(row: dict[str, str]) -> None:
     query, day = read_cell(row["query"]), (date.fromisoformat(row["on"]) - EPOCH).days

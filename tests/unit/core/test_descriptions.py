@@ -22,6 +22,13 @@ def test_replies_are_read_as_the_table_says(row: Row) -> None:
 
 def test_labels_are_read_and_a_refusal_is_no_description() -> None:
     assert parse_description("**Content:** a\nb\n**Caption:** c") == Description("a\nb", "c")
+    for told in ("Unfortunately Ann lost access to her account.", "As an AI engineer, Ann creates models."):
+        assert parse_description(told) == Description(told, told[:-1])
+    for said in (
+        "Unfortunately, I cannot describe it.",
+        "As an AI language model, I am unable to process it.",
+    ):
+        assert parse_description(said) == Undescribed("empty")
     refusal = "I'm sorry, but I can't view images."
     assert parse_description(refusal) == Undescribed("empty")
     assert parse_description(f"<content>{refusal}</content><caption>c</caption>") == Description(refusal, "c")

@@ -33,9 +33,10 @@ Found = tuple[str, int]  # an id and its relevance
 
 
 def join_scores(lists: Sequence[dict[str, int]], least_ppm: int) -> dict[str, int]:
-    """Return the scores by words of a variant; all lists but the first are for the query with a date.
+    """Return the scores by words of a variant: its first list may have other spellings, later ones dates.
 
-    A row has the best of its scores with a date; without one the least score, and a tenth of the rest.
+    A row has its best score of the later lists; if only the first has it, the least score and a tenth of the
+    rest.
     """
     plain, *dated = lists
     best = {key: max(each.get(key, 0) for each in dated) for each in dated for key in each}
