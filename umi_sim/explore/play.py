@@ -158,7 +158,7 @@ def list_actions(world: Explored, action_set: ActionSet) -> Iterator[Action]:
             yield from (Action("jump", agent.name, sign * by_ms) for by_ms in action_set.advance_ms)
     due_ms = world.next_due() if action_set.interleave else None
     if due_ms is not None:
-        count = sum(1 for _ in world.ready(due_ms, world.is_busy()))
+        count = sum(1 for _ in world.ready(due_ms, world.runs_background()))
         yield from (Action("deliver", "", number) for number in range(count))
     for wait_ms in list_waits(world, action_set):
         if due_ms is None or world.now_ms + wait_ms <= due_ms:
@@ -252,7 +252,7 @@ def deliver(world: Explored, agent: Agent, item: Op | ClockMove) -> None:
     source = source_of(world)
     source.record.append(item)
     if world.next_due() == world.now_ms:
-        first = next(world.ready(world.now_ms, world.is_busy()))[0]
+        first = next(world.ready(world.now_ms, world.runs_background()))[0]
         source.record.append(Deviation(source.next_id("s"), item.id, first))
     agent.pending.append(item)
     world.deliver_item(agent)
@@ -262,7 +262,7 @@ def deliver_ready(world: Explored, number: int) -> None:
     due_ms = world.next_due()
     assert due_ms is not None
     world.set_time(due_ms)
-    ready = list(world.ready(due_ms, world.is_busy()))
+    ready = list(world.ready(due_ms, world.runs_background()))
     if number:
         source = source_of(world)
         source.record.append(Deviation(source.next_id("s"), ready[number][0], ready[0][0]))

@@ -52,6 +52,10 @@ from umi_sim.world.source import At, Source, is_fifo, names_group
 STATE_EVERY: Final = 16
 RESTORE_EVERY: Final = 64  # a multiple of STATE_EVERY, so that the digest exists already
 STORY_COUNT_MAX: Final = 400
+# A clock that jumps back by days makes a request wait for days, and in that time faults keep the background
+# work of other agents going: recoveries crash, and old incarnations work beside new ones. After so many steps
+# without a request or a reply, agents are woken for requests alone, so time passes at no cost.
+BACKGROUND_STEPS_MAX: Final = 5_000
 
 OP, STEP, REPLY, ANSWER, STATE = Tag.OP, Tag.STEP, Tag.REPLY, Tag.ANSWER, Tag.STATE
 
@@ -84,6 +88,7 @@ class World(Owner):
     is_fifo: bool = False
     item: str = ""
     step_count: int = 0
+    request_step: int = 0  # the step of the last request or reply
     step_max: int = sys.maxsize  # for the whole run, across its phases
     crash_count: int = 0
     tally: Tally = msgspec.field(default_factory=Tally)
@@ -146,10 +151,11 @@ class World(Owner):
 
     def deliver_next(self) -> bool:
         """Deliver one of the ready events; return False if the world is quiet."""
-        is_awake = self.is_busy()
+        is_awake = self.runs_background()
         due_ms = self.next_due(is_awake)
         if due_ms is None:
-            must_be_quiet(self.incarnations)
+            if is_awake or not self.is_busy():
+                must_be_quiet(self.incarnations)
             return False
         self.set_time(due_ms)
         # Messages come before wake-ups and items (law 2), and the first entry of the heap is the oldest.
@@ -174,7 +180,8 @@ class World(Owner):
 
     def next_due(self, is_awake: bool | None = None) -> int | None:
         """Return the time of the next event; None when only idle agents are left."""
-        due_times, is_awake = [self.network.next_due()], self.is_busy() if is_awake is None else is_awake
+        is_awake = self.runs_background() if is_awake is None else is_awake
+        due_times = [self.network.next_due()]
         for agent in self.incarnations:
             due_times += self.wake_at(agent, is_awake), self.item_at(agent)
         return min((due_ms for due_ms in due_times if due_ms is not None), default=None)
@@ -197,19 +204,26 @@ class World(Owner):
     def wake_at(self, agent: Agent, is_awake: bool) -> int | None:
         """Return when the agent is restarted, resumed or woken.
 
-        `is_awake`: whether the world is busy; in a quiet world no agent is woken for background work.
+        `is_awake`: whether agents are woken for background work.
         """
         if agent.machine is None:
             return agent.restart_ms
         if agent.resume_ms is not None:
             return agent.resume_ms
-        return agent.wake_ms if is_awake else None
+        if agent.wake_ms is None or not (is_awake or agent.in_flight):
+            return None
+        return agent.wake_ms if agent.wake_ms > self.now_ms else self.now_ms  # it is in the past if it waited
 
     def item_at(self, agent: Agent) -> int | None:
         if not agent.pending or agent.resume_ms is not None:
             return None
         at_ms = agent.pending[0].at_ms
         return at_ms if at_ms > self.now_ms else self.now_ms  # no call of `max`: this is the hottest function
+
+    def runs_background(self) -> bool:
+        """Return whether agents are woken for background work: the world is busy, and not with that alone."""
+        is_idle = self.step_count - self.request_step > BACKGROUND_STEPS_MAX and not self.is_healed
+        return not is_idle and self.is_busy()
 
     def is_busy(self) -> bool:
         """Return whether there is anything left to do besides background work."""
@@ -254,6 +268,7 @@ class World(Owner):
         reading_ms = agent.clock.reading(self.now_ms)
         self.tally.operations[name] += 1
         agent.in_flight[op_id] = name
+        self.request_step = self.step_count
         self.trace.add(OP, op_id, agent.name, reading_ms, name, list(args.values()))
         self.judge.observe_request(agent.name, op_id, request, reading_ms)
         self.tally.mark(moments.of_request(agent.machine, request))
@@ -354,6 +369,7 @@ class World(Owner):
     def reply(self, agent: Agent, reply: Reply, reading_ms: int) -> None:
         op_id, outcome = str(reply.op_id), reply.outcome
         is_awaited = agent.in_flight.pop(op_id, None) is not None
+        self.request_step = self.step_count
         demand(is_awaited, rules.ONE_REPLY, f"{op_id} was answered twice, or never asked")
         self.judge.check_outcome(agent.name, op_id, outcome)
         self.trace.add(REPLY, op_id, *outcome_fields(outcome))
