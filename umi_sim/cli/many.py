@@ -96,7 +96,9 @@ def not_verified(
 @click.option("--source", is_flag=True, help="Draw small edits of the source of umi_core instead.")
 @click.option("--sample", type=click.IntRange(1, 10_000), metavar="N", help="Number of edits. Default: 20.")
 @click.option("--seed", type=seed_of, metavar="S", help="Seed of the edits and of their runs. Default: 0.")
-@click.option("--runs", type=click.IntRange(1, 100_000), metavar="R", help="Runs of each. Default: 400.")
+@click.option(
+    "--seconds", type=click.IntRange(1, 100_000), metavar="T", help="CPU seconds of each. Default: 60."
+)
 @click.option("--jobs", type=click.IntRange(1, 1_024), metavar="J", help="Processes. Default: one per core.")
 @shows(one_list=True)
 def mutants(
@@ -108,7 +110,7 @@ def mutants(
     source: bool,
     sample: int | None,
     seed: int | None,
-    runs: int | None,
+    seconds: int | None,
     jobs: int | None,
 ) -> Iterator[Report]:
     """Plant each known bug and run its scenario until a rule sees it. Exit 4 if one is not found.
@@ -128,15 +130,15 @@ def mutants(
     """
     only = only or name
     if not source:
-        if any(given is not None for given in (sample, seed, runs, jobs)):
-            refuse("--sample, --seed, --runs and --jobs say how --source goes on, and it is not there")
+        if any(given is not None for given in (sample, seed, seconds, jobs)):
+            refuse("--sample, --seed, --seconds and --jobs say how --source goes on, and it is not there")
         if lists and matrix:
             refuse("--list runs nothing, and --matrix does: give one of them")
         # All three are generators, so they refuse wrong arguments only when their first report is requested.
         return needs(only) if matrix else list_bugs(only, area) if lists else hunts(only, area)
     if matrix or area or lists:
         refuse("--source goes with none of --matrix, --area and --list")
-    return source_hunts(only, sample or 20, seed or 0, runs or 400, jobs)
+    return source_hunts(only, sample or 20, seed or 0, seconds or 60, jobs)
 
 
 def select_bugs(only: str | None, area: str | None) -> "list[Mutant]":

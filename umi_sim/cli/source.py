@@ -1,5 +1,6 @@
 """Output of `mutants --source`: edits of the memory's source, and the runs that detected them."""
 
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -21,7 +22,7 @@ SHOWN_MAX: Final = 200
 
 
 def source_hunts(
-    name: str | None, sample: int, seed: int, run_count: int, jobs: int | None
+    name: str | None, sample: int, seed: int, cpu_s_max: int, jobs: int | None
 ) -> Iterator[Report]:
     """Yield a report of the hunt of each edit, then a summary by the rules that detected edits."""
     from umi_sim.cli.sweep import default_jobs, sources_of
@@ -29,7 +30,7 @@ def source_hunts(
 
     edits, done = edits_wanted(name, sample, seed), []
     for number, found in enumerate(
-        hunts(edits, sources_of(()), str(seed), run_count, jobs or default_jobs())
+        hunts(edits, sources_of(()), str(seed), 1000 * cpu_s_max, jobs or default_jobs())
     ):
         at("source edits", number + 1, len(edits), unit="edit")
         done.append(found)
@@ -52,7 +53,7 @@ def edits_wanted(name: str | None, sample: int, seed: int) -> "Sequence[SourceEd
 
 def hunt_report(found: "SourceHunt") -> Report:
     how = found.how or f"SURVIVED, {found.met or 'none'} met it"
-    head = f"{found.name:34} {how:26} {plural(found.runs, 'run'):>8}"
+    head = f"{found.name:34} {how:26} {plural(found.runs, 'run'):>8} {found.cpu_ms / 1000:7.1f} s"
     lines = (
         row("", f"- {cut(found.before, SHOWN_MAX)}", hang=2),
         row("", f"+ {cut(found.after, SHOWN_MAX)}", hang=2),
@@ -66,9 +67,18 @@ def summary(done: "Sequence[SourceHunt]") -> Report:
     counts_by_how = Counter(found.how for found in done if found.how)
     seen = counts_by_how.total()
     counts = [f"{how} {count}" for how, count in counts_by_how.most_common()]
+    times_ms = sorted(found.cpu_ms for found in done if found.how and found.scenario)
     rows = (
         *([list_row("seen by", counts)] if counts else []),
+        *([row("cpu", describe_times(times_ms))] if times_ms else []),
         *(row(how, HOW[how]) for how in HOW if how in counts_by_how),
     )
-    value = {"edits": len(done), "seen": seen, "by": dict(counts_by_how)}
+    value = {"edits": len(done), "seen": seen, "by": dict(counts_by_how), "cpu_ms": times_ms}
     return Report(f"{seen} of {plural(len(done), 'edit')} seen", rows, lambda: value)
+
+
+def describe_times(times_ms: Sequence[int]) -> str:
+    """Say how many edits were found by runs within 1, 10 and 60 CPU seconds; `times_ms` is sorted."""
+    counts = ", ".join(f"{bisect(times_ms, 1000 * limit_s)} within {limit_s} s" for limit_s in (1, 10, 60))
+    half_s = times_ms[len(times_ms) // 2] / 1000
+    return f"of {len(times_ms)} found by runs: {counts}; half within {half_s:.1f} s"

@@ -56,8 +56,7 @@ def answer_question(question: Plain) -> Plain:
     limit(resource.RLIMIT_AS, question["memory_bytes_max"])
     # The system kills the process at this limit. It counts from the start of the process, so the CPU seconds
     # spent so far are added.
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    limit(resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime) + 1 + question["cpu_s_max"])
+    limit(resource.RLIMIT_CPU, used_cpu_ms() // 1000 + 1 + question["cpu_s_max"])
     try:
         return ANSWERS[question["do"]](question)
     except MemoryError:
@@ -67,6 +66,11 @@ def answer_question(question: Plain) -> Plain:
         limit(resource.RLIMIT_AS, resource.RLIM_INFINITY)
 
 
+def used_cpu_ms() -> int:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return int(1000 * (usage.ru_utime + usage.ru_stime))
+
+
 def limit(what: int, most: int) -> None:
     hard = resource.getrlimit(what)[1]
     with suppress(ValueError, OSError):  # the system may lack this limit, or enforce a lower one
@@ -74,7 +78,8 @@ def limit(what: int, most: int) -> None:
 
 
 def do_run(question: Plain) -> Plain:
-    """Do one run; with `watched`, report whether it executed that line."""
+    """Do one run and measure its CPU time; with `watched`, report whether it executed that line."""
+    before_ms = used_cpu_ms()
     file, place = parse_scenario(question), question.get("watched")
     watched = watching(WatchedLine(**place)) if place else nullcontext(LineWatch(True))
     with watched as watch:
@@ -83,7 +88,7 @@ def do_run(question: Plain) -> Plain:
     if is_out_of_memory(verdict):
         return OVER
     return {
-        "trace": verdict.trace_hash, "met": watch.met,
+        "trace": verdict.trace_hash, "met": watch.met, "cpu_ms": used_cpu_ms() - before_ms,
         "totals": TOTALS.write(of_verdict(question["scenario"], file, verdict)),
     }  # fmt: skip
 

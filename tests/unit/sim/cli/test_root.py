@@ -464,31 +464,33 @@ def test_a_mutant_whose_source_text_has_gone_is_reported_with_its_place(
 @pytest.mark.slow
 def test_edits_of_the_source_tell_what_saw_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_edits, "list_files", lambda: ["umi_core/text.py", "umi_core/ids.py"])
-    monkeypatch.setattr(source_hunt, "fails_a_test", lambda folder: False)  # tests/properties take long
+    monkeypatch.setattr(source_hunt, "fails_a_test", lambda folder: False)  # those take long
     (edit,) = draw_edits(5, 1)
-    drawn = umi("mutants", "--source", "--sample", "1", "--seed", "5", "--runs", "1", "--json")
+    drawn = umi("mutants", "--source", "--sample", "1", "--seed", "5", "--seconds", "1", "--json")
     found, report = json.loads(drawn.stdout)
     assert (found["name"], found["before"], found["after"]) == (edit.name, edit.before, edit.after)
     assert report["edits"] == 1
-    hunted = SourceHunt(edit.name, edit.before, edit.after, NO_START, "calm", 0, 1, 1)
+    hunted = SourceHunt(edit.name, edit.before, edit.after, NO_START, "calm", 0, 1, 1, 0)
     monkeypatch.setattr(source_hunt, "hunts", lambda edits, *rest: [hunted for one in edits if one == edit])
-    (alone, _) = json.loads(umi("mutants", "--source", edit.name, "--runs", "1", "--json").stdout)
+    (alone, _) = json.loads(umi("mutants", "--source", edit.name, "--seconds", "1", "--json").stdout)
     assert alone["name"] == edit.name
 
 
 def test_edits_of_the_source_are_printed_as_lines() -> None:
-    found = SourceHunt("text.py:8:0", "return a", "return b", NO_START, "calm", 3, 1, 1)
-    survived = structs.replace(found, how="", runs=400, met=12)
+    found = SourceHunt("text.py:8:0", "return a", "return b", NO_START, "calm", 3, 1, 1, 1_250)
+    survived = structs.replace(found, how="", scenario="", runs=400, met=12, cpu_ms=60_500)
     reports = (hunt_report(found), hunt_report(survived), summary([found, survived]))
     assert [line.split() for report in reports for line in laid_out(report, 80)] == [
-        ["text.py:8:0", "does", "not", "start", "1", "run"],
+        ["text.py:8:0", "does", "not", "start", "1", "run", "1.2", "s"],
         ["-", "return", "a"],
         ["+", "return", "b"],
-        ["text.py:8:0", "SURVIVED,", "12", "met", "it", "400", "runs"],
+        ["text.py:8:0", "SURVIVED,", "12", "met", "it", "400", "runs", "60.5", "s"],
         ["-", "return", "a"],
         ["+", "return", "b"],
         ["1", "of", "2", "edits", "seen"],
         ["seen", "by", "does", "not", "start", "1"],
+        "cpu of 1 found by runs: 0 within 1 s, 1 within 10 s, 1 within 60 s; half".split(),
+        ["within", "1.2", "s"],
         ["does", "not", "start", "importing", "it", "raises"],
     ]
 

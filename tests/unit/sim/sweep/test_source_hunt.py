@@ -2,6 +2,7 @@
 
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -42,8 +43,8 @@ HOW = {
 
 @pytest.fixture(autouse=True)
 def tests_of_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One test in the place of all of tests/properties."""
-    monkeypatch.setattr(source_hunt, "TESTS", tmp_path)
+    """One test in the place of all tests of umi_core."""
+    monkeypatch.setattr(source_hunt, "TESTS", (tmp_path,))
     text = "from umi_core.text import size\n\n\ndef test_size() -> None:\n    assert size('é') == 2\n"
     (tmp_path / "test_size.py").write_text(text, "utf-8")
 
@@ -51,7 +52,7 @@ def tests_of_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("wrong", "how"), HOW.values(), ids=HOW)
 def test_an_edit_is_seen(monkeypatch: pytest.MonkeyPatch, wrong: SourceEdit, how: str) -> None:
     monkeypatch.setitem(source_hunt.LIMITS, "cpu_s_max", 1)
-    found = hunt(wrong, (source_of("working"),), "1", 30)
+    found = hunt(wrong, (source_of("working"),), "1", 20_000)
     assert found.how == how
 
 
@@ -60,17 +61,19 @@ def test_what_changes_nothing_survives() -> None:
         [edit("umi_core/text.py", "# category Cc", "# control characters")],
         (source_of("working"),),
         "0",
-        3,
+        300,
         1,
     )
-    assert structs.astuple(found)[3:] == ("", "", 0, 3, 3)
+    assert structs.astuple(found)[3:6] == ("", "", 0)
+    assert found.runs == found.met >= 1
+    assert 300 <= found.cpu_ms < 30_000
 
 
 @pytest.mark.slow
 def test_what_no_run_shows_is_given_to_the_tests_of_functions() -> None:
     wrong = edit("umi_core/text.py", "else len(text.encode())", "else len(text)")
     found = hunt(wrong, (), "0", 0)
-    assert (found.how, found.scenario, found.runs) == (TESTED, "", 0)
+    assert (found.how, found.scenario, found.runs, found.cpu_ms) == (TESTED, "", 0, 0)
 
 
 def test_scenarios_take_turns() -> None:
@@ -88,8 +91,15 @@ def test_scenarios_that_do_not_meet_the_line_sit_out_four_of_five_turns() -> Non
     assert swept == [*names, "core", "core", "core", "core", *names]
 
 
-def test_a_survivor_tells_how_many_runs_met_its_line() -> None:
+def test_a_survivor_tells_how_many_runs_met_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = source_hunt.run_edited
     late = edit(WORKING, "    total = number + delta", "    total = delta + number")
     line = late.text[: late.text.index(late.after)].count("\n") + 1
-    found = hunt(structs.replace(late, line=line), (source_of("working"), source_of("rendering")), "1", 3)
-    assert (found.how, found.runs, found.met) == ("", 3, 2)
+    costs_ms = iter((20, 20, 20))
+
+    def run_at_a_cost(*args: Any) -> source_hunt.EditedRun:
+        return structs.replace(run(*args), cpu_ms=next(costs_ms))
+
+    monkeypatch.setattr(source_hunt, "run_edited", run_at_a_cost)
+    found = hunt(structs.replace(late, line=line), (source_of("working"), source_of("rendering")), "1", 41)
+    assert (found.how, found.runs, found.met, found.cpu_ms) == ("", 3, 2, 60)
