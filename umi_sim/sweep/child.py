@@ -10,7 +10,7 @@ import os
 import resource
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -24,11 +24,10 @@ from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile import item_json
 from umi_sim.shrink import NothingToShrink, shrink
-from umi_sim.sweep import gate
+from umi_sim.sweep import executed, gate
 from umi_sim.sweep.plan import parse_scenario
 from umi_sim.sweep.totals import TOTALS, of_verdict
 from umi_sim.sweep.verify import is_seed_file
-from umi_sim.sweep.watched import LineWatch, WatchedLine, watching
 
 Plain = dict[str, Any]
 OVER: Final[Plain] = {"limit": "memory"}
@@ -78,19 +77,23 @@ def limit(what: int, most: int) -> None:
 
 
 def do_run(question: Plain) -> Plain:
-    """Do one run and measure its CPU time; with `watched`, report whether it executed that line."""
-    before_ms = used_cpu_ms()
-    file, place = parse_scenario(question), question.get("watched")
-    watched = watching(WatchedLine(**place)) if place else nullcontext(LineWatch(True))
-    with watched as watch:
-        verdict = run(scenario.draw(file, int(question["seed"])))
+    """Do one run and measure its CPU time."""
+    file, before_ms = parse_scenario(question), used_cpu_ms()
+    verdict = run(scenario.draw(file, int(question["seed"])))
     # The runner may report a MemoryError as a crash of the memory under test.
     if is_out_of_memory(verdict):
         return OVER
     return {
-        "trace": verdict.trace_hash, "met": watch.met, "cpu_ms": used_cpu_ms() - before_ms,
+        "trace": verdict.trace_hash, "cpu_ms": used_cpu_ms() - before_ms,
         "totals": TOTALS.write(of_verdict(question["scenario"], file, verdict)),
     }  # fmt: skip
+
+
+def do_record_lines(question: Plain) -> Plain:
+    before_ms = used_cpu_ms()
+    with executed.recording() as lines:
+        run(config_of(question))
+    return {"lines": lines, "cpu_ms": used_cpu_ms() - before_ms}
 
 
 def is_out_of_memory(verdict: Verdict) -> bool:
@@ -140,5 +143,6 @@ def config_of(question: Plain) -> RunConfig:
 
 
 ANSWERS: Final[dict[str, Callable[[Plain], Plain]]] = {
-    "run": do_run, "gate": do_gate, "trace": do_trace, "shrink": do_shrink, "verify": do_verify,
+    "run": do_run, "lines": do_record_lines, "gate": do_gate, "trace": do_trace, "shrink": do_shrink,
+    "verify": do_verify,
 }  # fmt: skip

@@ -3,9 +3,9 @@
 If no run finds the edit within its CPU time, the tests of umi_core are tried.
 
 Law 1. The whole process imports the edited file, oracle and world included, as with a real bug.
-Law 2. Scenarios take turns, and no two runs have the same seed. A scenario whose runs have not executed the
-edited line has a run only in every fifth turn. The runs thus depend on the base and the edit alone, and only
-their number depends on the machine.
+Law 2. One run of each scenario without an edit shows the lines that it executes. The runs that execute the
+edited line come first, the cheapest before the others; then their scenarios share the CPU time that is left,
+and every fifth run belongs to the other scenarios.
 """
 
 import os
@@ -17,15 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any, Final
 
-from msgspec import structs
-
 from umi_core.data import Data
 from umi_sim.kernel import folders
 from umi_sim.mutants.source_edits import SourceEdit, overlay_sources
+from umi_sim.sweep.executed import ExecutedLines, code_line
 from umi_sim.sweep.plan import ScenarioSource, fresh_seed
 from umi_sim.sweep.totals import TOTALS, Totals
-from umi_sim.sweep.watched import WatchedLine, place_of
-from umi_sim.sweep.worker_process import Died, OutOfLimit, Worker, environment
+from umi_sim.sweep.worker_process import CREW, Died, OutOfLimit, Worker, environment
 
 LIMITS: Final = {"cpu_s_max": 30, "wall_ms_max": 120_000, "memory_bytes_max": 2 * 1024**3}
 NO_START: Final = "does not start"
@@ -42,15 +40,16 @@ HOW: Final = {
 TESTS: Final = tuple(folders.PROJECT / "tests" / name for name in ("properties", "unit/core"))
 TESTS_S_MAX: Final = 900
 PYTEST: Final = ("-P", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--import-mode=importlib")
-OF_ALL: Final = 5
-"""Every scenario has a run in one of so many turns; in the others only those that executed the line."""
+OF_OTHERS: Final = 5
+"""One of so many runs belongs to scenarios that did not execute the line."""
 
 
 class SourceHunt(Data):
     """The result of one edit, and the run that found it.
 
-    `how`: the rule or the key of HOW by which it was found; empty if it survived. `met`: the number of runs
-    that executed the edited line. `cpu_ms`: CPU time of all runs; one without an end counts as its limit.
+    `how`: the rule or the key of HOW by which it was found; empty if it survived. `met`: the number of
+    scenarios that executed the edited line in a run without the edit. `cpu_ms`: CPU time of all runs; one
+    without an end counts as its limit.
     """
 
     name: str
@@ -64,35 +63,79 @@ class SourceHunt(Data):
     cpu_ms: int
 
 
+class UneditedRun(Data):
+    """A run of a scenario without an edit: its CPU time, and the lines that it executed."""
+
+    source: ScenarioSource
+    seed: int
+    cpu_ms: int
+    lines: ExecutedLines
+
+
+class EditedRun(Data):
+    """A run with an edit; `how` is the way in which it found the edit, empty if it passed."""
+
+    how: str
+    cpu_ms: int = 0
+
+
 def hunts(
     edits: Sequence[SourceEdit], sources: Sequence[ScenarioSource], base: str, cpu_ms_max: int, jobs: int
 ) -> Iterator[SourceHunt]:
     """Hunt the edits in `jobs` threads, and yield the results in the order of the edits."""
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            yield from pool.map(lambda edit: hunt(edit, sources, base, cpu_ms_max), edits)
+            seeds = (fresh_seed(base, number) for number in range(len(sources)))
+            known = list(pool.map(run_unedited, sources, seeds))
+            yield from pool.map(lambda edit: hunt(edit, known, base, cpu_ms_max), edits)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def hunt(edit: SourceEdit, sources: Sequence[ScenarioSource], base: str, cpu_ms_max: int) -> SourceHunt:
+def run_unedited(source: ScenarioSource, seed: int) -> UneditedRun:
+    """Do one run without an edit; without a result in its limits, it counts as one that executes nothing."""
+    try:
+        with CREW.one("plain") as worker:
+            answer = worker.ask(question("lines", source, seed))
+    except (Died, OutOfLimit):
+        return UneditedRun(source, seed, 1000 * LIMITS["cpu_s_max"], {})
+    return UneditedRun(source, seed, answer["cpu_ms"], answer["lines"])
+
+
+def hunt(edit: SourceEdit, known: Sequence[UneditedRun], base: str, cpu_ms_max: int) -> SourceHunt:
     """Run scenarios with the edit until one finds it or they have used `cpu_ms_max`; then try the tests."""
-    place, met = place_of(edit.text, edit.file, edit.line), Counter[str]()
-    how, scenario, seed, run_count, cpu_ms = "", "", 0, 0, 0
+    line = code_line(edit.text, edit.file, edit.line)
+    met = [it for it in known if line is None or line in it.lines.get(edit.file, ())]
+    others = [it for it in known if it not in met]
+    how, scenario, seed, run_count, used_ms = "", "", 0, 0, Counter[str]()
     with overlay_sources(edit) as folder:
         worker = Worker("plain", folder)
-        order = turns(sources, base, met)  # reads `met`, which this loop updates
+        order = turns(met, others, base, used_ms)  # reads `used_ms`, which this loop updates
         try:
-            while not how and cpu_ms < cpu_ms_max:
+            while not how and used_ms.total() < cpu_ms_max:
                 source, seed = next(order)
-                done = run_edited(worker, source, seed, place)
-                how, scenario, run_count, cpu_ms = done.how, source.name, run_count + 1, cpu_ms + done.cpu_ms
-                met[source.name] += done.is_met
+                done = run_edited(worker, source, seed)
+                how, scenario, run_count = done.how, source.name, run_count + 1
+                used_ms[source.name] += done.cpu_ms
         finally:
             worker.end()
         if not how:
             how, scenario, seed = TESTED if fails_a_test(folder) else "", "", 0
-    return SourceHunt(edit.name, edit.before, edit.after, how, scenario, seed, run_count, met.total(), cpu_ms)
+    return SourceHunt(
+        edit.name, edit.before, edit.after, how, scenario, seed, run_count, len(met), used_ms.total()
+    )
+
+
+def turns(
+    met: Sequence[UneditedRun], others: Sequence[UneditedRun], base: str, used_ms: Mapping[str, int]
+) -> Iterator[tuple[ScenarioSource, int]]:
+    """Yield (scenario, seed) of each run; `used_ms`: the CPU time that each scenario has used so far."""
+    for known in sorted(met, key=lambda it: it.cpu_ms):
+        yield known.source, known.seed
+    for number in count(len(met) + len(others)):
+        wanted = others if others and (number % OF_OTHERS == 0 or not met) else met
+        least = min(wanted, key=lambda it: (used_ms.get(it.source.name, 0), it.cpu_ms))
+        yield least.source, fresh_seed(base, number)
 
 
 def fails_a_test(overlay: str) -> bool:
@@ -111,46 +154,24 @@ def fails_a_test(overlay: str) -> bool:
     return done.returncode != 0
 
 
-def turns(
-    sources: Sequence[ScenarioSource], base: str, met: Mapping[str, int]
-) -> Iterator[tuple[ScenarioSource, int]]:
-    """Yield (scenario, seed) of each run; `met`: how many runs of each scenario executed the line so far."""
-    run = count()
-    for turn in count():
-        # Turns 0, 5, 10 ... try every scenario, other turns only those that have executed the line, if any.
-        wanted = [it for it in sources if met.get(it.name)] if turn % OF_ALL else []
-        for source in wanted or sources:
-            yield source, fresh_seed(base, next(run))
-
-
-class EditedRun(Data):
-    """One run with an edit: how it found the edit ("": it passed), and whether it executed the line."""
-
-    how: str
-    is_met: bool
-    cpu_ms: int = 0
-
-
-def run_edited(worker: Worker, source: ScenarioSource, seed: int, place: WatchedLine | None) -> EditedRun:
+def run_edited(worker: Worker, source: ScenarioSource, seed: int) -> EditedRun:
     try:
         if worker.process is None:
             worker.start()
     except Died:
-        return EditedRun(NO_START, is_met=True)
+        return EditedRun(NO_START)
     try:
-        answer = worker.ask(question(source, seed, place))
+        answer = worker.ask(question("run", source, seed))
     except OutOfLimit:
-        return EditedRun(NO_END, is_met=True, cpu_ms=1000 * LIMITS["cpu_s_max"])
+        return EditedRun(NO_END, 1000 * LIMITS["cpu_s_max"])
     except Died:
-        return EditedRun(NO_VERDICT, is_met=True)
+        return EditedRun(NO_VERDICT)
     totals: Totals = TOTALS.read(answer["totals"])
-    how = next((found.rule for found in totals.found.values()), "")
-    return EditedRun(how, answer["met"], answer["cpu_ms"])
+    return EditedRun(next((found.rule for found in totals.found.values()), ""), answer["cpu_ms"])
 
 
-def question(source: ScenarioSource, seed: int, place: WatchedLine | None) -> dict[str, Any]:
+def question(what: str, source: ScenarioSource, seed: int) -> dict[str, Any]:
     return {
-        "do": "run", "scenario": source.name, "text": source.text, "folder": source.folder,
-        "settings": {**source.file.settings},
-        "seed": str(seed), "watched": None if place is None else structs.asdict(place), **LIMITS,
+        "do": what, "scenario": source.name, "text": source.text, "folder": source.folder,
+        "settings": {**source.file.settings}, "seed": str(seed), **LIMITS,
     }  # fmt: skip
