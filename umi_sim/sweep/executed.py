@@ -47,7 +47,10 @@ def code_line(text: str, file: str, line: int) -> int | None:
     # The code of a module or of a class body runs at import; only functions have CO_OPTIMIZED.
     if inner is None or not inner.co_flags & CO_OPTIMIZED:
         return None
-    return max(it for it in lines(inner) if it <= line)
+    own = max(it for it in lines(inner) if it <= line)
+    # A definition, with its defaults and decorators, is executed around the function, not in it.
+    is_definition = own == inner.co_firstlineno and not inner.co_name.startswith("<")
+    return None if is_definition else own
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:

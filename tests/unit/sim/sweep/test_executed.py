@@ -30,7 +30,7 @@ def test_a_line_without_code_counts_as_the_one_before_it(line: int, own: int) ->
     assert code_line(TEXT, FILE, line) == own
 
 
-@pytest.mark.parametrize("line", [1, 10, 11])
+@pytest.mark.parametrize("line", [1, 3, 10, 11, 12])
 def test_every_import_executes_a_line_outside_of_functions(line: int) -> None:
     assert code_line(TEXT, FILE, line) is None
 
