@@ -162,3 +162,30 @@ class DatabaseAfterCache(CacheAfterDatabase):
             self.cache[key] = value
             await asyncio.sleep(0)
             self.db[key] = value
+
+
+class IndexAfterValue(Kv):
+    """Writes a value, and then the list of all keys; each request to the store below takes a while."""
+
+    def make(self) -> None:
+        self.values_of: dict[str, object] = {}
+        self.index: list[str] = []
+        self.lock = asyncio.Lock()
+
+    async def put(self, key: str, value: object) -> None:
+        async with self.lock:
+            await self._ask()
+            self.values_of[key] = value
+            await self._ask()
+            if key not in self.index:
+                self.index.append(key)
+
+    async def get(self, key: str) -> object:
+        return self.values_of.get(key, MISSING)
+
+    async def keys(self) -> list[str]:
+        return list(self.index)
+
+    async def _ask(self) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0.001)

@@ -8,7 +8,7 @@ from msgspec import structs
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.adapter import Adapter, flags_of, is_async, ops_of
-from umi_sim.targets.items import CALLS, PARTED, SITES, ContractOp, Item
+from umi_sim.targets.items import CALLS, PARTED, SITES, STEP, ContractOp, Item
 from umi_sim.targets.model import CROWD, TTL_ZERO, TTLS_BELOW_MS, Contract, Pool
 from umi_sim.targets.values import CONFUSED_NAMES, ODD_JSON, ODD_NAMES, ODD_TEXTS
 from umi_sim.targets.world import parameters
@@ -21,7 +21,7 @@ SEPARATORS: Final = (":", "::", "/", ".", "-", "_", "__", "|", "#", ",")  # a an
 CONFUSED: Final = 2  # in 1 of 2 runs with odd names, two of these are easily confused
 PAUSE_COUNTS: Final = (0, 1, 1, 2, 4, 8)
 PAUSE_POINTS_MAX: Final = (1, 4, 12, 40)  # the most points between two pauses
-EARLY: Final = 4  # half of all cancels come within so many steps
+EARLY: Final = 4  # a cancel comes within so many steps, if nothing is known about the operation
 LATE, LATE_MAX = 4, 3  # in 1 of 4 items the result of one of the first 3 jobs comes late
 RENEWED: Final = (7, 8)  # share of concurrent equal operations that write different values
 CROWDED: Final = 12  # 1 run in 12 has more entries than a page
@@ -38,7 +38,8 @@ WEIGHTS: Final[Mapping[str, int]] = {
 class DrawingPlan(Data):
     """The choices that the items of a run are drawn from. `kinds`: the weight of each kind of item.
 
-    `moments`: by operation, where the process may die; calls fail only at the sites in `fails`.
+    `moments`: by operation, where the process may die or a request may be cancelled; calls fail only at the
+    sites in `fails`.
     """
 
     adapter: type[Adapter]
@@ -182,10 +183,10 @@ def draw_item(plan: DrawingPlan, chance: Stream, at: str) -> Item:
         case "paged":
             return Item(kind, draw_paged(plan, chance, at))
         case "cancel":
-            number, op = chance.log_between(1, 30), draw_op(plan, chance, at)
-            own = Stream(number, "beside", at)
-            ops, pauses = draw_beside(plan, own, op, at), draw_pauses(Stream(number, "pauses", at))
-            return Item(kind, ops, 1 + number % EARLY if own.chance(1, 2) else number, pauses=pauses)
+            op, own = draw_op(plan, chance, at), Stream(chance.word(), "beside", at)
+            ops, pauses = draw_beside(plan, own, op, at), draw_pauses(own)
+            number = draw_step(plan, own, op) * own.between(1, len(ops))
+            return Item(kind, ops, number, pauses=pauses)
         case "fail" | "crash_in":
             return draw_fault(plan, chance, kind, at)
     return Item(kind, (draw_op(plan, chance, at),))
@@ -200,6 +201,12 @@ def draw_fault(plan: DrawingPlan, chance: Stream, kind: str, at: str) -> Item:
     unmet = SITES[0] if is_death else plan.adapter.fails[0]
     site, number = chance.pick(moments.get(op.name) or [(unmet, 1)])
     return Item(kind, (op,), number, site, draw_part(chance, kind, site))
+
+
+def draw_step(plan: DrawingPlan, own: Stream, op: ContractOp) -> int:
+    """Draw after how many steps to cancel an operation: any number that it was seen to take."""
+    steps = moments_at([STEP], plan.moments).get(op.name)
+    return own.pick(steps)[1] if steps else own.between(1, EARLY)
 
 
 def draw_pauses(own: Stream) -> tuple[int, ...]:

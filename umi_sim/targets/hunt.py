@@ -21,7 +21,7 @@ from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
 from umi_sim.targets.checker import BrokenContract
 from umi_sim.targets.declarations import check_judged
 from umi_sim.targets.drawing import Moments, draw_items
-from umi_sim.targets.items import ContractOp, Item
+from umi_sim.targets.items import N_MAX, ContractOp, Item
 from umi_sim.targets.life import NO_JOBS, JobCounts, KnownMet, TargetVerdict, find_known, run
 from umi_sim.targets.model import CROWD, Pool
 from umi_sim.targets.promises import SCOPES, name_anomaly, promise_broken
@@ -136,9 +136,9 @@ def recurs(adapter: type[Adapter], verdict: TargetVerdict, live: Live) -> bool:
 
 
 def moments_of(adapter: type[Adapter]) -> Moments:
-    """Return by operation the sites at which it can fail or its process die. Raises BadAdapter.
+    """Return by operation where it can fail or be cancelled, or its process die. Raises BadAdapter.
 
-    They are the sites that the operation reached in a few runs without faults.
+    They are the sites that the operation reached in a few runs without faults, and its steps.
     """
     check_judged(adapter)
     most: dict[tuple[str, str], int] = {}
@@ -155,9 +155,10 @@ def moments_of(adapter: type[Adapter]) -> Moments:
 
 
 def list_times(count: int) -> list[int]:
-    """Return the numbers 1 to `count` to draw from; the first ones twice if there are many."""
-    every = range(1, min(count, COUNT_MAX) + 1)
-    return [*every, *(every[:EARLY_COUNT] if count > EARLY_COUNT else ())]
+    """Return numbers from 1 to `count` to draw from: some COUNT_MAX at most, the first ones twice if many."""
+    every = range(1, min(count, N_MAX) + 1)
+    spread = every[:: len(every) // (COUNT_MAX + 1) + 1]
+    return [*spread, *(every[:EARLY_COUNT] if count > EARLY_COUNT else ())]
 
 
 class HuntStrategy(Data):

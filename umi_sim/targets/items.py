@@ -31,6 +31,7 @@ from umi_sim.targets.values import from_json, to_json
 CALLS: Final = (
     "statement", "commit", "open", "write", "truncate", "sync", "replace", "request", "response"
 )  # fmt: skip
+STEP: Final = "step"  # no call either: a step of the event loop, at which an operation can be cancelled
 TIMEOUT: Final = "timeout"  # no call: the result of a job arrives after the next timer
 SITES: Final = (*CALLS, TIMEOUT)
 PARTED: Final = ("write", "truncate")  # sites whose calls can be done in part

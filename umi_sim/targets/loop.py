@@ -124,6 +124,7 @@ class Loop(asyncio.BaseEventLoop):
         self.can_end_early = False  # whether a task may be cancelled while its job pauses
         self.progress = self.callback_count = 0
         self.passed_over = 0  # steps since a job last ran in which one could have run
+        self.step_count = 0  # of the last `run`
         self.moment_count = 0  # waits in real time for threads of the store
         self.own_threads: list[threading.Thread] = []  # started by the store itself
         self.set_default_executor(ThreadPoolExecutor(THREADS_MAX))
@@ -159,7 +160,7 @@ class Loop(asyncio.BaseEventLoop):
         """Run until all tasks are done, or for `steps_max` steps; return whether all are. Raises Stuck."""
         self.can_end_early = steps_max < STEPS_MAX
         with self.running():
-            for _ in range(steps_max):
+            for self.step_count in range(steps_max):
                 if all(task.done() for task in tasks):
                     return True
                 self.step()

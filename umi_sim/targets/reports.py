@@ -10,7 +10,7 @@ from umi_sim.record.saved_failures import name_subject
 from umi_sim.targets.adapter import Adapter, is_async, ops_of
 from umi_sim.targets.drawing import Moments, moments_at
 from umi_sim.targets.hunt import Hunt
-from umi_sim.targets.items import ContractOp, Item, join_shown
+from umi_sim.targets.items import CALLS, ContractOp, Item, join_shown
 from umi_sim.targets.life import NO_JOBS, JobCounts, TargetStep, TargetVerdict
 from umi_sim.targets.promises import list_promises, meaning_of, promise_broken, tell_promise
 from umi_sim.targets.seed_files import Earlier, SavedRun, document_of
@@ -164,7 +164,7 @@ def list_unmet_deaths(found: Hunt) -> list[str]:
     """Return the limits of a hunt of a durable store: deaths within operations that it could not inject."""
     if not found.adapter.durable:
         return []
-    if not found.moments:
+    if not moments_at(CALLS, found.moments):
         return [f"{NO_DEATH}: none reached SQLite, a file or a client that runs see"]
     if found.threads:
         return ["no crash within what its own threads do"]

@@ -285,7 +285,11 @@ class TargetWorld:
         return (self.translate_value(name, args, await value_of(self.begin_call(name, args))),)
 
     def settle(self, value: Any) -> Any:
-        return self.loop.run_until_complete(value) if inspect.isawaitable(value) else value
+        """Return a value; if it is awaitable, run the loop until it is there, and count the steps."""
+        if inspect.isawaitable(value):
+            value = self.loop.run_until_complete(value)
+            self.sites.counts["step"] = self.loop.step_count
+        return value
 
     def begin_call(self, name: str, args: Mapping[str, Any]) -> Any:
         """Call a method of the adapter with the ids of the store. The result may be awaitable."""

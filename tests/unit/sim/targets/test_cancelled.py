@@ -6,7 +6,8 @@ import pytest
 
 from tests import cancelled_stores as stores
 from umi_sim.targets.adapter import Adapter, Kv
-from umi_sim.targets.hunt import hunt
+from umi_sim.targets.drawing import draw_items
+from umi_sim.targets.hunt import hunt, moments_of
 from umi_sim.targets.items import ContractOp, Item, item_to_json, read_item
 from umi_sim.targets.life import run
 from umi_sim.targets.shrinking import shrink
@@ -17,6 +18,7 @@ BROKEN = (
     (stores.KeepsCancelled, "cancel-spread", "get"),
     (stores.SharesAFlush, "cancel-spread", "add"),
     (stores.DatabaseAfterCache, "cancel-split", "get"),
+    (stores.IndexAfterValue, "cancel-split", "get"),
 )
 CORRECT = ((stores.SingleFlight, 30), (stores.SharesAWrite, 30), (stores.WriteThrough, 80))  # and seeds
 
@@ -36,6 +38,22 @@ def test_the_bug_is_found_and_named(store: type[Adapter], rule: str, op: str) ->
 @pytest.mark.parametrize(("store", "count"), CORRECT)
 def test_a_store_without_the_bug_is_not_accused(store: type[Adapter], count: int) -> None:
     assert hunt(store, range(count)).small is None
+
+
+def test_requests_are_cancelled_at_each_of_their_steps() -> None:
+    """A put takes more steps than most; a get takes one, after which there is nothing to cancel."""
+    moments = moments_of(stores.IndexAfterValue)
+    most = {name: max(n for _, n in moments[name]) for name in ("put", "get")}
+    assert most["put"] > 100 > 2 > most["get"]
+    drawn: dict[str, set[int]] = {"put": set(), "get": set()}
+    for seed in range(600):
+        for item in draw_items(stores.IndexAfterValue, seed, moments):
+            if item.kind == "cancel" and item.ops[0].name in drawn:
+                drawn[item.ops[0].name].add(item.number)
+                assert item.number <= most[item.ops[0].name] * len(item.ops)
+    early, late = ({it for it in drawn["put"] if it in some} for some in (range(30), range(60, 101)))
+    assert early
+    assert late
 
 
 def op(name: str, **args: Any) -> ContractOp:

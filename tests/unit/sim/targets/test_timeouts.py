@@ -7,7 +7,7 @@ import pytest
 from tests.kv_store import EndsByTimers
 from umi_sim.targets import MISSING, Kv
 from umi_sim.targets.adapter import Adapter
-from umi_sim.targets.drawing import draw_items
+from umi_sim.targets.drawing import draw_items, moments_at
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import TIMEOUT, ContractOp, Item
 from umi_sim.targets.life import run
@@ -69,7 +69,7 @@ def test_an_effect_after_an_error_is_found_and_named(store: type[Adapter]) -> No
 def test_a_store_that_waits_for_its_job_passes() -> None:
     found = hunt(WaitsOn, range(60))
     assert found.small is None
-    assert found.moments["put"] == [(TIMEOUT, 1)]
+    assert moments_at([TIMEOUT], found.moments)["put"] == [(TIMEOUT, 1)]
 
 
 PUT, CHANGE = (ContractOp("put", {"key": "a", "value": value}) for value in ("v1", "v2"))
