@@ -35,7 +35,6 @@ from umi_sim.targets.promises import SCOPES, name_anomaly
 from umi_sim.targets.values import MISSING, key_of, same
 
 STATE_COUNT_MAX: Final = 256
-COMPARED_MAX: Final = 16  # states: of more, keys are quicker than comparing each with each
 MOVE_COUNT_MAX: Final = 1_000
 LISTED_MAX: Final = 20  # lists up to this length are shown without a difference
 SUSPECT_COUNT_MAX: Final = 24  # three concurrent requests add nine
@@ -651,25 +650,26 @@ def distinct(states: Iterable[State]) -> list[State]:
     by_flags: dict[object, list[State]] = {}
     for state in states:
         by_flags.setdefault((*state.flags.values(),), []).append(state)
-    found = [each for alike in by_flags.values() for each in (alike if len(alike) == 1 else once(alike))]
+    found = [each for alike in by_flags.values() for each in once(alike, STATE_COUNT_MAX)]
     if len(found) > STATE_COUNT_MAX:
         raise TooMany
     return found
 
 
-def once(states: Sequence[State]) -> list[State]:
-    if len(states) <= COMPARED_MAX:
-        few: list[State] = []
-        for state in states:
-            few += [] if is_among(state, few) else [state]
-        return few
-    found: dict[object, State] = {}
+def once(states: Sequence[State], most: int | None = None) -> list[State]:
+    """Return each state once. Raises TooMany if there are more than `most`.
+
+    States are compared with each other: they share most parts, which makes that quicker than a key of each.
+    """
+    found: list[State] = []
     for state in states:
-        found.setdefault(key_of(state), state)
-    return [*found.values()]
+        if not is_among(state, found):
+            if len(found) == most:
+                raise TooMany
+            found.append(state)
+    return found
 
 
 def is_among(state: State, others: Iterable[State]) -> bool:
     """Return whether another state is the same. `==` is quick and rules most out, but takes 1 for True."""
-    equal = [each for each in others if each == state]
-    return bool(equal) and key_of(state) in map(key_of, equal)
+    return any(each == state and same(each, state) for each in others)

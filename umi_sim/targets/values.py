@@ -85,14 +85,18 @@ def is_plain(value: object) -> bool:
 
 def same(one: object, other: object) -> bool:
     """Return whether two values are equal and have the same types at all levels."""
+    if one is other:
+        return True
     if type(one) is not type(other):
         return False
-    if isinstance(one, list) and isinstance(other, list):
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, float) and isinstance(other, float):
         return repr(one) == repr(other)
+    if isinstance(one, Data):
+        return all(same(getattr(one, name), getattr(other, name)) for name in list_compared(type(one)))
     return bool(one == other)
 
 
