@@ -161,7 +161,7 @@ def ops_of(adapter: type[Adapter]) -> Mapping[str, tuple[str, ...]]:
 
 
 def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[str, ...]:
-    names: Sequence[str] = parameters(getattr(adapter, name))
+    names: Sequence[str] = [*parameters(getattr(adapter, name))]
     if name == PAGED and CURSOR not in names:
         message = f"it is {CURSOR!r}, what the page before it told, None for the first page"
         raise BadAdapter(f"{adapter.__name__}.{name}: lacks an argument: {message}")
@@ -180,8 +180,7 @@ def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[
 
 def required_arguments(adapter: type[Adapter], name: str) -> list[str]:
     """Return the arguments of a method that have no default."""
-    found = inspect.signature(getattr(adapter, name)).parameters.values()
-    return [each.name for each in found if each.default is each.empty]
+    return [each for each, is_needed in parameters(getattr(adapter, name)).items() if is_needed]
 
 
 def flags_of(adapter: type[Adapter]) -> dict[str, object]:

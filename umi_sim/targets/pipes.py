@@ -81,7 +81,7 @@ def asking(command: str, name: str, args: Any, known: Sequence[str]) -> Any:
     names = ["ttl_ms" if each == "ttl" else each for each in dict.fromkeys(args)]
     names += [CURSOR] if name == PAGED else []
     vars(ask_process)["__signature__"] = Signature(
-        [Parameter(each, Parameter.KEYWORD_ONLY) for each in names]
+        [Parameter(each, Parameter.KEYWORD_ONLY, default=None) for each in names]
     )
     return ask_process
 

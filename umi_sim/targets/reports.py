@@ -416,9 +416,9 @@ def text_of(adapter: type[Adapter], item: Item) -> str:
 
 
 def as_taken(adapter: type[Adapter], op: ContractOp) -> ContractOp:
-    """Return an operation with `ttl` as its method gets it: in seconds, or as `ttl_ms`."""
+    """Return an operation with its arguments as its method gets them: `ttl` in seconds, or as `ttl_ms`."""
     method = getattr(adapter, op.name, None)
-    if method is None or "ttl" not in op.args:
+    if method is None:
         return op
     args = {name: value for name, value in op.args.items() if name != "ttl"}
-    return ContractOp(op.name, {**args, **fitting(method, {"ttl": op.args["ttl"]})})
+    return ContractOp(op.name, {**args, **fitting(method, op.args)})

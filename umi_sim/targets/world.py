@@ -385,26 +385,26 @@ def plain(value: Any) -> Any:
 
 
 def fitting(method: Any, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that a method takes: `ttl` in seconds, or `ttl_ms`."""
+    """Return the arguments that a method takes: `ttl` in seconds or as `ttl_ms`, None without a default."""
     taken = parameters(method)
-    fit = {name: value for name, value in args.items() if name in taken}
-    ttl_ms = args.get("ttl", 0)
+    fit: dict[str, Any] = {name: None for name in taken if taken[name] and name != "cursor"}
+    fit |= {name: value for name, value in args.items() if name in taken}
     if "ttl_ms" in taken and "ttl" in args:
-        fit["ttl_ms"] = ttl_ms
-    elif "ttl" in fit:
-        fit["ttl"] = ttl_ms // 1000 if ttl_ms % 1000 == 0 else ttl_ms / 1000
+        fit["ttl_ms"] = args["ttl"]
+    elif "ttl" in taken and "ttl" in args:
+        fit["ttl"] = args["ttl"] // 1000 if args["ttl"] % 1000 == 0 else args["ttl"] / 1000
     return fit
 
 
 @cache
-def parameters(method: Any) -> tuple[str, ...]:
-    """Return the names of the parameters of a method, without `self`."""
+def parameters(method: Any) -> Mapping[str, bool]:
+    """Return the parameters of a method, without `self`: whether it needs each, by name."""
     found = inspect.signature(method).parameters.values()
-    return tuple(
-        each.name
+    return {
+        each.name: each.default is each.empty
         for each in found
         if each.name != "self" and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
-    )
+    }
 
 
 # Replays without a judge, for exported scripts.

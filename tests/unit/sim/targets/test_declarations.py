@@ -11,7 +11,9 @@ from umi_sim.targets.adapter import BadAdapter
 from umi_sim.targets.as_test import failure_of
 from umi_sim.targets.declarations import check_declared, check_judged
 from umi_sim.targets.hunt import hunt
+from umi_sim.targets.items import ContractOp
 from umi_sim.targets.life import run
+from umi_sim.targets.reports import as_taken
 
 
 class Mine(Kv):
@@ -129,6 +131,33 @@ def test_a_method_without_an_argument_that_is_needed_is_refused(
 ) -> None:
     adapter = type("Mine", (base,), {name: method})
     assert refusal_of(adapter) == f"Mine.{name}: lacks an argument: {lacking}"
+
+
+class WithoutDefaults(MemoryStore):
+    """Has no default for any argument, so it gets None where a request names no agent."""
+
+    def make(self) -> None:
+        self.rows: dict[str, tuple[str, str | None, str, float | None]] = {}
+
+    def add(self, user: str, agent: str | None, text: str, ttl: float | None) -> str:
+        until = None if ttl is None else self.now() + ttl
+        self.rows[f"{len(self.rows)}"] = user, agent, text, until
+        return f"{len(self.rows) - 1}"
+
+    def get(self, id: str) -> str | None:
+        _, _, text, until = self.rows.get(id, ("", None, None, None))
+        return text if until is None or self.now() < until else None
+
+    def list(self, user: str, agent: str | None) -> list[tuple[str, str]]:
+        own = [id for id, row in self.rows.items() if row[0] == user and agent in (None, row[1])]
+        return [(id, text) for id in own if (text := self.get(id))]
+
+
+def test_an_argument_without_a_default_is_none_where_a_request_has_none() -> None:
+    found = hunt(WithoutDefaults, range(60))
+    assert (found.small and found.small.broken) is None
+    add = ContractOp("add", {"id": "m1", "user": "u", "text": "tea"})
+    assert str(as_taken(WithoutDefaults, add)) == "add(id='m1', user='u', text='tea', agent=None, ttl=None)"
 
 
 def test_a_word_for_what_is_lacking_is_known() -> None:
