@@ -113,8 +113,11 @@ def draw_ops(adapter: type[Adapter], chance: Stream) -> dict[str, Sequence[str]]
 def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
     """Draw names and values. `own`: a separate stream for names of two parts, and for confused ones."""
     is_odd = adapter.odd and chance.chance(1, 2)
-    names = ["a", "b", *chance.shuffle(ODD_NAMES)[:3]] if is_odd else ["a", "ab", "b"]
-    scopes = ["a", *chance.shuffle(ODD_NAMES)[:1]] if is_odd and chance.chance(1, 2) else ["u", "ub"]
+    is_caseless = "caseless" in flags_of(adapter).values()  # is ß ss? Yes by casefold, no by lower
+    odd_names = [it for it in ODD_NAMES if not is_caseless or is_same_in_lower_case(it)]
+    confused = [it for it in CONFUSED_NAMES if not is_caseless or all(map(is_same_in_lower_case, it))]
+    names = ["a", "b", *chance.shuffle(odd_names)[:3]] if is_odd else ["a", "ab", "b"]
+    scopes = ["a", *chance.shuffle(odd_names)[:1]] if is_odd and chance.chance(1, 2) else ["u", "ub"]
     values: list[object] = ["likes green tea", "likes coffee"]
     if adapter.values == "json":
         values.append(7)
@@ -128,7 +131,7 @@ def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
         separator = own.pick(SEPARATORS)
         scopes, names = ["a", f"a{separator}b"], [f"b{separator}a", "a"]
     elif is_odd and own.chance(1, CONFUSED):
-        names = [*own.pick(CONFUSED_NAMES), *names[:1]]
+        names = [*own.pick(confused), *names[:1]]
     # If files or texts are searched for removed values, no value may be contained in another one.
     pool = Pool(names, scopes, values, is_odd, adapter.erases or "render" in ops_of(adapter))
     more = list[int]()
@@ -137,6 +140,11 @@ def draw_pool(adapter: type[Adapter], chance: Stream, own: Stream) -> Pool:
     if getattr(adapter, "ttl_zero", UNASKED) != UNASKED:
         more.append(0)
     return structs.replace(pool, ttls_ms=(*pool.ttls_ms, *more)) if more else pool
+
+
+def is_same_in_lower_case(name: str) -> bool:
+    """Return whether all ways to ignore case, such as `lower` and `casefold`, agree on a name."""
+    return name.lower() == name.casefold()
 
 
 def moments_at(sites: Sequence[str], moments: Moments) -> Moments:

@@ -100,6 +100,17 @@ class AnyOrder(Expectation):
         return f"{few}{show_value(list(self.must))} in any order{more}"
 
 
+class NamesInAnyOrder(AnyOrder):
+    """A list of names, each in any spelling that `form` takes for the same: a store may show the first."""
+
+    form: str = "exact"
+
+    def takes(self, got: object) -> bool:
+        if isinstance(got, list) and all(isinstance(each, str) for each in got):
+            got = [FORMS[self.form](each) for each in got]
+        return super().takes(got)
+
+
 class Without(Expectation):
     """A text that contains the mark of none of `texts`; the words of a summary may differ from theirs."""
 

@@ -30,11 +30,11 @@ from umi_sim.targets.model import (
     REFUSED,
     SINGLY,
     WHATEVER,
-    AnyOrder,
     Contract,
     Exactly,
     Expectation,
     Flags,
+    NamesInAnyOrder,
     Outcomes,
     Pool,
     StoredEntry,
@@ -286,7 +286,8 @@ class SessionsContract(Contract):
     def on_sessions(self, state: SessionsState, now_ms: int, user: str) -> Outcomes:
         known = [session for of, session in state.entries if of == user]
         must = [session for session in known if state.of((user, session))]
-        yield AnyOrder(must, [session for session in known if session not in must]), state
+        may = [session for session in known if session not in must]
+        yield NamesInAnyOrder(must, may, form=str(state.flags["session_ids"])), state
 
     def on_put_state(self, state: SessionsState, now_ms: int, of: Key, key: str, value: object) -> Outcomes:
         own = {**state.entries.get(of, NO_SESSION).state, key: value}

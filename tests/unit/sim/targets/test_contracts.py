@@ -362,6 +362,56 @@ def test_a_session_without_messages_or_state_may_be_missing() -> None:
     assert (found.small and found.small.broken) is None
 
 
+class Spelled(Sessions):
+    """Case makes no other session, and a listing shows the first spelling of a name."""
+
+    session_ids = "caseless"
+
+    def make(self) -> None:
+        self.rows: dict[str, tuple[str, list[Any]]] = {}
+
+    def _fold(self, session: str) -> str:
+        return session.lower()
+
+    def add(self, session: str, items: list[Any]) -> None:
+        name, old = self.rows.get(self._fold(session), (session, []))
+        self.rows[self._fold(session)] = name, [*old, *items]
+
+    def get(self, session: str) -> list[Any]:
+        return self.rows.get(self._fold(session), ("", []))[1]
+
+    def delete(self, session: str) -> None:
+        self.rows.pop(self._fold(session), None)
+
+    def sessions(self) -> list[str]:
+        return [name for name, _ in self.rows.values()]
+
+
+class Folded(Spelled):
+    """For `casefold` two more letters are the same than for `lower`: ß and ss."""
+
+    def _fold(self, session: str) -> str:
+        return session.casefold()
+
+
+class SpelledTwice(Spelled):
+    """A listing shows each name in two spellings."""
+
+    def sessions(self) -> list[str]:
+        return [each for name in super().sessions() for each in dict.fromkeys((name, name.upper()))]
+
+
+@pytest.mark.parametrize("store", [Spelled, Folded])
+def test_a_store_may_ignore_case_in_its_own_way(store: type[Adapter]) -> None:
+    found = hunt(store, range(400))
+    assert (found.small and found.small.broken) is None
+    assert is_seen(type("Unsaid", (store,), {"session_ids": "exact"}), range(200))
+
+
+def test_one_name_in_two_spellings_is_seen() -> None:
+    assert is_seen(SpelledTwice, range(200))
+
+
 @pytest.mark.parametrize("store", [Stripped, Lowered])
 def test_names_that_a_store_takes_as_the_same_are_the_same(store: type[Adapter]) -> None:
     found = hunt(store, range(SEED_COUNT))
