@@ -22,7 +22,7 @@ from msgspec import structs
 from umi_sim.kernel import dates
 from umi_sim.runs import time_limit
 from umi_sim.targets import clocks, faults, files, loop, names, threads, world
-from umi_sim.targets.adapter import Adapter
+from umi_sim.targets.adapter import Adapter, ops_of
 from umi_sim.targets.items import Item
 from umi_sim.targets.life import TargetVerdict
 from umi_sim.targets.promises import tell_promise
@@ -137,7 +137,7 @@ def script_of(adapter: type[Adapter], verdict: TargetVerdict) -> str:
     message = broken.allowed or "no error"
     # Only the simulated world can end a store that hangs, and order jobs.
     if broken.rule != "hang" and not (verdict.jobs.count or verdict.threads):
-        plain = write_plainly(adapter.__name__, source, taken, replayed, title, f"expected  {message}")
+        plain = write_plainly(adapter, source, taken, replayed, title, f"expected  {message}")
         if plain is not None:
             return plain
     lay_out = partial(pformat, width=WIDTH, sort_dicts=False)
@@ -188,7 +188,7 @@ import sys
 {adapter}
 
 
-async def outcome(call):
+{named}async def outcome(call):
     try:
         value = call()
         value = await value if inspect.isawaitable(value) else value
@@ -207,7 +207,7 @@ async def expect(recorded, *calls):
 
 
 async def main():
-    store = {name}()
+    store = {store}()
     await outcome(store.make)
 {steps}
     print({expected!r})
@@ -217,6 +217,51 @@ async def main():
 
 asyncio.run(main())
 '''
+NAMED: Final = '''\
+class Named({name}):
+    """The store, with the names of the run for the ids and versions that it makes."""
+
+    names, versions = {{}}, {{}}  # names by id, versions by name
+
+    def find(self, name):
+        return next((id for id, own in self.names.items() if own == name), {unknown!r})
+
+{methods}
+
+
+def then(value, use):
+    async def later():
+        return use(await value)
+
+    return later() if inspect.isawaitable(value) else use(value)
+
+
+'''
+IN_ADD: Final = """\
+    def add(self, id, **args):
+        return then(super().add(**args), lambda own: self.names.setdefault(own, id))
+"""
+BY_ID: Final = """\
+    def {op}(self, id, **args):
+        return super().{op}(self.find(id), **args)
+"""
+IN_ROWS: Final = """\
+    def {op}(self, *args, **more):
+        found = super().{op}(*args, **more)
+        return then(found, lambda rows: [[self.names.get(id, id), text] for id, text in rows])
+"""
+VERSIONS: Final = """\
+    def version(self, *args, version=None, **more):
+        def keep(own):
+            self.versions[version] = own
+            return version
+
+        found = super().version(*args, **more)
+        return found if version is None else then(found, keep)
+
+    def append(self, version, **args):
+        return super().append(version=self.versions[version], **args)
+"""
 FOLDER: Final = """\
 import tempfile
 from pathlib import Path
@@ -226,8 +271,26 @@ NOW: Final = f"NOW = [{clocks.START_MS / 1000}]  # seconds"
 MISSING: Final = 'MISSING = type("Missing", (), {"__repr__": lambda self: "nothing"})()'
 
 
+def name_results(adapter: type[Adapter]) -> str:
+    """Return the source of a class that gives ids and versions names; "" if the store makes none."""
+    ops, methods = ops_of(adapter), list[str]()
+    if adapter.contract.name == "memory" and "id" not in ops.get("add", ("id",)):
+        methods.append(IN_ADD)
+        methods += [BY_ID.format(op=name) for name in ops if "id" in ops[name]]
+        methods += [IN_ROWS.format(op=name) for name in ("search", "list") if name in ops]
+    if {"version", "append"} <= ops.keys():
+        methods.append(VERSIONS)
+    whole = NAMED.format(name=adapter.__name__, unknown=names.UNKNOWN_ID, methods="\n".join(methods).rstrip())
+    return whole if methods else ""
+
+
 def write_plainly(
-    name: str, source: str, items: Sequence[Item], lines: Sequence[str], title: str, expected: str
+    adapter: type[Adapter],
+    source: str,
+    items: Sequence[Item],
+    lines: Sequence[str],
+    title: str,
+    expected: str,
 ) -> str | None:
     """Return the script of a run; None if plain Python cannot show it.
 
@@ -236,13 +299,15 @@ def write_plainly(
     stripped = without_ours(source)
     recorded = [line.strip() for line in lines if line.startswith(" " * 6)]
     left = iter(recorded)
-    steps = [item.of.script(item, name, left) for item in items]
+    named = name_results(adapter)
+    store = "Named" if named else adapter.__name__
+    steps = [item.of.script(item, store, left) for item in items]
     call_count = sum(len(item.ops) for item in items)
     if stripped is None or len(recorded) != call_count or None in steps:
         return None
     has_time = any(item.kind == "advance" for item in items)
     text = PLAIN_SCRIPT.format(
-        title=title, mark=MARK, name=name, adapter=stripped, expected=expected,
+        title=title, mark=MARK, store=store, adapter=stripped, named=named, expected=expected,
         preparation="\n".join(prepare(source, has_time=has_time)),
         steps="\n".join(f"    {line}" for step in steps for line in step or ()),
     )  # fmt: skip
