@@ -53,6 +53,7 @@ Where = Mapping[str, object]  # values that the metadata of an entry must have
 ALL: Final = ("user", "agent", "run")
 NO_WHERE: Final[Where] = {}
 TOPICS: Final = ("work", "food", "travel")
+ODD_TOPICS: Final = (*TOPICS, "", "7", 7, "True", True, "WORK", "work ", "wor_", "wor%")  # easily confused
 KINDS_OF_ENTRY: Final = ("fact", "task")
 HIDING_COUNTS: Final = (12, 40, CROWD)  # how many entries that do not match precede the one that does
 ELSEWHERE: Final = 3  # one text in 3 repeats that of an earlier add, mostly of another scope
@@ -370,8 +371,8 @@ def new_entry(
 
 
 def draw_topics(chance: Stream, pool: Pool) -> dict[str, object]:
-    """Draw metadata with one key or two. With odd values a topic may be "", which is falsy in Python."""
-    topic = {"topic": chance.pick((*TOPICS, "") if pool.is_odd else TOPICS)}
+    """Draw metadata with one key or two. With odd values topics may be falsy in Python, or nearly equal."""
+    topic = {"topic": chance.pick(ODD_TOPICS if pool.is_odd else TOPICS)}
     kind = {"kind": chance.pick(KINDS_OF_ENTRY)}
     return {**(topic if chance.chance(2, 3) else {}), **kind} if chance.chance(1, 2) else {**topic}
 

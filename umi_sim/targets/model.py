@@ -473,8 +473,8 @@ class Contract(ABC):
         if name in self.names:
             values = value if isinstance(value, list) else [value]
             return bool(values) and all(map(is_plain_name, values))
-        if name in ("metadata", "where") and isinstance(value, Mapping) and len(value) > 1:
-            return False
+        if name in ("metadata", "where") and isinstance(value, Mapping):
+            return len(value) <= 1 and all(isinstance(it, str) and is_plain(it) for it in value.values())
         return value is None or (is_plain(value) and (name, value) != ("ttl", 0))
 
 

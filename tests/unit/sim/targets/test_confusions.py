@@ -1,9 +1,11 @@
 """Goal: a store that takes one name or value for another is found, and the report shows the difference."""
 
+from fnmatch import fnmatchcase
+
 import pytest
 
 from umi_sim.kernel.report import Report, laid_out
-from umi_sim.targets import MISSING, Kv
+from umi_sim.targets import MISSING, Kv, MemoryStore
 from umi_sim.targets.adapter import Adapter
 from umi_sim.targets.hunt import hunt
 from umi_sim.targets.items import ContractOp, Item
@@ -63,6 +65,64 @@ def test_a_confusion_is_found(store: type[Adapter]) -> None:
 
 def test_a_store_that_confuses_nothing_passes() -> None:
     assert hunt(Plain, range(200)).small is None
+
+
+class ByTopic(MemoryStore):
+    """Selects entries by the values of their metadata."""
+
+    def make(self) -> None:
+        self.rows: dict[str, tuple[str, str, dict[str, object]]] = {}
+
+    def add(self, text: str, user: str, metadata: dict[str, object] | None = None) -> str:
+        self.rows[f"{len(self.rows)}"] = text, user, metadata or {}
+        return f"{len(self.rows) - 1}"
+
+    def list(self, user: str, where: dict[str, object] | None = None) -> list[tuple[str, str]]:
+        own = [(id, text, have) for id, (text, owner, have) in self.rows.items() if owner == user]
+        return [(id, text) for id, text, have in own if self._fits(have, where or {})]
+
+    def _fits(self, have: dict[str, object], where: dict[str, object]) -> bool:
+        return all(name in have and self._is_same(have[name], where[name]) for name in where)
+
+    def _is_same(self, have: object, wanted: object) -> bool:
+        return have == wanted
+
+
+class ByText(ByTopic):
+    def _is_same(self, have: object, wanted: object) -> bool:
+        return str(have) == str(wanted)
+
+
+class ByPattern(ByTopic):
+    """As LIKE of SQL does."""
+
+    def _is_same(self, have: object, wanted: object) -> bool:
+        return fnmatchcase(str(have), str(wanted).replace("%", "*").replace("_", "?"))
+
+
+class WithoutCase(ByTopic):
+    def _is_same(self, have: object, wanted: object) -> bool:
+        return str(have).lower() == str(wanted).lower() and type(have) is type(wanted)
+
+
+class OnlyTexts(ByTopic):
+    def add(self, text: str, user: str, metadata: dict[str, object] | None = None) -> str:
+        if not all(isinstance(each, str) for each in (metadata or {}).values()):
+            raise TypeError("no text")
+        return super().add(text, user, metadata)
+
+
+@pytest.mark.parametrize("store", [ByText, ByPattern, WithoutCase])
+def test_metadata_that_is_taken_for_other_metadata_is_found(store: type[Adapter]) -> None:
+    small = hunt(store, range(600)).small
+    assert small is not None
+    assert small.broken is not None
+    assert (small.broken.rule, small.broken.op) == ("answer", "list")
+
+
+@pytest.mark.parametrize("store", [ByTopic, OnlyTexts])
+def test_a_store_that_confuses_no_metadata_passes(store: type[Adapter]) -> None:
+    assert hunt(store, range(300)).small is None
 
 
 class Composes(Plain):
