@@ -199,14 +199,17 @@ import sys
 
 async def expect(recorded, *calls):
     """Make calls, several of them concurrently."""
-    said = await asyncio.gather(*map(outcome, calls))
+    check(recorded, await asyncio.gather(*map(outcome, calls)))
+
+
+def check(recorded, said):
     print(*said, sep="\\n")
     if said != recorded:
         print("it no longer happens: recorded was", *recorded)
         sys.exit(0)
 
 
-async def main():
+{paging}async def main():
     store = {store}()
     await outcome(store.make)
 {steps}
@@ -262,6 +265,27 @@ VERSIONS: Final = """\
     def append(self, version, **args):
         return super().append(version=self.versions[version], **args)
 """
+PAGES: Final = '''\
+async def page_by_page(recorded, scan, *others):
+    """Read all pages, with one of the other calls after each, and the rest after the last."""
+    left, said = list(others), []
+
+    async def read():
+        found, cursor = [], None
+        for _ in range({pages_max}):
+            page = scan(cursor)
+            keys, cursor = await page if inspect.isawaitable(page) else page
+            found += keys
+            if cursor is None:
+                return found
+            if left:
+                said.append(await outcome(left.pop(0)))
+
+    found = await outcome(read)
+    check(recorded, [found, *said, *[await outcome(each) for each in left]])
+
+
+'''
 FOLDER: Final = """\
 import tempfile
 from pathlib import Path
@@ -306,8 +330,10 @@ def write_plainly(
     if stripped is None or len(recorded) != call_count or None in steps:
         return None
     has_time = any(item.kind == "advance" for item in items)
+    has_pages = any(op.name == "scan" for item in items for op in item.ops)
     text = PLAIN_SCRIPT.format(
         title=title, mark=MARK, store=store, adapter=stripped, named=named, expected=expected,
+        paging=PAGES.format(pages_max=world.PAGES_MAX) if has_pages else "",
         preparation="\n".join(prepare(source, has_time=has_time)),
         steps="\n".join(f"    {line}" for step in steps for line in step or ()),
     )  # fmt: skip

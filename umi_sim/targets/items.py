@@ -231,6 +231,9 @@ class Paged(Kind):
     def shrink(self, item: Item, put: Put) -> None:
         fewer(item.ops[1:], lambda few: bool(few) and put(ops=(item.ops[0], *few)))
 
+    def script(self, item: Item, store: str, recorded: Iterator[str]) -> Iterator[str]:
+        return write_calls(item.ops, recorded)
+
 
 class Advance(Alone):
     text, op_counts, number_max, place = "{number} ms pass", (0,), ADVANCE_MS_MAX, "clock"
@@ -300,11 +303,20 @@ KINDS: Final[Mapping[str, Kind]] = {
 }  # fmt: skip
 
 
+PAGING: Final = "page_by_page"  # the function of a script
+
+
 def write_calls(ops: Sequence[ContractOp], recorded: Iterator[str]) -> Iterator[str]:
-    """Yield the line of a script that makes these calls concurrently and compares their results."""
+    """Yield the line of a script that makes these calls and compares their results.
+
+    The calls are concurrent, but those after a scan are made between its pages.
+    """
     args = (", ".join(f"{name}={value!r}" for name, value in op.args.items()) for op in ops)
     calls = [f"lambda: store.{op.name}({each})" for op, each in zip(ops, args, strict=True)]
-    yield f"await expect({[next(recorded) for _ in calls]!r}, {', '.join(calls)})"
+    function = "expect"
+    if ops[0].name == "scan":
+        function, calls[0] = PAGING, f"lambda cursor: {calls[0][len('lambda: ') : -1]}, cursor=cursor)"
+    yield f"await {function}({[next(recorded) for _ in calls]!r}, {', '.join(calls)})"
 
 
 # As JSON.
