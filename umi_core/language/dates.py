@@ -14,7 +14,7 @@ Law 3. Pure, total and idempotent.
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -106,18 +106,27 @@ def drop_dates(text: str) -> str:
 
 def replace_dates(text: str, write: Callable[[Span], str | None]) -> str:
     """Return the text with the result of `write` after each phrase; None leaves that place unchanged."""
+    pieces, done = list[str](), 0
+    for last, end, span in find_phrases(text):
+        if (date := write(span)) is not None:
+            pieces += (text[done:last], date)
+            done = end
+    return "".join((*pieces, text[done:]))
+
+
+@lru_cache(maxsize=64)  # the same text is dated several times, and the search is slow
+def find_phrases(text: str) -> tuple[tuple[int, int, Span], ...]:
+    """Return where the words of each phrase end, where a date behind them ends, and what they mean."""
     lower = text.replace("İ", "i").lower()  # lower() makes two characters of it, shifting indexes
     found = [
         (it, span_of(it, text) if stands_alone(it, text) else None)
         for it in pattern_for(lower).finditer(lower)
     ]
-    pieces, done = list[str](), 0
-    for (match, _), span in zip(found, join_spans(found, lower), strict=True):
-        if span is not None and (date := write(span)) is not None:
-            end = match.end("own" if match["own"] else "word")
-            pieces += (text[done:end], date)
-            done = match.end()
-    return "".join((*pieces, text[done:]))
+    return tuple(
+        (match.end("own" if match["own"] else "word"), match.end(), span)
+        for (match, _), span in zip(found, join_spans(found, lower), strict=True)
+        if span is not None
+    )
 
 
 def join_spans(found: list[tuple[re.Match[str], Span | None]], text: str) -> list[Span | None]:
