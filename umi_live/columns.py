@@ -25,7 +25,6 @@ from umi_core.values import Scope
 
 CACHED_COUNT_MAX: Final = 4_096  # cached bodies of rows
 CACHED_BYTES_MAX: Final = 2_000  # longer ones are not cached
-COUNTED_COUNT_MAX: Final = 256  # rows whose terms are cached
 
 PUT: Final = """
 insert into row (number, scope, kind, id, version, body, changed, type, time_ms, vector_missing, term_count,
@@ -64,7 +63,7 @@ def put_row(
     if ties := ties_of(body):
         connection.executemany(TIE, [(scope, kind, *tie, number) for tie in ties])
     if kind == Entity.row_kind:
-        put_terms(connection, scope, number, None if body is None else counted_terms(*body.name_and_text()))
+        put_terms(connection, scope, number, None if body is None else count_terms(*body.name_and_text()))
     return number
 
 
@@ -91,7 +90,6 @@ def read_body(data: bytes, components: bytes | None) -> Body | None:
 
 
 cached_body: Final = lru_cache(maxsize=CACHED_COUNT_MAX)(read_body)  # searches often find the same rows
-counted_terms: Final = lru_cache(COUNTED_COUNT_MAX)(count_terms)  # each write needs the terms twice
 
 
 def row_at(address: Address, found: Found, score_ppm: int | None = None) -> Row:
@@ -104,7 +102,7 @@ def columns(body: Body | None) -> tuple[Any, ...]:
     """Return type, time_ms, vector_missing, term_count and components of the row of this body."""
     match body:
         case Entity():
-            term_count = sum(counted_terms(*body.name_and_text()).values())
+            term_count = sum(count_terms(*body.name_and_text()).values())
             return body.type, body.time_ms, int(body.vector_missing), term_count, None
         case Vector():
             return None, None, None, None, array("b", body.components).tobytes()

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any, Final
 
+from umi_core.policies.term_scores import count_terms
 from umi_core.rows import BODIES, Entity
 from umi_core.values import Scope
-from umi_live.columns import body_of, counted_terms, list_tokens, ties_of
+from umi_live.columns import body_of, list_tokens, ties_of
 from umi_live.errors import FileTampered
 from umi_live.seal import SealState
 from umi_live.storage import SqlStorage
@@ -86,7 +87,7 @@ def find_index_changes(storage: SqlStorage) -> Iterator[str]:
             if sorted(connection.execute(TIES, (number,))) != sorted(ties):
                 yield f"the references of {kind} {row_id} are not those of its index"
             if isinstance(body, Entity):
-                for term in list_tokens(scope, counted_terms(*body.name_and_text())):
+                for term in list_tokens(scope, count_terms(*body.name_and_text())):
                     sums[number] += digest_term(storage.spell_token(term))
         for term, number in storage.list_words():
             sums[number] -= digest_term(term)

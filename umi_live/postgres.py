@@ -27,6 +27,7 @@ from psycopg.types.string import StrDumperUnknown, TextBinaryLoader
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, FailureKind, Query
+from umi_core.policies.term_scores import count_terms
 from umi_core.rows import Body, Entity, Row
 from umi_core.values import Scope
 from umi_live.claims import derive_number
@@ -37,7 +38,6 @@ from umi_live.columns import (
     SqlConnection,
     bytes_of,
     columns,
-    counted_terms,
     list_tokens,
     read_versions,
     row_at,
@@ -537,7 +537,7 @@ class PostgresStorage(SqlStorage):
         if ties := ties_of(body):
             execute(TIES, (scope, kind, row, [field for field, _ in ties], [value for _, value in ties]))
         if kind == Entity.row_kind:
-            counts: Mapping[str, int] = {} if body is None else counted_terms(*body.name_and_text())
+            counts: Mapping[str, int] = {} if body is None else count_terms(*body.name_and_text())
             if not is_new:
                 execute(UNWORD, (row,))
             if counts:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from umi_core.language.terms import split_query
 from umi_core.policies.similarity import Posting, VectorRows, best_by_words, exact_type, measure_rows, nearest
-from umi_core.policies.term_scores import LENGTH_UNIT, OCCURRENCE_COUNT_MAX, weigh_term
-from umi_live.columns import SqlConnection, body_of, cap_count, counted_terms, token
+from umi_core.policies.term_scores import LENGTH_UNIT, OCCURRENCE_COUNT_MAX, count_terms, weigh_term
+from umi_live.columns import SqlConnection, body_of, cap_count, token
 
 ROOM_MIN: Final = 64
 MARKED_COUNT_MAX: Final = 256  # cached terms; each takes one byte per slot
@@ -127,7 +127,7 @@ class Index:
     def _counts_of(self, number: int, connection: SqlConnection) -> Mapping[str, int]:
         found: Any = connection.execute("select body from row where number = ?", (number,)).fetchone()
         body = None if found[0] is None else body_of(found[0], None)
-        return {} if body is None else counted_terms(*body.name_and_text())
+        return {} if body is None else count_terms(*body.name_and_text())
 
     # Searches.
 

@@ -17,6 +17,7 @@ its scope and kind, and on no others, whatever a search filters.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from math import isqrt
 from typing import Final
 
@@ -26,6 +27,7 @@ from umi_core.limits import PPM
 
 LOG_UNIT: Final = 64
 LENGTH_UNIT: Final = 64  # the mean length
+ROW_COUNT_MAX: Final = 256  # rows whose terms are cached: a fact is compared again and again
 OCCURRENCE_COUNT_MAX: Final = 4  # further occurrences of a term do not count
 
 
@@ -67,7 +69,8 @@ class TermStatistics(Owner):
         return score_share(sum(parts), sum(weights.values()))
 
 
-def count_terms(name: str, text: str) -> dict[str, int]:
+@lru_cache(maxsize=ROW_COUNT_MAX)
+def count_terms(name: str, text: str) -> Mapping[str, int]:
     """Count each term of a row, in its name or in its text, whichever has it more often.
 
     Counts are not added up, because a name is often the beginning of the text.

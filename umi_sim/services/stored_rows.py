@@ -3,7 +3,7 @@
 Law 1. All functions are pure.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final, TypeGuard
 
@@ -44,7 +44,7 @@ def is_version_of(row: Row | None, body: Entity) -> bool:
 # Scores.
 
 
-def terms_of(body: Body | None) -> dict[str, int]:
+def terms_of(body: Body | None) -> Mapping[str, int]:
     """Return how often a row has each term. The result is cached: do not change it."""
     return {} if body is None else counted_terms(*body.name_and_text())
 
