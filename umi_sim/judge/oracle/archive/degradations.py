@@ -13,9 +13,8 @@ from umi_core.config import Config
 from umi_core.conversations import NORMALISERS
 from umi_core.language.descriptions import Undescribed, parse_description
 from umi_core.language.evolution import Evolution, parse_evolution
-from umi_core.language.extraction import parse_extraction
 from umi_core.language.keywords import Unnamed, parse_name
-from umi_core.language.memories import Memories, Unread, parse_memories
+from umi_core.language.memories import Memories, Unread
 from umi_core.language.replies import UnusableReply
 from umi_core.language.rewriting import judge_rewrite, parse_variants, shown_turns
 from umi_core.language.routing import Routes, parse_routes
@@ -37,7 +36,13 @@ from umi_core.messages.requests import (
 )
 from umi_sim.judge.oracle.archive.context import ArchivePart
 from umi_sim.judge.oracle.archive.log import Batch
-from umi_sim.judge.oracle.archive.operations import ArchiveOperation, Exchange, read_units
+from umi_sim.judge.oracle.archive.operations import (
+    ArchiveOperation,
+    Exchange,
+    parse_extraction,
+    parse_memories,
+    read_units,
+)
 from umi_sim.judge.plain.scores import SUBSTITUTES, substitute
 from umi_sim.record import rules
 

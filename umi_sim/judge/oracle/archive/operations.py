@@ -7,6 +7,7 @@ Law 2. After a conflict an operation reads and asks again, but keeps the answers
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import structs
@@ -16,6 +17,7 @@ from umi_core.config import Config
 from umi_core.conversations import list_spoken
 from umi_core.data import Owner
 from umi_core.kelpie.requests import AddArchival
+from umi_core.language import extraction, memories
 from umi_core.language.dates import add_dates, day_of, list_dated, name_day
 from umi_core.language.extraction import (
     CONFIDENCE_PPM,
@@ -26,9 +28,8 @@ from umi_core.language.extraction import (
     merge,
     notes_of_text,
     own_words,
-    parse_extraction,
 )
-from umi_core.language.memories import ExtractedFact, Memories, parse_memories
+from umi_core.language.memories import ExtractedFact, Memories
 from umi_core.language.terms import list_spellings
 from umi_core.language.words import auto_name
 from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, QUERY_BYTES_MAX, TEXT_BYTES_MAX
@@ -41,6 +42,10 @@ from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.states import make_fact_id
 from umi_sim.judge.plain.requests import is_damaged
 from umi_sim.judge.plain.scores import sound_vectors
+
+READ_COUNT_MAX: Final = 64  # prompts and replies that are cached as read: judges read each several times
+parse_extraction: Final = lru_cache(READ_COUNT_MAX)(extraction.parse_extraction)
+parse_memories: Final = lru_cache(READ_COUNT_MAX)(memories.parse_memories)
 
 DAYS_WAITED_MAX: Final = 400
 OF_TEXT: Final = ("seen", "extract", "preprocess", "segment")
@@ -75,11 +80,9 @@ class Exchange(Owner):
         return self.answer.text if isinstance(self.answer, ModelReplied) else None
 
     @property
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> Mapping[str, Any]:
         """Return the inputs of the prompt, by name."""
-        lines = (line for line in self.prompt.split("\n") if line.startswith("INPUT "))
-        named = (line.removeprefix("INPUT ").partition(" = ") for line in lines)
-        return {name: json.loads(value) for name, _, value in named}
+        return read_inputs(self.prompt)
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -101,6 +104,13 @@ class Exchange(Owner):
         known = self.answer.vectors if isinstance(self.answer, Embedded) else ()
         found = sound_vectors(known, count, dims)
         return (None,) * count if found is None else found
+
+
+@lru_cache(READ_COUNT_MAX)
+def read_inputs(prompt: str) -> Mapping[str, Any]:
+    lines = (line for line in prompt.split("\n") if line.startswith("INPUT "))
+    named = (line.removeprefix("INPUT ").partition(" = ") for line in lines)
+    return {name: json.loads(value) for name, _, value in named}
 
 
 NOT_ASKED: Final = Exchange("", "", None)
