@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import islice, pairwise, takewhile
 from typing import Final, TypeVar
 
@@ -124,21 +125,19 @@ def statements(value: object) -> dict[str, ParsedStatement]:
     for element in value if isinstance(value, list) else ():
         ref = element.get("ref") if isinstance(element, dict) else None
         if isinstance(ref, str) and ref not in found:
-            found[ref] = parse_statement(element)
+            name, content = element.get("name"), element.get("content")
+            found[ref] = parse_statement(*(it if isinstance(it, str) else "" for it in (name, content)))
     return found
 
 
-def parse_statement(element: Mapping[str, object]) -> ParsedStatement:
-    """Parse one element of the inputs `new` or `old`."""
-    name, content = element.get("name"), element.get("content")
-    text = content if isinstance(content, str) else ""
+@lru_cache(maxsize=256)  # a statement is shown in many questions
+def parse_statement(name: str, text: str) -> ParsedStatement:
     lines = tuple(line for part in text.split("\n") if (line := key(part)))
     facts = (fact for line in sentences(text) for part in line.split(", ") for fact in facts_of(part))
-    named = [name] if isinstance(name, str) else []
-    names = dict.fromkeys(key(found) for found in (*named, *(found for _, _, found in name_spans(text))))
+    names = dict.fromkeys(map(key, (name, *(found for _, _, found in name_spans(text)))))
     is_change = bool(NOW_DENSE.search(text) or list(find_phrases(words_of(text), NOW_PHRASES)))
     return ParsedStatement(
-        key(named[0]) if named else "",
+        key(name),
         lines,
         tuple(islice(facts, FACTS_MAX)),
         tuple(filter(None, names)),

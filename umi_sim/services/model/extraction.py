@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 from umi_core.data import Data
@@ -127,6 +128,7 @@ def relations(found: list[Sentence], retained: Mapping[str, str]) -> Iterator[st
                 )
 
 
+@lru_cache(maxsize=256)  # a text is shown once for each type of memory
 def read_sentence(text: str) -> Sentence:
     spans, placed = name_spans(text), placed_cues(text)
     starts = [0, *(end for _, end, _ in spans)]
