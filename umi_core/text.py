@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, TypeGuard
 
 from umi_core.characters import LATER, UNICODE_VERSION
@@ -25,6 +25,7 @@ def tidy(text: str) -> str:
     return " ".join(compose_text(text).split())
 
 
+@lru_cache(maxsize=256)  # a name is compared with many others, and an id is derived again from its text
 def norm(text: str) -> str:
     """Return the key for comparing names and contents: in NFC, case-folded, with single spaces."""
     return " ".join(of_known(fold_case, text).split())

@@ -8,6 +8,7 @@ statements. If the reply has no statements, the whole text becomes notes. Law 3.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Final, Literal, TypeVar, get_args
 
@@ -73,12 +74,15 @@ Exact = frozenset[str]
 Clause = tuple[Terms, Exact]
 
 
-def clauses(text: str) -> Iterator[tuple[Clause, str]]:
-    """Yield the content terms and exact parts of each clause, with its sentence; skip those without terms."""
-    for sentence in sentences(text):
-        for clause in re.split(CLAUSE_END, sentence):
-            if terms := telling(clause):
-                yield (terms, exact_parts(clause)), sentence
+@lru_cache(maxsize=256)  # a statement is compared with each part of its text
+def clauses(text: str) -> tuple[tuple[Clause, str], ...]:
+    """Return the content terms and exact parts of each clause with terms, and its sentence."""
+    return tuple(
+        ((terms, exact_parts(clause)), sentence)
+        for sentence in sentences(text)
+        for clause in re.split(CLAUSE_END, sentence)
+        if (terms := telling(clause))
+    )
 
 
 def exact_parts(clause: str) -> Exact:
