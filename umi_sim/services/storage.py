@@ -96,13 +96,16 @@ class SimStorage(Mutable):
     pending: dict[int, Pending] = {}
     ticket_last: int = 0
     durable_count: int = 0  # how many batches have become durable
+    change_count: int = 0  # how often a row was written or removed; if it is the same, all rows are
     rotten: dict[Address, Rot] = {}  # how a damaged row is read
     index: "SearchIndex | None" = None
     fresh_ms: dict[Address, int] = {}
     misread: dict[Address, dict[str, None]] = {}
     _now_ms: int = 0
     _used_bytes: int | None = None  # computed when first needed
-    uncompared = ("durable_count", "index", "fresh_ms", "misread", "_now_ms", "_used_bytes")
+    uncompared = (
+        "durable_count", "change_count", "index", "fresh_ms", "misread", "_now_ms", "_used_bytes",
+    )  # fmt: skip
 
     # Commits: arrive, then flush, crash or tear.
 
@@ -139,6 +142,7 @@ class SimStorage(Mutable):
         self.crash()
         for table in (self.rows, self.graves, self.row_ids, self.receipts, self.rotten):
             table.clear()
+        self.change_count += 1
         self.fresh_ms.clear()
         self.misread.clear()
         self.index, self._used_bytes = None, None
@@ -308,6 +312,7 @@ class SimStorage(Mutable):
 
     def _note_change(self, row: Row | None, address: Address, body: Body | None) -> None:
         """Register a change of a row: it is not damaged any more; used bytes and write time are updated."""
+        self.change_count += 1
         self.rotten.pop(address, None)
         self.misread.pop(address, None)
         if self._used_bytes is not None:
@@ -334,6 +339,7 @@ class SimStorage(Mutable):
 
     def _restore(self, address: Address, row: Row | None, grave: int | None) -> None:
         self._delete(address)
+        self.change_count += 1
         self.graves.pop(address, None)
         if grave is not None:
             self.graves[address] = grave

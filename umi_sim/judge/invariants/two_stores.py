@@ -155,10 +155,12 @@ class TwoStores(Observer):
     """Observes all agents of a run.
 
     `phases`: by agent and kind, the phase after the last step. `doubted`: ids of rows that a batch in doubt
-    may still write to main. `keyed`: ids of rows with a key that main may not have stored.
+    may still write to main. `keyed`: ids of rows with a key that main may not have stored. `views`: by scope
+    and kind, the last view, and how often rows had changed in each store.
     """
 
     stores: Mapping[str, SimStore] = {}
+    views: dict[tuple[Scope, str], tuple[list[int], StoresView]] = {}
     phases: dict[tuple[str, str], str] = {}
     works: dict[str, dict[str, Work]] = msgspec.field(default_factory=lambda: defaultdict(dict))
     doubted: dict[tuple[str, str], dict[str, None]] = msgspec.field(default_factory=lambda: defaultdict(dict))
@@ -166,6 +168,14 @@ class TwoStores(Observer):
 
     def meet(self, stores: Mapping[str, SimStore]) -> None:
         self.stores = stores
+
+    def view(self, scope: Scope, kind: str) -> StoresView:
+        """Return the view of a kind; only a change of a row makes a new one, as most steps change none."""
+        counts = [it.storage.change_count for it in self.stores.values()]
+        known = self.views.get((scope, kind))
+        if known is None or known[0] != counts:
+            known = self.views[scope, kind] = counts, view_stores(self.stores, scope, kind)
+        return known[1]
 
     def observe_request(self, agent: str, op_id: str, request: Request) -> None:
         assert isinstance(request, MigrationRequest)
@@ -194,13 +204,13 @@ class TwoStores(Observer):
                 origin = machine.origin_of(effect)
                 work = works[str(origin.op_id)]
                 kind = work.request.kind
-                begun = view_stores(self.stores, scope, kind).begun
+                begun = self.view(scope, kind).begun
                 work.record_question(effect, origin.step, (*begun, *self.keyed[agent, kind]))
             if isinstance(effect, Commit):
                 check_commit(effect, scope, [it.request.kind for it in works.values()])
         for (whose, kind), before in self.phases.items():
             if whose == agent:
-                now = view_stores(self.stores, scope, kind)
+                now = self.view(scope, kind)
                 check_phase(now, before, f"{kind} of {agent}")
                 self.phases[agent, kind] = now.phase
 
@@ -210,7 +220,7 @@ class TwoStores(Observer):
         if work is None or work.request.kind not in KINDS:
             return
         request = work.request
-        now, doubted = view_stores(self.stores, scope, request.kind), self.doubted[agent, request.kind]
+        now, doubted = self.view(scope, request.kind), self.doubted[agent, request.kind]
         if isinstance(outcome, Done):
             check_done(op_id, work, outcome, now, doubted)
         elif isinstance(outcome, Failed | Unknown):
