@@ -9,10 +9,11 @@ Law 3. A reader stops at the first requirement that does not hold: later ones re
 
 from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from umi_core import limits
 from umi_core.config import Config
+from umi_core.data import Data
 from umi_core.domains import bad_stored_key
 from umi_core.engine.middleware import Interceptor
 from umi_core.engine.registry import Registry
@@ -44,7 +45,7 @@ Promise = Literal[
 BACKGROUND_COUNT_MAX: Final = 4  # recover, rebalance, evolve_category, and upkeep or purge
 
 
-class Requirement(NamedTuple):
+class Requirement(Data):
     """One requirement of a promise; the reader converts `expected` and `got` to text."""
 
     holds: bool

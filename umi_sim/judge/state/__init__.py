@@ -65,8 +65,8 @@ __all__ = [
 
 
 def demand_all(requirements: Requirements) -> None:
-    for holds, promise, message, expected, got in requirements:
-        demand(holds, rules.NAMED[promise], message, expected, got)
+    for it in requirements:
+        demand(it.holds, rules.NAMED[it.promise], it.message, it.expected, it.got)
 
 
 def check_cheap(state: State) -> None:

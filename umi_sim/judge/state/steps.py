@@ -97,8 +97,9 @@ def check_step(before: StateSnapshot, given: StepInput, state: State) -> None:
         if not any(map(may_end_unanswered, before.snapshots.values())):
             check_access_source(was.access, tiers.access, given.value, answered)
             check_session_source(was.session, tiers.session, given.value, answered)
-        cores = [[entry.entity_id for _, entry in core.entries()] for core in (was.core, tiers.core)]
-        check_kept(was.access, tiers.access, state.seen_ms, answered, cores)
+        if tiers.access.records is not was.access.records:
+            cores = [[entry.entity_id for _, entry in core.entries()] for core in (was.core, tiers.core)]
+            check_kept(was.access, tiers.access, state.seen_ms, answered, cores)
         check_decisions_source(was.decisions, given, tiers.decisions)
         check_load(before, given, state)
         calls = (call for operation in state.operations.values() for call in operation.calls[-2:])
@@ -444,8 +445,6 @@ def check_questions(before: StateSnapshot, given: StepInput, state: State) -> No
     have used an intermediate state. Then plans and scans are judged only if neither has changed.
     """
     was, now = before.tiers, state.tiers
-    # A scan skips the ids that are in core before the step, or after it.
-    inside = [entry.entity_id for core in (was.core, now.core) for _, entry in core.entries()]
     new = range(before.operation_count + 1, state.operation_count + 1)
     for operation in (state.operations[number] for number in new if number in state.operations):
         if isinstance(given.value, Recall | Descent):
@@ -460,6 +459,8 @@ def check_questions(before: StateSnapshot, given: StepInput, state: State) -> No
             check_texts(operation)
             if is_seen:
                 check_new_plan(operation, state, was.access)
+                # A scan skips the ids that are in core before the step, or after it.
+                inside = [entry.entity_id for core in (was.core, now.core) for _, entry in core.entries()]
                 check_scan(operation, (was.access, now.access), inside, state.seen_ms, state.config)
 
 
