@@ -5,6 +5,7 @@ Law 2. A child that reaches its memory limit reports this and ends, since its st
        more. The system kills a child that computes for too long.
 """
 
+import gc
 import json
 import os
 import resource
@@ -37,6 +38,7 @@ def serve() -> None:
     """Answer questions until standard input ends."""
     # A child that the system kills would otherwise leave a core dump of gigabytes.
     limit(resource.RLIMIT_CORE, 0)
+    gc.freeze()  # what was imported stays, so no collection needs to look at it
     with suppress(BrokenPipeError), os.fdopen(os.dup(1), "w") as answers:  # the parent may have ended
         # Descriptor 1 becomes standard error, so a `print` of the code under test cannot garble an answer
         # (law 1); `answers` has the old descriptor.
