@@ -108,6 +108,17 @@ def test_no_other_entity_counts() -> None:
     assert caught(pair.judge) == "access-truth"
 
 
+def test_a_step_loses_no_record() -> None:
+    pair = watched()
+    pair.ask(Remember(1, "Alice likes tea. Bob snores"))
+    pair.ask(Recall(2, "tea"))
+    tiers = pair.memory.state.tiers
+    records = {key: it for key, it in tiers.access.records.items() if key != SNORES}
+    tiers.access = structs.replace(tiers.access, records=records)
+    with pytest.raises(Broken, match="left without a reason"):
+        pair.judge()
+
+
 def test_accesses_are_judged_where_interceptors_look_on_but_not_where_one_answers() -> None:
     """A value that an interceptor substitutes does not count as an answer of the world (law 8)."""
     pair = watched()

@@ -1,5 +1,7 @@
 """Goal: one golden per rule of the simulated storage; its contract at random is in tests/conformance."""
 
+from collections.abc import Callable
+
 import pytest
 from msgspec import structs
 
@@ -582,3 +584,20 @@ def test_a_wiped_store_is_like_a_new_one() -> None:
     assert storage.flush(ticket, 0) is None
     assert storage.digest() == SimStorage().digest()
     assert flush(storage, put("a"), key="k") == Committed(7, ((at("a"), 1),))
+
+
+def test_each_change_of_a_row_is_counted() -> None:
+    storage = holding(put("a"))
+    changes: tuple[Callable[[], object], ...] = (
+        lambda: flush(storage, put("a", "y")),
+        lambda: flush(storage, delete("a")),
+        lambda: storage.put_back({at("b"): Row(at("b"), 1, Head("x"))}, 0),
+        storage.wipe,
+    )
+    for change in changes:
+        known_count = storage.change_count
+        change()
+        assert storage.change_count > known_count
+    known_count = storage.change_count
+    flush(storage, delete("a"))
+    assert storage.change_count == known_count
