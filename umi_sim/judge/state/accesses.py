@@ -203,7 +203,7 @@ def check_counted(
     # If a fact is accessed and forgotten in the same step, it has no record any more.
     expected = {key: count for key, count in counted.items() if key not in now.forgotten}
     got = {}
-    if now.records is not was.records:  # most steps access nothing, and a memory may have thousands of records
+    if now.records is not was.records:  # most steps access nothing
         before = {key: record.count for key, record in was.records.items()}
         got = {key: more for key, it in now.records.items() if (more := it.count - before.get(key, 0))}
     demand(got == expected, rules.ACCESS_TRUTH, "how often each entity was accessed", expected, got)
