@@ -5,7 +5,7 @@ Law 2. A payload is found wherever it stands, in fences, prose or quotation. Law
 decision with the memory: of one reply both make equal values, all of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from tests.properties.extraction_reference import (
@@ -30,21 +30,72 @@ from tests.properties.replies_reference import (
     why_unusable,
 )
 from umi_core.config import Config
+from umi_core.data import Data
 from umi_core.language import (
     decisions,
     descriptions,
     evolution,
     extraction,
+    keywords,
     memories,
     ranks,
     rewriting,
     routing,
     segments,
+    summaries,
 )
 from umi_core.messages.results import Resolution
-from umi_core.values import DESCRIBED_BY
-from umi_sim.judge.invariants.readings import PARSERS, Parser, PromptSubject
+from umi_core.rows import Entity
+from umi_core.values import DESCRIBED_BY, Turn
 from umi_sim.judge.oracle.archive.degradations import USELESS
+
+
+class PromptSubject(Data):
+    """The inputs of a prompt that are needed to parse its reply; inputs of other tasks are empty."""
+
+    text: str = ""
+    query: str = ""
+    turns: tuple[Turn, ...] = ()
+    entities: tuple[tuple[str, str], ...] = ()
+    pairs: tuple[evolution.Pair, ...] = ()
+    candidates: tuple[str, ...] = ()
+    count: int = 0
+    day: int | None = None  # the day to which words such as `yesterday` in the text refer
+
+
+Parser = Callable[[str, PromptSubject, Config], object]
+PARSERS: Final[Mapping[str, Parser]] = {
+    "extract": lambda reply, asked, config: extraction.parse_extraction(reply, asked.text, config, asked.day),
+    "route": lambda reply, asked, config: routing.parse_routes(
+        reply, tuple(entity_of(*it) for it in asked.entities), config
+    ),
+    "evolve": lambda reply, asked, config: evolution.parse_evolution(
+        reply, asked.pairs, config.evolve_confidence_min_ppm
+    ),
+    "expand": lambda reply, asked, config: rewriting.parse_variants(reply, asked.query),
+    "rewrite": lambda reply, asked, config: rewriting.judge_rewrite(
+        reply, asked.query, asked.turns, config.resolve_confidence_min_ppm
+    ),
+    "memories": lambda reply, asked, config: memories.parse_memories(reply),
+    "segment": lambda reply, asked, config: segments.parse_segments(reply, asked.text.count("\n") + 1),
+    **dict.fromkeys(
+        ("summarise_category", "reflect"), lambda reply, asked, config: summaries.parse_summary(reply)
+    ),
+    "name_subcategory": lambda reply, asked, config: keywords.parse_name(reply),
+    **dict.fromkeys(
+        ("decide_need", "decide_enough"), lambda reply, asked, config: decisions.parse_decision(reply)
+    ),
+    **dict.fromkeys(
+        DESCRIBED_BY.values(), lambda reply, asked, config: descriptions.parse_description(reply)
+    ),
+    "rank": lambda reply, asked, config: ranks.parse_ranks(reply, len(asked.candidates), asked.count),
+}
+
+
+def entity_of(entity_id: str, entity_type: str) -> Entity:
+    """Return an entity with this id and type and otherwise arbitrary fields."""
+    return Entity(entity_id, entity_type, "", "", 1, 0, 0, "scratch", 0, 0)
+
 
 # The same tasks as PARSERS, read a second time.
 PLAINLY: Final[Mapping[str, Parser]] = {

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from tests.properties.laws import Draw
+from tests.properties.readings import PromptSubject
 from umi_core import limits
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, EVOLUTION_KINDS
-from umi_sim.judge.invariants.readings import PromptSubject
 
 
 class Written(str):

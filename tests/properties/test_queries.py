@@ -12,11 +12,10 @@ from tests.properties import queries, text_reference
 from tests.properties import queries_reference as plain_queries
 from tests.properties.laws import Draw, agree, law
 from tests.properties.queries_reference import is_another_person, references
-from tests.properties.readings import check_read
+from tests.properties.readings import PromptSubject, check_read
 from umi_core.config import Config
 from umi_core.language import languages, persons, pronouns, rewriting
 from umi_core.values import Turn
-from umi_sim.judge.invariants.readings import PromptSubject
 
 
 @pytest.mark.slow

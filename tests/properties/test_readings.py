@@ -6,26 +6,15 @@ from collections.abc import Mapping
 import pytest
 from msgspec import structs
 
-from tests.properties.readings import check_read
+from tests.properties.readings import PARSERS, PromptSubject, check_read
 from tests.properties.replies_reference import payload_of
 from umi_core.config import Config
 from umi_core.language import extraction, replies
-from umi_core.language.prompts import Statement, ask_evolve, ask_expand, ask_extract, ask_rewrite, ask_route
 from umi_core.language.replies import ArrayOf
 from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX
 from umi_core.values import Turn
-from umi_sim.judge.invariants.readings import PARSERS, PromptSubject, entity_of, subject_of
-from umi_sim.services.model.prompts import inputs
 
-NEW, OLD = Statement("a@2", "Ann", "sings", 2), Statement("a@1", "Ann", "naps", 1)
 SAID = (Turn("user", "Ann naps"),)
-PROMPTS = {
-    "extract": ask_extract("Bob naps."),
-    "route": ask_route((entity_of("ent_a", "person"),), "Bob naps."),
-    "evolve": ask_evolve((NEW,), (OLD,), ((NEW.ref, OLD.ref),)),
-    "expand": ask_expand("Who naps?"),
-    "rewrite": ask_rewrite("Does she nap?", SAID),
-}
 QUESTIONS = {
     "extract": PromptSubject(text="Bob naps."),
     "route": PromptSubject(entities=(("ent_a", "person"),)),
@@ -54,16 +43,7 @@ WRAPPED = (
     f"[{'9' * (JSON_NUMBER_CHARS_MAX + 1)}] {{}}",
     f'{{"entities": [], "n": {"9" * (JSON_NUMBER_CHARS_MAX + 1)}}} {{}}',
 )
-TASKS = pytest.mark.parametrize("task", PROMPTS)
-
-
-@TASKS
-def test_what_was_asked_is_read_from_the_prompt(task: str) -> None:
-    assert subject_of(inputs(PROMPTS[task])) == QUESTIONS[task]
-
-
-def test_a_prompt_of_another_form_asks_about_nothing() -> None:
-    assert subject_of(inputs('INPUT turns = 7\nINPUT query = x\nINPUT pairs = ["a"]')) == PromptSubject()
+TASKS = pytest.mark.parametrize("task", QUESTIONS)
 
 
 @TASKS

@@ -5,11 +5,10 @@ from typing import Final
 import pytest
 
 from tests.properties.laws import Draw, law
-from tests.properties.readings import check_read
+from tests.properties.readings import PromptSubject, check_read
 from tests.properties.replies import AS_JSON, TAGS, asked_and_answered
 from umi_core.config import Config
 from umi_core.limits import PPM
-from umi_sim.judge.invariants.readings import PromptSubject
 
 CONFIGS: Final = (
     *(Config(),) * 3,

@@ -8,14 +8,13 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, combinations, product
 from typing import Final
 
-from tests.properties.readings import check_read
+from tests.properties.readings import PromptSubject, check_read
 from tests.properties.replies import ASKED, PAIRS
 from tests.properties.text_reference import list_uncovered, sentences
 from umi_core import limits
 from umi_core.config import Config
 from umi_core.language import extraction
 from umi_core.language.sentences import sentences as find_sentences
-from umi_sim.judge.invariants.readings import PromptSubject
 
 CONFIG: Final = Config()
 TEXT: Final = "Ann works at Acme. Bob naps."

@@ -28,7 +28,7 @@ SAMPLE: Final = (
 REFUSED: Final = {
     "running-operation-changes-revision": "change in the middle",
     "jump-wakes-one-at-a-time": "comparing two memories",
-    "score-drops-after-a-millisecond": "another seed may",
+    "degraded-without-counting": "another seed may",
 }
 """What no plain test shows, and what the command says of it."""
 

@@ -74,7 +74,7 @@ def test_a_mistake_in_a_function_is_found(mistake: Mistake) -> None:
 USES: Final = (
     (
         "evolving", "facts[STATED], view.config,", "facts[STATED][:9], view.config,",
-        "calm", 1, "degradation-named",
+        "calm", 1, "sentence-never-lost",
     ),
     (
         "remember", "parse_routes(answer.text, tuple(draft.entity for",

@@ -22,13 +22,11 @@ from umi_core.workflows import BUILT_IN
 from umi_sim.judge.equivalences import create_recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
 from umi_sim.judge.invariants.asked import ServiceQuestions
-from umi_sim.judge.invariants.core_shown import CoreShown
-from umi_sim.judge.invariants.degradation_reasons import DegradationReasons
 from umi_sim.judge.invariants.divisions import Divisions
 from umi_sim.judge.invariants.store import check_leaving, check_opening
 from umi_sim.judge.invariants.two_stores import TwoStores
 from umi_sim.judge.invariants.upkeep import UpkeepSchedule, check_upkeep
-from umi_sim.judge.invariants.written import RowBytes, StatedTexts, WrittenRows
+from umi_sim.judge.invariants.written import StatedTexts, WrittenRows
 from umi_sim.judge.observer import Observer
 from umi_sim.judge.oracle.judge import Oracle, check_reply
 from umi_sim.judge.state import (
@@ -74,12 +72,8 @@ OBSERVERS: Final[Mapping[str, tuple[Callable[[RunConfig], Observer], ...]]] = {
         lambda config: Divisions(Config.of(config.memory)),
         lambda config: UpkeepSchedule(Config.of(config.memory), is_forged=is_forged(config)),
         lambda config: StatedTexts(config.revise_every > 0),
-        lambda config: RowBytes(),
         lambda config: WrittenRows(),
         lambda config: ServiceQuestions(),
-        # With revisions, interceptors answer some questions; the inspector does not see those answers.
-        lambda config: DegradationReasons(Config.of(config.memory), is_sole=not config.revise_every),
-        lambda config: CoreShown(),
     ),
     "migrator": (lambda config: TwoStores(), lambda config: WrittenRows()),
 }
@@ -259,8 +253,6 @@ class Inspector:
         check_tables(memory.state, memory.registry)
         if self.oracle.tampered is None:
             check_store(storage, memory.state, has_lied=bool(self.oracle.surroundings.atlas.losses))
-            for observer in () if self._is_spoilt else self._observers:
-                observer.observe_rows(storage.live_rows(memory.state.scope))
 
 
 def check_beginning(memory: Memory) -> None:

@@ -1,12 +1,11 @@
 """Observer: base class for rules that observe the incarnations of one kind of target from inside."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from umi_core.data import Owner
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Effect, Outcome
 from umi_core.messages.requests import Request
-from umi_core.rows import Row
 from umi_core.values import Scope
 from umi_sim.machines.protocol import Machine
 from umi_sim.services.calls import Call
@@ -39,6 +38,3 @@ class Observer(Owner):
 
     def observe_step(self, agent: str, scope: Scope, machine: Machine, effects: Sequence[Effect]) -> None:
         """Observe a step and its effects."""
-
-    def observe_rows(self, rows: Iterable[Row]) -> None:
-        """Observe all rows of a scope, at some steps, in a world without damage to stored rows."""

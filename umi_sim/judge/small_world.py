@@ -4,7 +4,7 @@ Comparisons use it so that they do not change the run.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -23,9 +23,6 @@ from umi_sim.record.broken import demand
 from umi_sim.services.embedder import embed
 from umi_sim.services.model import truth
 from umi_sim.services.storage import SimStorage
-
-# `settle` counts down to 0; a count that begins below 0 never reaches it.
-NEVER: Final = -1
 
 
 class SmallWorld(Owner):
@@ -54,11 +51,10 @@ class SmallWorld(Owner):
             else:
                 self.pending.append(effect)
 
-    def settle(self, count: int = NEVER) -> None:
-        """Answer all open questions, or the first `count` of them."""
-        while self.pending and count:
+    def settle(self) -> None:
+        """Answer all open questions."""
+        while self.pending:
             self.step(self.answer(self.pending.pop(-1 if self.is_hasty else 0)))
-            count -= 1
 
     def ask(self, request: Request) -> Outcome:
         """Return the outcome of a request. Raises Broken if it has no reply after all answers."""

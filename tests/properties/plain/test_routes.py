@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.properties.readings import entity_of
 from tests.properties.replies_reference import (
     BLOCK_OF,
     CHOICES,
@@ -20,7 +21,6 @@ from tests.spec_tables import rows as table_rows
 from umi_core.config import Config
 from umi_core.policies.routing import table_decision
 from umi_core.values import ENTITY_TYPES
-from umi_sim.judge.invariants.readings import entity_of
 
 ASKED: Sequence[Asked] = (("ent_a", "person"), ("ent_u", "self"))
 CONFIG = Config()

@@ -21,20 +21,14 @@ from umi_core.state import Operation
 from umi_core.tiers.archive import AccessRecords, AccessTable, as_versions
 from umi_core.tiers.core import CoreTier, admit, entry_of, without
 from umi_core.values import RoutingDecision, Scope, Turn
-from umi_sim.judge.plain.scores import fault_of, sound_vectors
+from umi_sim.judge.plain.scores import fault_of, find_missing, sound_vectors
 from umi_sim.judge.state.accesses import check_deleted, check_removed, prune_fault
 from umi_sim.judge.state.plans import check_blocks
 from umi_sim.judge.state.prompts import check_opened, check_reported_calls, check_turns
 from umi_sim.judge.state.settling import check_believed, check_won
 from umi_sim.judge.state.snapshots import snapshot_operation
 from umi_sim.judge.state.steps import core_row
-from umi_sim.judge.state.vectors import (
-    check_counted,
-    check_learnt,
-    check_texts,
-    check_written,
-    find_missing,
-)
+from umi_sim.judge.state.vectors import check_counted, check_learnt, check_texts, check_written
 from umi_sim.record.broken import Broken
 
 SCOPE = Scope("u1", "a1")
@@ -110,14 +104,12 @@ def test_the_vectors_that_were_answered_are_learnt() -> None:
         assert caught(pair.judge) == "vectors-as-answered"
 
 
-def test_what_is_missing_is_reported_with_its_reason_and_counted() -> None:
+def test_what_is_missing_is_counted() -> None:
     pair = asking(Embed)
     question = pair.pending.pop(0)
     pair.step(Embedded(question.request_id, ((0,) * 64, (1,) * 64)))
     operation = only(pair)
-    degraded, operation.degraded = operation.degradations, ()
-    assert caught(pair.judge) == "degradation-named"
-    operation.degraded = (structs.replace(degraded[0], reason="not_whole"),)
+    operation.degraded = ()
     assert caught(pair.judge) == "degradation-named"
 
 

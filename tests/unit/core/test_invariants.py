@@ -62,10 +62,9 @@ from umi_core.messages.requests import (
     UpdateEntity,
 )
 from umi_core.messages.results import RecordAdded, Remembered, Resolution
-from umi_core.policies import promotion
 from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Relation, Row, SessionRow
 from umi_core.state import Operation, Running, Sleeping, State, Waiting
-from umi_core.tiers import rendering, session
+from umi_core.tiers import session
 from umi_core.tiers.archive import AccessRecords, AccessTable
 from umi_core.tiers.core import CoreTier, admit, core_of, put_entry
 from umi_core.tiers.rewrites import CachedRewrite, RewriteCache
@@ -150,11 +149,6 @@ def put_core(*blocks: Block) -> Callable[[State], None]:
     return lambda state: setattr(state.tiers, "core", CoreTier(blocks, 1))
 
 
-def put_record(**changes: object) -> Callable[[State], None]:
-    record = structs.replace(AccessRecord("e", "person", 500_000, 1, 0, 0), **changes)
-    return lambda state: setattr(state.tiers, "access", AccessTable(AccessRecords({"e": record})))
-
-
 def too_many_rewrites(state: State) -> None:
     kept = tuple(
         CachedRewrite(bytes([n // 256, n % 256]), 5, Resolution("unchanged", "q")) for n in range(257)
@@ -207,9 +201,6 @@ BREAKS: list[tuple[str, Callable[[State], None]]] = [
     ("core-limits", put_core(Block("human", text="x", importance_ppm=1_000_001))),
     ("core-limits", put_core(Block("human", text="x", importance_ppm=-1))),
     ("core-limits", put_core(Block("human", entries=entries(1, "x" * 1_025)))),
-    ("score-range", put_record(importance_ppm=1_000_001)),
-    ("access-truth", put_record(count=0)),
-    ("unique-rows", put_record(entity_id="other")),
 ]  # fmt: skip
 
 
@@ -234,32 +225,6 @@ def test_limits_of_core_may_have_been_lowered_until_recovery_is_done() -> None:
     check_full(state)
 
 
-@pytest.mark.parametrize(
-    ("rule", "name", "wrong"),
-    [
-        ("score-range", "frequency_ppm", lambda count, *_: count * 2_000_000),
-        ("score-range", "recency_ppm", lambda age_ms: -age_ms),
-        ("score-range", "score_ppm", lambda *_: 1_000_001),
-        ("promotion-pure", "score_ppm", lambda record, _: 1_000_000 - record.importance_ppm),
-        ("promotion-pure", "score_ppm", lambda record, _: 1_000_000 - record.count),
-        ("score-shape", "recency_ppm", lambda age_ms: min(age_ms, 1_000_000)),
-        ("score-shape", "recency_ppm", lambda age_ms: 1_000_000 if age_ms == 0 else 0),
-        ("score-shape", "frequency_ppm", lambda count, *_: max(0, 1_000_000 - count)),
-        (
-            "score-shape",
-            "frequency_ppm",
-            lambda count, first_ms, now_ms: 500_000 if now_ms == first_ms else 0,
-        ),
-    ],
-)
-def test_a_wrong_score_is_caught(
-    monkeypatch: pytest.MonkeyPatch, rule: str, name: str, wrong: Callable[..., int]
-) -> None:
-    state = fill_every_tier().memory.state
-    monkeypatch.setattr(promotion, name, wrong)
-    assert broken(lambda: check_memory(state)) == rule
-
-
 def in_order_of_arrival(tier: WorkingTier, info: SessionInfo, now_ms: int) -> bytes:
     live = [[key, value, ms - now_ms] for key, (value, ms) in tier.entries.items()]
     return session.seal_body(pack([now_ms, live, session.fields(info)]))
@@ -276,18 +241,6 @@ def test_wrong_snapshots_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         assert broken(lambda: check_memory(state)) == "snapshot-roundtrip"
     monkeypatch.setattr(session, "encode", in_order_of_arrival)
     assert broken(lambda: check_memory(state)) == "snapshot-canonical"
-
-
-def test_wrong_renderings_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = fill_every_tier().memory.state
-    with monkeypatch.context() as patch:
-        patch.setattr(rendering, "escape_text", lambda text: text)
-        assert broken(lambda: check_memory(state)) == "render-parse"
-    backwards = rendering.render_markdown
-    monkeypatch.setattr(
-        rendering, "render_markdown", lambda core: backwards(structs.replace(core, blocks=core.blocks[::-1]))
-    )
-    assert broken(lambda: check_memory(state)) == "render-order"
 
 
 # Operations in flight.

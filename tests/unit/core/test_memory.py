@@ -140,15 +140,17 @@ def test_reads_of_core_answer_in_their_step_with_what_is_committed() -> None:
     pair = Pair().run()
     pair.ask(Remember(1, "Umi helps"))
     pair.ask(SetBlock(2, "human", "User: A"))
+    pair.ask(SetBlock(3, "human", "calls", label="work"))
     umi = pair.replies[1].outcome
     assert isinstance(umi, Done)
     assert isinstance(umi.value, Remembered)
     core = pair.memory.state.tiers.core
     expected: dict[Request, object] = {
         Blocks(11): core.blocks,
-        CoreBytes(12): len("UmihelpsUser: A"),
+        CoreBytes(12): len("UmihelpsUser: Aworkcalls"),
         GetBlock(13, "human"): Block("human", text="User: A"),
         GetBlock(14, "goals"): None,
+        GetBlock(20, "human", "work"): Block("human", "work", "calls"),
         InCore(15, umi.value.entities[0].id): True,
         InCore(16, ALICE): False,
         LastRoutingDecisions(17): umi.value.routing,

@@ -2,10 +2,10 @@
 
     lives.py         the inputs of a life, and the effects that it gave
     replays.py       the whole life again: from the beginning, and restored from its bytes after steps
-    moments.py       one moment of a life, continued in two ways: time, expiry, order
+    moments.py       one moment of a life, continued in two ways: time, order
     forged.py        a saved memory with changed bytes: it is refused, or runs as a sound one does
-    questions.py     one question, asked in two ways: with and without the cache, filtered or not
-    afresh.py        the texts of a life again: at once or one by one; into a cleared memory, or a new one
+    questions.py     one question, filtered or not; in the audit of each run
+    afresh.py        the texts of a life again, at once or one by one
     failing.py       the requests of a life again, while one step fails, and once more
     landing.py       two requests, while the commit of the first lands late
     failing_world.py a world in which chosen steps fail
@@ -39,8 +39,7 @@ TRIED: Final = "tried: "
 """Prefix of the name of a mark that was met in a comparison and not in the run."""
 
 OF_LIVES: Final = (
-    "E-REPLAY", RESTORE, "E-JUMP", "E-EXPIRE", "E-COMMUTE", "E-CACHE", "E-FORGE",
-    "E-BATCH", "E-CLEAR", "E-FAIL",
+    "E-REPLAY", RESTORE, "E-JUMP", "E-COMMUTE", "E-FORGE", "E-BATCH", "E-FAIL",
 )  # fmt: skip
 """Equivalences over lives that have ended."""
 

@@ -9,7 +9,7 @@ from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKin
 from umi_core.rows import Address
 from umi_sim.judge.equivalences.afresh import BOOKKEEPING, Contents
 from umi_sim.judge.equivalences.odd_replies import make_invalid_reply
-from umi_sim.judge.small_world import NEVER, SmallWorld
+from umi_sim.judge.small_world import SmallWorld
 from umi_sim.kernel.prng import Stream
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
@@ -82,8 +82,8 @@ class FailingWorld(SmallWorld):
         super().step(value)
         self.marks += self.memory.marks
 
-    def settle(self, count: int = NEVER) -> None:
-        """Answer all questions, and wait as long as the subject waits; `count` has no effect here."""
+    def settle(self) -> None:
+        """Answer all questions, and wait as long as the subject waits."""
         for _ in range(STEP_COUNT_MAX):
             if self.pending:
                 answer = self.answer_scripted(self.pending.pop(0))

@@ -21,11 +21,9 @@ from umi_core.messages.requests import (
     WORKING,
     CoreRead,
     CreateSession,
-    Get,
     Len,
     LoadSession,
     SaveSession,
-    Sweep,
     arguments_of,
 )
 from umi_sim.judge.equivalences.lives import LifeStep, RecordedLife, shorten_value, twin
@@ -134,39 +132,6 @@ def describe_progress(memory: Memory) -> object:
         for op in memory.state.operations.values()
     ]
     return operations, memory.state.phase, memory.state.tiers.working.entries
-
-
-# E-EXPIRE.
-
-
-def compare_expiries(life: RecordedLife) -> int:
-    """Run E-EXPIRE: one sweep of expired entries, or a read of each when it expires."""
-    return at_moments(life, has_entries, compare_expiry)
-
-
-def has_entries(number: int, step: LifeStep, memory: Memory) -> bool:
-    return bool(memory.state.tiers.working.entries)
-
-
-def compare_expiry(number: int, step: LifeStep, memory: Memory) -> bool:
-    entries = [(expires_ms, key) for key, (_, expires_ms) in memory.state.tiers.working.entries.items()]
-    # About half of them expire, so that the sweep must also leave some.
-    first = sorted(entries)[: len(entries) // 2 + 1]
-    until_ms = max(first[-1][0], memory.state.seen_ms)
-    swept, replies = step_twin(memory, [(until_ms, Sweep("expire"))])
-    reads: list[tuple[int, Value]] = [(at_ms, Get("read", key)) for at_ms, key in first]
-    read, rest = step_twin(memory, [*reads, (until_ms, Sweep("expire"))])
-    first_count, then = (
-        [it.outcome for it in effects if isinstance(it, Reply) and it.op_id == "expire"]
-        for effects in (replies, rest)
-    )
-    where = f"at {until_ms}, before step {number}"
-    if first_count != then:
-        message = f"{where}, the reply to a sweep, alone and after reads"
-        raise Broken(rules.SWEEP_OR_READ, message, shorten_value(first_count), shorten_value(then))
-    if encode(swept.state.tiers.working) != encode(read.state.tiers.working):
-        raise Broken(rules.SWEEP_OR_READ, f"{where}, a sweep leaves another tier than reads")
-    return True
 
 
 # E-COMMUTE.

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from umi_sim.judge.equivalences import OF_LIVES, RESTORE, afresh, failing, forged, moments, questions, replays
+from umi_sim.judge.equivalences import OF_LIVES, RESTORE, afresh, failing, forged, moments, replays
 from umi_sim.judge.equivalences.lives import RecordedLife
 from umi_sim.record.broken import Broken
 from umi_sim.record.rules import rule_named
@@ -13,12 +13,9 @@ COMPARISONS: Final[dict[str, Callable[[RecordedLife], int | Counter[str]]]] = {
     "E-REPLAY": replays.compare_replay,
     RESTORE: replays.compare_restored,
     "E-JUMP": moments.compare_jumps,
-    "E-EXPIRE": moments.compare_expiries,
     "E-COMMUTE": moments.compare_orders,
-    "E-CACHE": questions.compare_cache,
     "E-FORGE": forged.forge,
     "E-BATCH": afresh.compare_batches,
-    "E-CLEAR": afresh.compare_cleared,
     "E-FAIL": failing.compare_failing,
 }
 """Each raises Broken, or returns the number of comparisons, or the count of each mark."""

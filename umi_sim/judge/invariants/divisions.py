@@ -19,7 +19,7 @@ from umi_core.data import Data, Owner
 from umi_core.ids import subcategory_id
 from umi_core.language.keywords import free_name, key_words, keywords, name_of, parse_name
 from umi_core.limits import EVOLVE_MEMBER_COUNT_MAX, PPM
-from umi_core.messages.answers import Answer, Committed, ModelReplied, ReadDone
+from umi_core.messages.answers import Answer, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByFilter, ByIds, Commit, Done, Effect, Outcome, Read
 from umi_core.messages.requests import EvolveCategory, Request
 from umi_core.messages.results import Evolved, Group
@@ -146,9 +146,8 @@ class Divisions(Observer):
     """Judges commits and replies of operations that put members into groups.
 
     `forced`: operations that divide a category from scratch. `expected`: by operation, the reply to each of
-    its commits. `made`: by digest, the input that it stands for. `links`: by category, digest and members of
-    its last division, unless it is being divided now. `dividing`: the plan that divides its members in this
-    step, after their contents were read. `replies`: those of this step.
+    its commits. `made`: by digest, the input that it stands for. `dividing`: the plan that divides its
+    members in this step, after their contents were read. `replies`: those of this step.
     """
 
     config: Config
@@ -156,7 +155,6 @@ class Divisions(Observer):
     forced: dict[str, None] = {}
     expected: dict[str, list[ExpectedReply]] = {}
     made: dict[str, DigestInput] = {}
-    links: dict[str, tuple[str, dict[str, int]]] = {}
     dividing: PlanInputs | None = None
     replies: list[tuple[str, Outcome]] = []
 
@@ -177,9 +175,6 @@ class Divisions(Observer):
                 plan.read(call.step, effect, answer)
                 if call.step == "contents":
                     self.dividing = plan
-                    # The members may change until the commit, so no digest stands for them now.
-                    for home in plan.bodies("category"):
-                        self.links.pop(home.own_id() or "", None)
             case AskModel(task="name_subcategory", prompt=prompt):
                 plan.name(prompt, answer)
             case Commit() as commit if call.workflow in LINKING:
@@ -191,8 +186,6 @@ class Divisions(Observer):
                 reading = read_category(plan, scope, dims, is_afresh=is_afresh)
                 rows = check_evolution(reading, commit, self.config)
                 self.check_digest(reading, rows)
-                if isinstance(answer, Committed):
-                    self.links[reading.category.id] = digest_of(reading, rows), links_of(reading)
                 reply = expect_reply(reading, rows, "updated", self.config)
                 self.expected.setdefault(call.op_id, []).append(reply)
 
@@ -234,24 +227,14 @@ class Divisions(Observer):
 
     def check_digest(self, reading: CategoryContents, rows: Bodies) -> None:
         """Demand that a digest always stands for the same members, and that these are not divided again."""
-        category, digest = reading.category, digest_of(reading, rows)
+        category, after = reading.category, rows["category", reading.category.id]
+        assert isinstance(after, Category)
         # If the stored digest stands for exactly these members, a division would change nothing.
         is_new = reading.is_afresh or self.made.get(category.evolved_digest) != reading.made
         demand(is_new, rules.REPEAT_SAME_ROWS, f"{category.name} is divided again, with the same members")
-        before = self.made.setdefault(digest, reading.made)
-        message = f"members of {category.name} with the digest {digest}"
+        before = self.made.setdefault(after.evolved_digest, reading.made)
+        message = f"members of {category.name} with the digest {after.evolved_digest}"
         demand(before == reading.made, RULE, message, before, reading.made)
-
-    def observe_rows(self, rows: Iterable[Row]) -> None:
-        """Demand that a category with a digest has the members that the digest stands for."""
-        bodies = [row.body for row in rows]
-        members = [it for it in bodies if isinstance(it, Membership)]
-        for home in (it for it in bodies if isinstance(it, Category)):
-            links = {it.entity_id: it.entity_version for it in members if it.category_id == home.id}
-            digest, expected = self.links.get(home.id, ("", links))
-            message = f"members of {home.name}, whose digest has not changed"
-            is_other = digest != home.evolved_digest
-            demand(is_other or links == expected, rules.DERIVED_FOLLOWS_SOURCE, message, expected, links)
 
     def expect_unchanged(self, plan: PlanInputs, scope: Scope) -> ExpectedReply:
         """Return the reply to a division without changes; the members must be those of the last division."""
@@ -261,9 +244,6 @@ class Divisions(Observer):
         name, digest = reading.category.name, reading.category.evolved_digest
         is_same = bool(digest) and self.made.get(digest, reading.made) == reading.made
         demand(is_same, RULE, f"{name} has other members than it was divided with, and is not divided again")
-        # If a membership could not be read, it is not known what the digest stands for.
-        if digest and not reading.lost_count:
-            self.links[reading.category.id] = digest, links_of(reading)
         return expect_reply(reading, rows_before(reading), "unchanged", self.config)
 
 
@@ -372,17 +352,6 @@ def check_evolution(reading: CategoryContents, commit: Commit, config: Config) -
     is_timed = isinstance(category, Category) and category.evolved_ms == category.updated_ms
     demand(is_timed, RULE, f"when {reading.category.name} was divided", "as updated_ms", category)
     return after
-
-
-def digest_of(reading: CategoryContents, rows: Bodies) -> str:
-    """Return the digest of the category after a division."""
-    after = rows["category", reading.category.id]
-    assert isinstance(after, Category)
-    return after.evolved_digest
-
-
-def links_of(reading: CategoryContents) -> dict[str, int]:
-    return {it.entity_id: it.entity_version for it in reading.members}
 
 
 def keep_vectors(reading: CategoryContents, rows: Bodies) -> Bodies:

@@ -20,7 +20,7 @@ from umi_core.ids import (
     text_hash,
 )
 from umi_core.rows import Address, Category, Entity, Resource
-from umi_sim.judge.invariants.relations import StoredRows
+from umi_sim.judge.invariants.stored_rows import StoredRows
 from umi_sim.judge.oracle.archive.states import DESCRIBE, EMBED, MEDIA
 from umi_sim.record import rules
 from umi_sim.record.broken import demand

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from umi_core.data import Owner
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
-from umi_core.messages.effects import Failed, Outcome, Refused, Reply
+from umi_core.messages.effects import Outcome, Refused, Reply
 from umi_core.messages.requests import ALL, Request
 from umi_core.values import Pairs, Scope
 from umi_sim.judge.oracle.agents import Closing, CommitKeys, ReplacedIncarnation, Tampered
@@ -20,7 +20,7 @@ from umi_sim.judge.oracle.archive.model import BACKGROUND, ArchiveModel
 from umi_sim.judge.oracle.core_model import CoreModel
 from umi_sim.judge.oracle.migration_model import MigrationModel
 from umi_sim.judge.oracle.model import Ending, OracleModel, Surroundings, check_models
-from umi_sim.judge.oracle.promises import Failures, Promises, Sentences, check_error
+from umi_sim.judge.oracle.promises import Failures, Promises, check_error
 from umi_sim.judge.oracle.working import SessionModel, SessionsModel, WorkingModel
 from umi_sim.judge.plain.requests import describe_misfit
 from umi_sim.record import rules
@@ -154,7 +154,6 @@ class Oracle:
         self.surroundings = Surroundings()
         self.sessions = SessionsModel()
         self.commit_keys = CommitKeys()
-        self.sentences = Sentences()
         self.replaced: dict[str, ReplacedIncarnation] = {}
         self.tampered: Tampered | None = None
         self.agents = {agent.name: self.model_agent(agent) for agent in config.agents}
@@ -271,8 +270,6 @@ class Oracle:
 
     def observe_reply(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         outcome = reply.outcome
-        if outcome.__class__ is Refused or outcome.__class__ is Failed:
-            self.sentences.check(op_id, outcome)
         if self.tampered is not None:
             self.tampered.observe_reply(agent, self.scope_of(agent), op_id, outcome)
             return

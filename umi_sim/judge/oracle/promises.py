@@ -1,12 +1,11 @@
 """Judge every reply: failures and refusals have a reason, and times and values are right."""
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any, Final
 
 from umi_core import errors, limits
 from umi_core.config import Config
-from umi_core.data import Owner, is_struct, list_compared, list_fields
+from umi_core.data import Owner
 from umi_core.errors import Error
 from umi_core.ids import session_id
 from umi_core.kelpie import errors as kelpie_errors
@@ -88,7 +87,6 @@ KINDS: Final[dict[type[errors.Error], tuple[str, ...]]] = {
 """By error of an operation, the storage failures that may have caused it."""
 ATTEMPTS: Final = 3
 """How often a step without a substitute is tried before its operation fails."""
-SHOWN_CHARS: Final = 20
 Causes = tuple[str, ...]
 
 
@@ -202,45 +200,6 @@ def is_misjudged(query: Query, row: Row) -> bool:
         return is_search
     least = query.min_score_ppm if isinstance(query, ByVector | ByWords) else 0
     return type(score) is not int or not least <= score <= PPM
-
-
-# Sentences of errors.
-
-
-class Sentences(Owner):
-    """Checks the sentence of each kind of error in a run. `seen`: kinds that were checked."""
-
-    seen: dict[type, None] = {}
-
-    def check(self, op_id: str, outcome: Refused | Failed) -> None:
-        """Demand that the fields of an error have their types, and that its sentence shows them."""
-        error: object = outcome.error
-        cls: Any = type(error)
-        # Types are checked for every error, the sentence below only for the first one of its class.
-        strange = [name for name, kind in scalars(cls) if type(getattr(error, name)) is not kind]
-        message = f"{op_id}: fields of its error with a value of another type"
-        demand(not strange, rules.ERROR_SAYS_IT, message, [], strange)
-        if error.__class__ in self.seen:
-            return
-        message = f"{op_id}: the error that it ended with"
-        demand(isinstance(error, errors.Error), rules.ERROR_SAYS_IT, message, "an error", error)
-        assert isinstance(error, errors.Error)
-        sentence = str(error) if error.sentence else ""
-        # A sentence may cut long values and escape unprintable characters.
-        values = [str(getattr(error, name))[:SHOWN_CHARS] for name in list_compared(type(error))]
-        missing = [it for it in values if it not in sentence and it.isprintable()]
-        message = f"{op_id}: values that are missing in '{sentence}'"
-        demand(sentence and not missing, rules.ERROR_SAYS_IT, message, [], missing)
-        # Unprintable values were not looked for, so only without them the class counts as checked.
-        if all(map(str.isprintable, values)):
-            self.seen[type(error)] = None
-
-
-@cache
-def scalars(cls: Any) -> tuple[tuple[str, type], ...]:
-    """Return name and type of the fields of an error that hold a text or a number."""
-    fields = list_fields(cls) if is_struct(cls) else ()
-    return tuple((field.name, field.type) for field in fields if field.type in (str, int))
 
 
 # Times in a reply: between request and reply, by the clock of the incarnation.

@@ -27,6 +27,15 @@ def fault_of(vector: object, dims: int) -> str:
     return "" if any(vector) else "zero"
 
 
+def find_missing(value: object, count: int, dims: int) -> tuple[str, int]:
+    """Return the reason for the first missing vector, and their number; a wrong count of vectors is one."""
+    if not isinstance(value, tuple | list) or len(value) != count:
+        return "wrong number of vectors", 1
+    # Two dims, [[1, 2], [0, 0], [9]]: ("zero", 2), since [0, 0] and [9] are invalid and [0, 0] is the first.
+    faults = [fault for vector in value if (fault := fault_of(vector, dims))]
+    return (faults[0], len(faults)) if faults else ("", 0)
+
+
 # Lists of hits.
 
 Found = tuple[str, int]  # an id and its relevance

@@ -1,6 +1,6 @@
 """Invariants of a memory alone: rules over its plain data, and over the changes of one step.
 
-    tiers.py        snapshots, limits of the core tier, renderings, scores
+    tiers.py        snapshots, limits of the core tier
     steps.py        a memory before and after one step
     snapshots.py    the state of operations before a step
     accesses.py     which accesses are counted, and which records a scan reads
@@ -33,8 +33,6 @@ from umi_sim.judge.state.snapshots import StateSnapshot, before_step, describe_s
 from umi_sim.judge.state.steps import check_replies, check_self_stays, check_step
 from umi_sim.judge.state.tiers import (
     check_core_limits,
-    check_rendering,
-    check_scores,
     check_snapshot,
     check_unsaved,
 )
@@ -51,9 +49,7 @@ __all__ = [
     "check_full",
     "check_memory",
     "check_plan",
-    "check_rendering",
     "check_replies",
-    "check_scores",
     "check_self_stays",
     "check_snapshot",
     "check_step",
@@ -119,6 +115,4 @@ def check_full(state: State) -> None:
     check_core(tiers.core)
     if state.phase == "ready":  # before that, stored core may exceed lowered limits
         check_core_limits(tiers.core, config)
-    check_rendering(tiers.core)
     check_unsaved(tiers.access)
-    check_scores(tiers.access, now_ms)

@@ -1,34 +1,24 @@
-"""Invariants of the tiers alone: space, deadlines, snapshots, blocks of core and their renderings, scores.
+"""Invariants of the tiers alone: space, deadlines, snapshots, blocks of core, access records.
 
-Law 1. Everything is recounted from the entries themselves, and compared with totals.
-Law 2. Each check looks at one access record, a different one each time, since all ten thousand would take a
-       second.
+Law. Everything is recounted from the entries themselves, and compared with totals.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import islice
-from typing import Final
-
-from msgspec import structs
+from collections.abc import Mapping
 
 from umi_core import limits
 from umi_core.config import Config
 from umi_core.errors import Error
-from umi_core.limits import BLOCK_BYTES_MAX, DAY_MS, PPM
-from umi_core.policies import promotion
+from umi_core.limits import BLOCK_BYTES_MAX, PPM
 from umi_core.policies.routing import SELF_BLOCK
-from umi_core.rows import AccessRecord
-from umi_core.tiers import rendering, session
+from umi_core.tiers import session
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier
 from umi_core.values import Block, Entry
-from umi_sim.judge.state import rendered
 from umi_sim.record import rules
 from umi_sim.record.broken import Broken, demand
 
-SAMPLE_COUNT: Final = 1
 Rows = Mapping[str, tuple[bytes, int]]
 
 # Working tier and session.
@@ -122,21 +112,7 @@ def bytes_of_block(block: Block) -> int:
     return bytes_of_text(block) + sum(map(bytes_of_entry, block.entries))
 
 
-def check_rendering(core: CoreTier) -> None:
-    """Demand that parsing both renderings gives the blocks in the order of the tier."""
-    shown = rendered.as_rendered(core)
-    check_parsed("XML", shown, rendered.parse_xml(rendering.render_xml(core)))
-    check_parsed("Markdown", shown, rendered.parse_markdown(rendering.render_markdown(core)))
-
-
-def check_parsed(form: str, blocks: Sequence[Block], parsed: Sequence[Block]) -> None:
-    if parsed != blocks:
-        is_shuffled = sorted(parsed, key=slot_of) == sorted(blocks, key=slot_of)
-        rule = rules.RENDER_ORDER if is_shuffled else rules.RENDER_PARSE
-        raise Broken(rule, f"the blocks that {form} shows", blocks, parsed)
-
-
-# Scores.
+# Access records.
 
 
 def check_unsaved(access: AccessTable) -> None:
@@ -144,53 +120,3 @@ def check_unsaved(access: AccessTable) -> None:
     is_scheduled = access.is_due or not access.unsaved
     message = "access records wait to be stored, and no write is scheduled"
     demand(is_scheduled, rules.ACCESS_TRUTH, message, (), access.unsaved)
-
-
-def check_scores(access: AccessTable, now_ms: int) -> None:
-    """Check one record of the table, chosen by the time."""
-    count = len(access.records)
-    # Of ten records number 3 at 1,003 ms, and number 4 at 1,004 ms.
-    start = now_ms % count if count else 0
-    for key, record in islice(access.records.items(), start, start + SAMPLE_COUNT):
-        demand(key == record.entity_id, rules.UNIQUE_ROWS, "a record under another id", key, record.entity_id)
-        demand(record.count > 0, rules.ACCESS_TRUTH, f"accesses of {key}", "1 or more", record.count)
-        check_recency(max(0, now_ms - record.last_ms))
-        check_frequency(record, now_ms)
-        check_ppm("importance", record.importance_ppm)
-        check_score(record, now_ms)
-
-
-def check_score(record: AccessRecord, now_ms: int) -> None:
-    """Demand that neither a higher importance nor another access lowers the score."""
-    score = check_ppm("score", promotion.score_ppm(record, now_ms))
-    dearer = structs.replace(record, importance_ppm=min(PPM, record.importance_ppm + 1_000))
-    for raised in (dearer, structs.replace(record, count=record.count + 1)):
-        more = promotion.score_ppm(raised, now_ms)
-        message = "the score with a higher importance, or one access more"
-        demand(score <= more, rules.PROMOTION_PURE, message, f"at least {score}", more)
-
-
-def check_recency(age_ms: int) -> None:
-    """Demand that recency never rises with age, and has no jump at the start."""
-    ages = sorted({0, 1, age_ms, age_ms + 1, age_ms + DAY_MS})
-    recency = [check_ppm("recency", promotion.recency_ppm(age)) for age in ages]
-    falling = sorted(recency, reverse=True)
-    demand(recency == falling, rules.SCORE_SHAPE, f"recency at the ages {ages}", falling, recency)
-    jump = recency[0] - recency[1]  # ages 0 and 1
-    demand(jump <= 1, rules.SCORE_SHAPE, "recency lost in the first millisecond", "1 at most", jump)
-
-
-def check_frequency(record: AccessRecord, now_ms: int) -> None:
-    """Demand that frequency never falls with the count, and has no jump at the start."""
-    counts = (record.count, record.count + 1, record.count + 1_000)
-    frequency = [check_ppm("frequency", promotion.frequency_ppm(n, record.first_ms, now_ms)) for n in counts]
-    rising = sorted(frequency)
-    demand(frequency == rising, rules.SCORE_SHAPE, f"frequency at the counts {counts}", rising, frequency)
-    first, then = (promotion.frequency_ppm(record.count, 0, age) for age in (0, 1))
-    message = "frequency after the first millisecond"
-    demand(abs(first - then) <= 1, rules.SCORE_SHAPE, message, f"{first}, or 1 more or less", then)
-
-
-def check_ppm(name: str, value: int) -> int:
-    demand(0 <= value <= PPM, rules.SCORE_RANGE, name, f"0 to {PPM}", value)
-    return value

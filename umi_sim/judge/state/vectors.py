@@ -4,7 +4,7 @@ Law 1. The texts are those of the rows that get the vectors, in their order; for
 variants.
 Law 2. A vector is used and written as in the answer. An invalid vector counts as missing; if there are too
 few or too many, all count as missing.
-Law 3. The reply has the number of missing vectors, and the reason for the first one.
+Law 3. The counters have the number of missing vectors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,15 +16,13 @@ from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import Embed, Write
 from umi_core.rows import Category, Ended, Entity, Vector
 from umi_core.state import Operation
-from umi_sim.judge.plain.scores import fault_of, sound_vectors
+from umi_sim.judge.plain.scores import find_missing, sound_vectors
 from umi_sim.record import rules
 from umi_sim.record.broken import demand
 
 RULE: Final = rules.VECTORS_AS_ANSWERED
-STEP: Final = "embed"  # a prefix: also `embed_captions` and so on
-NAMED: Final = f"degraded {STEP}"
+NAMED: Final = "degraded embed"  # a prefix: also `embed_captions` and so on
 BY_HOOK: Final = ":hook:"  # in the name of a degradation: an interceptor gave a substitute in that step
-MISCOUNTED: Final = "wrong number of vectors"
 
 
 def list_owed(facts: Mapping[str, object]) -> list[Entity] | None:
@@ -77,11 +75,6 @@ def check_learnt(texts_count: int, answer: Embedded, operation: Operation | None
     expected = sound_vectors(answer.vectors, texts_count, dims) or (None,) * texts_count
     got = operation.facts.get("caption_vectors") or operation.facts["vectors"]
     demand(got == expected, RULE, f"vectors that {operation.workflow} learnt", expected, got)
-    if (reason := find_missing(answer.vectors, texts_count, dims)[0]) != "":
-        reasons = [
-            degradation.reason for degradation in operation.degradations if degradation.name.startswith(STEP)
-        ]
-        demand(reason in reasons, rules.DEGRADATION_NAMED, "the reason for a missing vector", reason, reasons)
 
 
 def check_counted(texts_count: int, answer: Embedded, counted: int, is_alone: bool, dims: int) -> None:
@@ -99,15 +92,6 @@ def count_named(counters: Mapping[str, int]) -> int:
     """Count the missing vectors in the counters, without those for which an interceptor gave a substitute."""
     named = [name for name in counters if name.startswith(NAMED) and BY_HOOK not in name]
     return sum(counters[name] for name in named)
-
-
-def find_missing(value: object, count: int, dims: int) -> tuple[str, int]:
-    """Return the reason for the first missing vector, and their number; a wrong count of vectors is one."""
-    if not isinstance(value, tuple | list) or len(value) != count:
-        return MISCOUNTED, 1
-    # Two dims, [[1, 2], [0, 0], [9]]: ("zero", 2), since [0, 0] and [9] are invalid and [0, 0] is the first.
-    faults = [fault for vector in value if (fault := fault_of(vector, dims))]
-    return (faults[0], len(faults)) if faults else ("", 0)
 
 
 # Written rows.

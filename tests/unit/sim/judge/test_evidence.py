@@ -30,6 +30,7 @@ from umi_core.values import RoutingDecision
 LATE_MS = NOW_MS + Config().model_timeout_ms
 TEA = fact(ALICE, "likes tea")
 SOUND, UNSOUND = vector_of(ALICE, "likes tea"), (0,) * 16
+MISCOUNTED = "wrong number of vectors"
 
 
 def named(text: str, reason: str = "refused") -> tuple[Degraded, ...]:
@@ -51,7 +52,7 @@ def evolved(answer: str | None) -> tuple[History, str, Remembered]:
 def embedded(answer: tuple[Any, ...] | None) -> tuple[History, str, Remembered]:
     history = History()
     op_id = history.tell((ALICE, "likes tea"))
-    history.hear(op_id, "embed", answer)
+    history.hear(op_id, "embed", answer, text_count=1)
     return history, op_id, as_stored((ALICE, "likes tea"))
 
 
@@ -73,8 +74,8 @@ CASES: list[tuple[Any, str]] = [
     (lambda: evolved("no idea"), "evolve:none no_json"),
     (lambda: evolved("[]"), ""),
     (lambda: embedded(None), "embed:no_vectors"),
-    (lambda: embedded(()), "embed:no_vectors"),
-    (lambda: embedded((UNSOUND,)), "embed:no_vectors"),
+    (lambda: embedded(()), f"embed:no_vectors {MISCOUNTED}"),
+    (lambda: embedded((UNSOUND,)), "embed:no_vectors zero"),
     (lambda: embedded((SOUND,)), ""),
     (lambda: routed(None), "route:table"),
     (lambda: routed("no idea"), "route:table no_json"),
@@ -129,9 +130,14 @@ def replanned(*answers: tuple[Any, ...]) -> tuple[History, str, Any]:
     return history, op_id, value
 
 
-@pytest.mark.parametrize("answers", [((SOUND,), ()), ((SOUND,), (UNSOUND,)), ((UNSOUND,), (SOUND,))])
-def test_of_two_plans_either_may_be_the_one_that_went_without(answers: tuple[tuple[Any, ...], ...]) -> None:
-    for name in ("", "embed:no_vectors"):
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [(((SOUND,), ()), MISCOUNTED), (((SOUND,), (UNSOUND,)), "zero"), (((UNSOUND,), (SOUND,)), "zero")],
+)
+def test_of_two_plans_either_may_be_the_one_that_went_without(
+    answers: tuple[tuple[Any, ...], ...], reason: str
+) -> None:
+    for name in ("", f"embed:no_vectors {reason}"):
         history, op_id, value = replanned(*answers)
         history.reply(op_id, value, *named(name))
 
@@ -146,7 +152,7 @@ def test_vectors_that_a_second_plan_did_not_need_are_a_cause_all_the_same() -> N
     """It found that nothing had changed, and kept the name of what had failed: all_faults, seed 182."""
     history, op_id, _ = replanned((UNSOUND,))
     history.reply(history.tell((ALICE, "likes tea"), embed=False), as_stored((ALICE, "likes tea")))
-    history.reply(op_id, as_stored((ALICE, "likes tea"), change="unchanged"), *named("embed:no_vectors"))
+    history.reply(op_id, as_stored((ALICE, "likes tea"), change="unchanged"), *named("embed:no_vectors zero"))
 
 
 def test_a_second_plan_may_have_met_another_failure() -> None:
@@ -257,13 +263,18 @@ def cause_of(rows: list[dict[str, Any]], by: RoutingDecision) -> RoutingDecision
 
 @pytest.mark.parametrize(
     ("vectors", "due"),
-    [((SOUND,), ""), (None, "embed:words_only"), ((), "embed:words_only"), ((UNSOUND,), "embed:words_only")],
+    [
+        ((SOUND,), ""),
+        (None, "embed:words_only"),
+        ((), f"embed:words_only {MISCOUNTED}"),
+        ((UNSOUND,), "embed:words_only zero"),
+    ],
 )
 def test_a_search_says_that_it_went_by_words_alone(vectors: Any, due: str) -> None:
-    for name in ("", "embed:words_only"):
+    for name in ("", due or "embed:words_only"):
         history = History()
         op_id = history.seek("tea")
-        history.hear(op_id, "embed", vectors)
+        history.hear(op_id, "embed", vectors, text_count=1)
         if name == due:
             history.reply(op_id, found("tea"), *named(name))
         else:

@@ -32,7 +32,7 @@ def shown(bug: str, rule: str) -> Iterator[RunConfig]:
     ("bug", "rule"),
     [
         ("load-merges", "snapshot-roundtrip"),  # by the oracle of sessions
-        ("frequency-unbounded", "score-range"),  # inside, after a step
+        ("importance-dropped", "promotion-fair"),  # inside, after a step
         ("scan-counts-as-access", "access-truth"),  # by storage, in a check of everything
         ("core-shows-old-version", "core-current"),  # by the oracle of core
         ("late-answer-applied", "late-is-inert"),  # between two steps

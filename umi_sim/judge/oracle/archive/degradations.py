@@ -1,8 +1,8 @@
 """Judge the names of degradations: each name has a cause, and each failure has its name in the reply.
 
 For example, if no model answers, a remember stores the text as notes and its reply has `extract:notes`. That
-name without such a failure is wrong, and so are notes without that name. Reasons and counts are judged by
-umi_sim/judge/invariants/degradation_reasons.py.
+name without such a failure is wrong, and so are notes without that name. The reason must be that of an answer
+to the step.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +43,8 @@ from umi_sim.judge.oracle.archive.operations import (
     parse_memories,
     read_units,
 )
-from umi_sim.judge.plain.scores import SUBSTITUTES, substitute
+from umi_sim.judge.oracle.promises import causes
+from umi_sim.judge.plain.scores import SUBSTITUTES, find_missing, substitute
 from umi_sim.record import rules
 
 STORAGE_MADE: Final = ("read:foreign_rows", "read:damaged_rows")
@@ -66,10 +67,11 @@ NAMES: Final = (
     TOO_MANY, "extract:uncovered", "evolve:partial", "route:partial", NOT_COMPARED, "contents:partial",
     "texts:partial", *STORAGE_MADE,
 )  # fmt: skip
-PLAIN: Final = ("extract:notes", "evolve:none", "route:table", "expand:single")
-"""Degradations whose reason describes the useless reply of a model."""
 OF_UNITS: Final = ("evolve", "name")
 """Steps that ask several questions, each with a substitute of its own."""
+READS: Final = ("by_vector", "candidates", "context", "replaced", "settle")
+"""Steps that read rows, page by page, and have a substitute for them."""
+EMBEDS: Final = ("embed", "embed_captions", "embed_summary", "embed_reflection")
 
 
 def tell_failure(it: Exchange) -> str:
@@ -90,6 +92,12 @@ READERS: Final[Mapping[str, Callable[[Any, str, Config], object]]] = {
     ),
 }
 """By step, the parser of a model's reply."""
+EXPLAINED: Final = (
+    "extract:notes", "preprocess:none", "segment:windows", "ask:old_summary", "ask:beginning",
+    "embed:words_only",
+    *(f"{step}:{SUBSTITUTES[step]}" for step in ("evolve", "expand", "name", "route", *EMBEDS, *READS)),
+)  # fmt: skip
+"""Degradations whose reason is that of an answer to their step, or of none."""
 USELESS: Final = (UnusableReply, Unwritten, Unread, Useless, Undescribed, Unnamed)
 """What parsers return for a useless reply; each has a reason."""
 
@@ -115,12 +123,17 @@ class Degradations(ArchivePart):
         # the model: the turns may not name the person.
         return found.outcome != "rejected" or found.reason == "unresolved"
 
-    def tell_reason(self, op: ArchiveOperation, it: Exchange) -> str:
-        """Return why an answer was useless; empty if it was usable."""
-        if it.text is None:
-            return tell_failure(it)
-        read = READERS[it.step](op.request, it.text, self.context.config)
-        return read.reason if isinstance(read, USELESS) else ""
+    def list_reasons(self, op: ArchiveOperation, it: Exchange) -> Iterator[str]:
+        """Yield why an answer was useless; nothing if it was usable."""
+        if isinstance(it.answer, Embedded):
+            reason = find_missing(it.answer.vectors, len(it.texts), self.context.config.embedding_dims)[0]
+            yield from (reason,) if reason else ()
+        elif it.effect is not None and it.answer is not None and it.text is None:
+            yield from causes(it.effect, it.answer)
+        elif it.text is None:
+            yield tell_failure(it)
+        elif isinstance(read := READERS[it.step](op.request, it.text, self.context.config), USELESS):
+            yield read.reason
 
     def judge_names(self, degradations: Sequence[Degraded]) -> None:
         """Demand that all names are in the specification."""
@@ -143,12 +156,13 @@ class Degradations(ArchivePart):
         names = [it.name for it in degradations]
         for name, is_due in self.list_names_due(op, batch, count):
             self.demand((name in names) == is_due, rules.DEGRADATION_NAMED, name, is_due, names)
-        for it in (it for it in degradations if it.name in PLAIN):
-            tried = [one for one in (*op.past, *op.attempts) if it.name.startswith(f"{one.step}:")]
-            reasons = [self.tell_reason(op, one) for one in tried]
+        for it in (it for it in degradations if it.name in EXPLAINED):
+            step = it.name.partition(":")[0]
+            tried = [one for one in (*op.past, *op.attempts) if one.step == step]
             # After a second plan, or with several questions, it is
             # not known which answer led to the degradation.
-            allowed = reasons if op.past or "evolve" in it.name else reasons[-1:]
+            counted = tried if op.past or step in (*OF_UNITS, *EMBEDS, *READS) else tried[-1:]
+            allowed = [reason for one in counted for reason in self.list_reasons(op, one)]
             message = f"the reason for {it.name}"
             self.demand(it.reason in allowed, rules.DEGRADATION_NAMED, message, allowed, it.reason)
         for name, beyond in count_beyond_limits(op, batch):
