@@ -29,14 +29,13 @@ from umi_core.ids import entity_id, pack
 from umi_core.kelpie.requests import AddArchival, DeleteBlock
 from umi_core.kelpie.results import BlockWritten
 from umi_core.limits import ACCESS_PRUNE_MS
-from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
+from umi_core.messages.answers import EffectFailed, ModelReplied, ReadDone, Value, Wake
 from umi_core.messages.effects import (
     Asked,
     AskModel,
     Commit,
     Done,
     Embed,
-    Expect,
     Failed,
     Read,
     Refused,
@@ -79,7 +78,6 @@ from umi_sim.judge.state import (
     check_full,
     check_memory,
     check_plan,
-    check_self_stays,
     check_tables,
 )
 from umi_sim.judge.state.eviction import ReferenceEviction, ScoredEntry
@@ -453,8 +451,6 @@ def test_what_the_assistant_says_of_itself_may_leave_core_when_it_ends() -> None
     (row,) = pair.rows("ended")
     after = pair.memory.state.tiers.core
     assert (before.locate(row.address.id) is None, after.locate(row.address.id)) == (False, None)
-    check_self_stays(before, after, "Remember", (row.address.id,))
-    assert broken(lambda: check_self_stays(before, after, "Remember")) == "self-stays"
 
 
 def test_failures_keep_the_rules_of_steps() -> None:
@@ -537,47 +533,6 @@ def test_a_late_answer_is_not_blamed_for_what_was_due() -> None:
     pair.step(LATE)
     assert pair.memory.state.request_count > before.request_count
     check_step(before, LATE, pair.memory.state)
-
-
-def test_a_self_entry_leaves_only_when_it_is_named() -> None:
-    mine = core_of([Block("persona", entries=entries(1))], guard_version=1)
-    check_self_stays(mine, mine, "rebalance")
-    check_self_stays(mine, CoreTier(), "forget")
-    check_self_stays(mine, CoreTier(), "remove_block")
-    assert broken(lambda: check_self_stays(mine, CoreTier(), "rebalance")) == "self-stays"
-
-
-def test_a_self_entry_that_leaves_with_a_commit_of_another_kind_is_caught() -> None:
-    pair = fill_every_tier()
-    pair.step(SetBlock(11, "goals", "x"))
-    commit = pair.until(Commit)
-    without = core_of([Block("goals", text="x")], guard_version=99)
-    write = Write(Address(SCOPE, "core", "core"), Core(without.blocks))
-    operation = next(iter(pair.memory.state.operations.values()))
-    put_question(operation, Commit((write,), ()))
-    value = Committed(commit.request_id, ((write.address, 99),))
-    assert judged(pair, value, lambda state: setattr(state.tiers, "core", without)) == "self-stays"
-
-
-@pytest.mark.parametrize("is_built_on", [True, False])
-def test_entries_of_self_grow_within_their_share_of_a_core_that_was_there(is_built_on: bool) -> None:
-    pair = fill_every_tier()
-    pair.step(SetBlock(11, "goals", "x"))
-    commit, core = pair.until(Commit), pair.memory.state.tiers.core
-    mine = tuple(entry for block, entry in core.entries() if block.kind == "persona")
-    large = tuple(structs.replace(entry, text="x" * 2_000) for entry in entries(5))
-    grown = core_of([Block("persona", entries=(*mine, *large))], guard_version=99)
-    where = Address(SCOPE, "core", "core")
-    operation = next(iter(pair.memory.state.operations.values()))
-    expected = Expect(where, core.guard_version + (not is_built_on))
-    put_question(operation, Commit((Write(where, Core(grown.blocks)),), (expected,)))
-    value = Committed(commit.request_id, ((where, 99),))
-    before = before_step(pair.memory.state)
-    pair.memory.state.tiers.core = grown
-    if is_built_on:
-        assert broken(partial(check_step, before, value, pair.memory.state)) == "core-limits"
-    else:  # another memory may have put them there
-        check_step(before, value, pair.memory.state)
 
 
 def test_accesses_are_counted_when_something_is_learnt_and_never_else() -> None:

@@ -30,7 +30,7 @@ from umi_core.tiers.core import CoreTier
 from umi_core.tiers.working import WorkingTier
 from umi_sim.judge.state.plans import check_plan
 from umi_sim.judge.state.snapshots import StateSnapshot, before_step, describe_step
-from umi_sim.judge.state.steps import check_replies, check_self_stays, check_step
+from umi_sim.judge.state.steps import check_replies, check_step
 from umi_sim.judge.state.tiers import (
     check_core_limits,
     check_snapshot,
@@ -50,7 +50,6 @@ __all__ = [
     "check_memory",
     "check_plan",
     "check_replies",
-    "check_self_stays",
     "check_snapshot",
     "check_step",
     "check_step_result",

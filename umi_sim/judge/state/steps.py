@@ -1,13 +1,12 @@
 """A memory before and after one step: allowed changes, and the time of retries.
 
 Law 1. Core changes only to a row that was just read, or written by a batch known to be durable.
-Law 2. An entry of self leaves core only by a request that names it.
-Law 3. A late answer changes nothing.
-Law 4. After a failure no operation asks again before the policy, or the failure itself, allows it.
-Law 5. A load replaces the whole session by the saved one, or changes nothing.
-Law 6. Accesses are counted only in steps that get the answer to a commit or the rows of a recall.
-Law 7. An operation keeps its revision, and keeps its facts until it plans again.
-Law 8. Interceptors may observe and rewrite questions. If one refuses or answers a question, the step is
+Law 2. A late answer changes nothing.
+Law 3. After a failure no operation asks again before the policy, or the failure itself, allows it.
+Law 4. A load replaces the whole session by the saved one, or changes nothing.
+Law 5. Accesses are counted only in steps that get the answer to a commit or the rows of a recall.
+Law 6. An operation keeps its revision, and keeps its facts until it plans again.
+Law 7. Interceptors may observe and rewrite questions. If one refuses or answers a question, the step is
 judged only by the rules that need no answer: those of late answers, revisions and prompts, and those of plans
 if neither accesses nor core changed in the step.
 """
@@ -16,15 +15,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
 
-from umi_core.config import Config
 from umi_core.errors import Error
 from umi_core.ids import pack
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
 from umi_core.messages.answers import Committed, Embedded, ModelReplied, ReadDone, Value
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Reply
-from umi_core.messages.requests import Descent, Recall, request_name
-from umi_core.policies.routing import SELF_BLOCK
-from umi_core.rows import Core, Ended, Row, SessionRow
+from umi_core.messages.requests import Descent, Recall
+from umi_core.rows import Core, Row, SessionRow
 from umi_core.state import State, Tiers
 from umi_core.tiers import session
 from umi_core.tiers.core import CoreTier
@@ -66,7 +63,7 @@ from umi_sim.judge.state.snapshots import (
     is_late,
     snapshot_operation,
 )
-from umi_sim.judge.state.tiers import check_equal_entries, check_share_of_self
+from umi_sim.judge.state.tiers import check_equal_entries
 from umi_sim.judge.state.vectors import BY_HOOK, check_learnt, check_texts, count_named
 from umi_sim.judge.state.vectors import check_counted as check_vectors_counted
 from umi_sim.record import rules
@@ -74,7 +71,6 @@ from umi_sim.record.broken import Broken, demand
 
 # Prefixes of counters such as "rebalance done", for workflows that a memory begins without a request.
 OF_BACKGROUND: Final = ("rebalance ", "recover ", "evolve_category ", "purge ")
-MAY_LEAVE: Final = ("forget", "remove_block", "delete_block", "delete_archival")
 Decisions = tuple[RoutingDecision, ...]
 TIERS: Final = Tiers.__struct_fields__
 
@@ -91,7 +87,7 @@ def check_step(before: StateSnapshot, given: StepInput, state: State) -> None:
         check_emptied(was, tiers)
     elif not given.is_hooked:
         check_attempts(given, state.seen_ms)
-        check_core_source(was.core, given, tiers.core, state.config)
+        check_core_source(was.core, given, tiers.core)
         # An operation that can end without its answer changes the state at its time-out, whatever the input
         # of that step is.
         if not any(map(may_end_unanswered, before.snapshots.values())):
@@ -371,7 +367,7 @@ def least_wait_ms(snapshot: OperationSnapshot, given: StepInput, now_ms: int) ->
 # The source of core.
 
 
-def check_core_source(before: CoreTier, given: StepInput, core: CoreTier, config: Config) -> None:
+def check_core_source(before: CoreTier, given: StepInput, core: CoreTier) -> None:
     answered = given.answered
     if core is before or core == before:
         return
@@ -383,20 +379,6 @@ def check_core_source(before: CoreTier, given: StepInput, core: CoreTier, config
     # With core of version 7, the answer to a read with version 6 is stale and must not be used.
     was, now = before.guard_version, core.guard_version
     demand(was < now, rules.CORE_CURRENT, "the version of core after an answer", f"more than {was}", now)
-    if isinstance(given.value, Committed):
-        cause = request_name(type(answered.request)) if answered.request is not None else answered.pinned[0]
-        check_self_stays(before, core, cause, ended_by(answered.asked))
-        if is_built_on(before, answered.asked):
-            check_share_of_self(before, core, config)
-
-
-def is_built_on(core: CoreTier, asked: Asked | None) -> bool:
-    """Return True if a batch expected storage to have this version of core.
-
-    Otherwise the batch was planned from another version than the present one of this memory.
-    """
-    expects = asked.expects if isinstance(asked, Commit) else ()
-    return any(it.address.kind == "core" and it.version == core.guard_version for it in expects)
 
 
 def core_row(value: Value, asked: Asked | None) -> CoreTier | None:
@@ -408,24 +390,6 @@ def core_row(value: Value, asked: Asked | None) -> CoreTier | None:
         versions = dict(value.versions)
         found = [(write.body, versions.get(write.address, 0)) for write in asked.writes]
     return next((CoreTier(body.blocks, number) for body, number in found if isinstance(body, Core)), None)
-
-
-def ended_by(asked: Asked | None) -> tuple[str, ...]:
-    """Return the ids of the facts that a batch has ended."""
-    writes = asked.writes if isinstance(asked, Commit) else ()
-    return tuple(write.address.id for write in writes if isinstance(write.body, Ended))
-
-
-def check_self_stays(before: CoreTier, after: CoreTier, cause: str, ended: tuple[str, ...] = ()) -> None:
-    """Demand that entries of self leave core only by a request that may remove them.
-
-    `cause`: the name of the request whose commit was answered, or of the workflow in background work.
-    """
-    there = [*(entry.entity_id for _, entry in after.entries()), *ended]
-    mine = [entry.entity_id for block, entry in before.entries() if block.kind == SELF_BLOCK]
-    removed = [entity_id for entity_id in mine if entity_id not in there]
-    holds = not removed or cause in MAY_LEAVE
-    demand(holds, rules.SELF_STAYS, f"entries of self after {cause}", mine, there)
 
 
 def check_decisions_source(was: Decisions, given: StepInput, now: Decisions) -> None:

@@ -82,19 +82,6 @@ def check_core_counts(core: CoreTier, config: Config) -> None:
     demand(authored <= limit, rules.CORE_LIMITS, "blocks with authored text", limit, authored)
 
 
-def check_share_of_self(before: CoreTier, after: CoreTier, config: Config) -> None:
-    """Demand that entries of self grow only within their share; above a lowered share they may only stay."""
-    # With 40,000 bytes of core self may grow up to 10,000. If the limit was lowered, 12,000 may stay.
-    share_bytes = config.core_bytes_max * limits.SELF_SHARE_PPM // PPM
-    was_bytes, now_bytes = bytes_of_self(before), bytes_of_self(after)
-    holds = now_bytes <= max(share_bytes, was_bytes)
-    demand(holds, rules.CORE_LIMITS, "bytes of self entries", max(share_bytes, was_bytes), now_bytes)
-
-
-def bytes_of_self(core: CoreTier) -> int:
-    return sum(bytes_of_entry(entry) for block, entry in core.entries() if block.kind == SELF_BLOCK)
-
-
 def check_length(what: str, text: str, limit_bytes: int) -> None:
     size_bytes = len(text.encode())
     demand(size_bytes <= limit_bytes, rules.CORE_LIMITS, f"bytes of a {what}", limit_bytes, size_bytes)
