@@ -555,16 +555,17 @@ class Checker:
         places: dict[str, dict[object, object]] = {name: {} for name in self.contract.names}
         for name, value in chain.from_iterable(past.args.items() for past in self.past):
             if name in places:
-                places[name][key_of(value)] = op.args.get(name, value)
-        found = {}
-        for past in self.past[:-1]:
+                taken = op.args.get(name, value)
+                places[name][key_of(taken)] = taken
+        found = []
+        for past in {key_of(past): past for past in self.past[:-1]}.values():
             named = [name for name in past.args if name in places]
             for values in product(*(places[name].values() for name in named)):
                 moved = ContractOp(past.name, {**past.args, **dict(zip(named, values, strict=True))})
-                found[key_of((past, moved))] = past, moved
+                found.append((past, moved))
                 if len(found) > MOVE_COUNT_MAX:
                     return []
-        return [*found.values()]
+        return found
 
     def is_explained_by_time(self, op: ContractOp, got: Got, now_ms: int) -> bool:
         """Return whether the answer would be right just before or after the deadline of some entry.
