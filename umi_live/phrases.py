@@ -12,7 +12,7 @@ it. If the rest may limit the phrase, such as "pour le week-end", the phrase its
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from umi_core.language.words import words
@@ -70,7 +70,7 @@ PHONE: Final = "My phone number is {}"
 NO_MORE: Final = "I no longer {} {}"
 DOES: Final = "I {} {}"
 OF_PLACES: Final = (HOME, MOVED, JOB, SITE, JOINED, LEFT)
-PHRASES: Final = tuple((re.compile(f"(?:{pattern}){WHEN}"), english) for pattern, english in (
+PHRASES: Final = tuple((f"(?:{pattern}){WHEN}", english) for pattern, english in (
     (rf"(?:ich (?:wohne|lebe)|wir (?:wohnen|leben)){DE} in (?!Angst|Frieden|Armut|Trennung){PLACE}", HOME),
     (rf"(?:j['’]habite|je vis|nous (?:habitons|vivons)){FR} (?:à|au|en|aux) {PLACE}", HOME),
     (rf"{ES}(?:vivo|vivimos){NOW_ES} en {PLACE}", HOME),
@@ -139,8 +139,17 @@ PHRASES: Final = tuple((re.compile(f"(?:{pattern}){WHEN}"), english) for pattern
     (r"(?:yo )?(bebo|como(?! is| was)|fumo|juego|uso|odio|me gustan?)(?: ([^,;]+))?", DOES),
     (r"(?:io )?(bevo|mangio|fumo|gioco|uso|odio|mi piacciono|mi piace)(?: ([^,;]+))?", DOES),
 ))  # fmt: skip
+# The first words of PHRASES. English sentences have others, so they need none of these patterns.
+FIRST_WORDS: Final = frozenset(
+    """ich wir mein meine
+    j je nous ma mon
+    actualmente ahora bebo como cumplí dejé empecé estoy fumo he juego me mi nos odio soy tengo trabajo uso
+    vivimos vivo ya yo
+    abitiamo abito adesso attualmente bevo ci gioco ho il io la lavoro mangio non ora sono viviamo""".split()
+)
+FIRST_WORD: Final = re.compile(r"\w+")
 # Statements about a person with a name.
-OTHER_PHRASES: Final = tuple((re.compile(f" (?:{pattern}){WHEN}"), english) for pattern, english in (
+OTHER_PHRASES: Final = tuple((f" (?:{pattern}){WHEN}", english) for pattern, english in (
     (rf"(?:wohnt|lebt){DE} in {PLACE}|(?:habite|vit){FR} (?:à|au|en|aux) {PLACE}|vive{NOW_ES} en {PLACE}|"
      rf"(?:vive|abita){NOW_IT} (?:a|in) {PLACE}",
      "lives in {}"),
@@ -225,7 +234,9 @@ GREETINGS: Final = frozenset(  # words of greetings, thanks and praise
 @lru_cache(maxsize=PHRASE_COUNT_MAX)
 def translate(sentence: str) -> str | None:
     """Return a sentence about its speaker in English; None if it has no known phrase."""
-    return translate_by(PHRASES, lower_first(END.sub("", OPENING.sub("", sentence))))
+    text = lower_first(END.sub("", OPENING.sub("", sentence)))
+    first = FIRST_WORD.match(text)
+    return translate_by(PHRASES, text) if first and first[0] in FIRST_WORDS else None
 
 
 @lru_cache(maxsize=PHRASE_COUNT_MAX)
@@ -240,14 +251,20 @@ def translate_other(sentence: str) -> str | None:
     return translated and f"{owner}{match[2]} {translated}"
 
 
-def translate_by(phrases: Iterable[tuple[re.Pattern[str], str]], text: str) -> str | None:
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern on first use, because all of them take longer than the start of a command."""
+    return re.compile(pattern)
+
+
+def translate_by(phrases: Iterable[tuple[str, str]], text: str) -> str | None:
     for pattern, english in phrases:
-        if match := pattern.fullmatch(text):
+        if match := compiled(pattern).fullmatch(text):
             return fill(english, match)
     for pattern, english in phrases:
         # For phrases without a place the rest may change the meaning: "Tengo 5 años de experiencia."
         is_of_place = phrases is OTHER_PHRASES or english in OF_PLACES
-        if is_of_place and (match := re.match(f"(?:{pattern.pattern})(?=,? )", text)):
+        if is_of_place and (match := compiled(f"(?:{pattern})(?=,? )").match(text)):
             is_sure = SURE_REST.fullmatch(text[match.end() :])
             return f"{fill(english, match)}{', with more' if is_sure else ' for more'}"
     return None

@@ -20,6 +20,7 @@ from umi_core.values import MEMORY_TYPES
 from umi_live import LiveMemory, open_blocking
 from umi_live.changes import claims_of, ends
 from umi_live.local import RuleModel, inputs_of
+from umi_live.phrases import FIRST_WORDS, translate
 from umi_live.rules import SpeakerTurn, divide_sentences, read
 
 # Each text, and the names with their types that its sentences are about: `-` stands for none.
@@ -131,6 +132,27 @@ Ich hoffe, er kommt und ich bin da.
 def test_each_claim_with_a_subject_of_its_own_is_a_statement(line: str) -> None:
     sentence, _, parts = line.partition(" > ")
     assert list(divide_sentences([sentence])) == (parts.split(" | ") if parts else [sentence])
+
+
+# A phrase for each of the first words by which a sentence of another language is known.
+FOREIGN: Final = """
+Ich mag Tee / Wir wohnen in Ulm / Mein Lieblingstee ist Assam / Meine Telefonnummer ist 7
+J'aime le thé / Je bois du thé / Nous vivons à Lyon / Ma couleur préférée est verte / Mon numéro est 7
+Actualmente vivo en Lima / Ahora vivo en Lima / Ya vivo en Lima / Yo bebo té / Bebo té / Como pan / Fumo
+Cumplí 9 años / He cumplido 9 años / Tengo 9 años / Dejé Seat / Empecé a trabajar en Seat / Trabajo en Seat
+Estoy casada / Soy soltera / Me casé / Nos mudamos a Lima / Vivimos en Lima / Vivo en Lima
+Mi té favorito es Assam / Juego ajedrez / Odio el té / Uso gafas
+Abito a Bari / Abitiamo a Bari / Viviamo a Bari / Adesso abito a Bari / Attualmente abito a Bari
+Ora abito a Bari / Io bevo tè / Bevo tè / Mangio pane / Gioco / Ho 9 anni / Sono single / Non bevo più
+Lavoro per Enel / Il mio tè preferito è Assam / La mia pizza preferita è Margherita
+Ci siamo trasferiti a Bari
+"""
+
+
+def test_a_sentence_is_translated_whatever_phrase_it_begins_with() -> None:
+    told = re.split(r" / |\n", FOREIGN.strip())
+    assert [text for text in told if translate(text) is None] == []
+    assert {re.split("['’ ]", text.lower())[0] for text in told} == FIRST_WORDS
 
 
 def test_what_a_speaker_says_of_themselves_is_about_them() -> None:
