@@ -185,4 +185,4 @@ def test_a_write_that_was_cut_off_is_not_taken_for_undone_by_a_removal() -> None
 
 @pytest.mark.parametrize("store", [Replaced, type("Calm", (Replaced,), {"fails": ()})])
 def test_a_store_that_keeps_all_is_not_accused(store: type[Adapter]) -> None:
-    assert hunt(store, range(100)).first is None
+    assert hunt(store, range(40)).first is None

@@ -50,7 +50,7 @@ class Broken(Dict):
 
 
 def compared(one: type[Adapter], other: type[Adapter]) -> Any:
-    found = hunt(one, range(40), way=HuntStrategy(partial(draw_both, other), partial(run_both, other)))
+    found = hunt(one, range(15), way=HuntStrategy(partial(draw_both, other), partial(run_both, other)))
     return found.small and found.small.broken
 
 

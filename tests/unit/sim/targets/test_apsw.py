@@ -82,7 +82,7 @@ def test_a_process_dies_at_its_statements() -> None:
     assert small.broken is not None
     assert small.broken.rule in ("batch-split", "crash-split", "error-applied")
     assert small.items[-2].site in ("statement", "commit")
-    assert hunt(OnApsw, range(60)).first is None
+    assert hunt(OnApsw, range(20)).first is None
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_statement_and_a_commit_fail_with_the_errors_of_apsw(site: str, number
 
 
 def test_a_lock_of_another_job_is_waited_for() -> None:
-    assert hunt(InJobs, range(40)).first is None
+    assert hunt(InJobs, range(15)).first is None
 
 
 def test_sql_reads_the_clock_of_the_run() -> None:

@@ -42,7 +42,7 @@ UNDECLARED = (
 @pytest.mark.slow
 @pytest.mark.parametrize("store", CORRECT)
 def test_a_store_that_keeps_what_it_declares_is_not_accused(store: type[Adapter]) -> None:
-    assert hunt(store, range(30)).small is None
+    assert hunt(store, range(12)).small is None
 
 
 @pytest.mark.slow

@@ -100,7 +100,7 @@ def test_the_bug_is_found_and_named(store: Any) -> None:
 
 @pytest.mark.parametrize("store", [SharesUnpromised, LimitsLast])
 def test_a_store_without_the_bug_or_the_promise_is_not_accused(store: Any) -> None:
-    assert hunt(store, range(60)).small is None
+    assert hunt(store, range(25)).small is None
 
 
 class Forgets(SharesUnpromised):

@@ -20,7 +20,7 @@ BROKEN = (
     (stores.DatabaseAfterCache, "cancel-split", "get"),
     (stores.IndexAfterValue, "cancel-split", "get"),
 )
-CORRECT = ((stores.SingleFlight, 30), (stores.SharesAWrite, 30), (stores.WriteThrough, 80))  # and seeds
+CORRECT = stores.SingleFlight, stores.SharesAWrite, stores.WriteThrough
 
 
 @pytest.mark.slow
@@ -35,9 +35,9 @@ def test_the_bug_is_found_and_named(store: type[Adapter], rule: str, op: str) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("store", "count"), CORRECT)
-def test_a_store_without_the_bug_is_not_accused(store: type[Adapter], count: int) -> None:
-    assert hunt(store, range(count)).small is None
+@pytest.mark.parametrize("store", CORRECT)
+def test_a_store_without_the_bug_is_not_accused(store: type[Adapter]) -> None:
+    assert hunt(store, range(45, 60)).small is None  # seed 53 shows the bug of DatabaseAfterCache
 
 
 def test_requests_are_cancelled_at_each_of_their_steps() -> None:

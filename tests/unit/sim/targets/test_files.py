@@ -41,7 +41,7 @@ def test_a_file_that_is_rewritten_in_place_is_found_torn() -> None:
 @pytest.mark.parametrize("store", [Replaced, Retried, Log])
 def test_a_store_that_expects_it_is_left_alone(store: type[Kv]) -> None:
     """All 600: umi-sim target tests.file_stores:Log --seeds 0..599"""
-    found = hunt(store, range(40))
+    found = hunt(store, range(15))
     assert found.first is None, found.first.broken
     assert {"sync", "write"} <= {site for each in found.moments.values() for site, _ in each}
 
@@ -236,7 +236,7 @@ def test_a_process_dies_within_an_operation_whatever_may_fail(fails: tuple[str, 
     assert found.small.broken is not None
     assert (found.small.broken.rule, found.small.broken.op) == ("raises", "make")
     assert found.small.items[-1].kind == "crash_in"
-    assert hunt(type("CalmReplaced", (Replaced,), {"fails": fails}), range(40)).first is None
+    assert hunt(type("CalmReplaced", (Replaced,), {"fails": fails}), range(15)).first is None
 
 
 @pytest.mark.parametrize("fails", [(), ("open",), SITES])

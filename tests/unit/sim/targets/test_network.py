@@ -103,7 +103,7 @@ class Later(Remote):
 def test_a_store_that_asks_a_server_is_left_alone(store: type[Kv]) -> None:
     sites = {site for each in moments_of(store).values() for site, _ in each}
     assert sites - {STEP} == {"request", "response"}
-    assert hunt(store, range(30)).first is None
+    assert hunt(store, range(12)).first is None
 
 
 @pytest.mark.parametrize(("store", "rule"), [(Caches, "error-applied"), (Swallows, "done-lost")])

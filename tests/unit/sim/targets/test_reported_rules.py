@@ -47,7 +47,7 @@ def test_a_bug_is_reported_by_its_own_rule(store: type[Adapter], start: int) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("store", CORRECT)
 def test_a_store_without_a_bug_is_left_alone(store: type[Adapter]) -> None:
-    found: Hunt = hunt(store, range(20))
+    found: Hunt = hunt(store, range(10))
     assert (found.first, found.not_recurring) == (None, [])
 
 

@@ -67,7 +67,7 @@ def test_an_effect_after_an_error_is_found_and_named(store: type[Adapter]) -> No
 
 
 def test_a_store_that_waits_for_its_job_passes() -> None:
-    found = hunt(WaitsOn, range(60))
+    found = hunt(WaitsOn, range(20))
     assert found.small is None
     assert moments_at([TIMEOUT], found.moments)["put"] == [(TIMEOUT, 1)]
 
