@@ -61,7 +61,7 @@ def numbers(low: int, high: int) -> st.SearchStrategy[int]:
     return st.integers(low, high)
 
 
-def law(domain: Domain, examples: int = 100) -> Callable[[Callable[..., None]], Test]:
+def law(domain: Domain, examples: int = 50) -> Callable[[Callable[..., None]], Test]:
     """Make a test of a check that holds for the arguments of every example."""
 
     def decorate(check: Callable[..., None]) -> Test:
@@ -85,7 +85,7 @@ def law(domain: Domain, examples: int = 100) -> Callable[[Callable[..., None]], 
 
 
 def agree(
-    function: Callable[..., object], reference: Callable[..., object], domain: Domain, examples: int = 100
+    function: Callable[..., object], reference: Callable[..., object], domain: Domain, examples: int = 50
 ) -> Test:
     """Make a test that both functions give equal results."""
 

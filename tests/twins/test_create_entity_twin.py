@@ -109,7 +109,7 @@ BEFORE: Final = st.builds(Before, st.sampled_from(("never", "known", "forgotten"
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(REQUESTS, BEFORE, st.lists(METS, max_size=14))
 @example(PLAIN, Before(), [])
 @example(PLAIN, Before("known"), [])

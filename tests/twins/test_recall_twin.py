@@ -187,7 +187,7 @@ OUT: Final = Met("unavailable")
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     RECALLS,
     st.builds(Says, st.sampled_from(REWRITES), st.sampled_from(EXPANSIONS)),

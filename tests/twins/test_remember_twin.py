@@ -155,7 +155,7 @@ LOST = Met("silence", lands=True)
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(REQUESTS, st.builds(Before, st.booleans(), st.booleans(), st.booleans()), st.lists(METS, max_size=18))
 @example(PLAIN, Before(), [])
 @example(PLAIN, Before(alice=True, carol=True), [])

@@ -149,7 +149,7 @@ ASKED = TEXTS.flatmap(lambda text: st.tuples(st.just(text), answers("extract", a
 
 
 @pytest.mark.slow
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(ASKED | st.tuples(TEXTS, HALF_TEXT), st.sampled_from([0, FLOOR_PPM, 1_000_000]))
 def test_the_memory_reads_spoiled_answers_alike(asked: tuple[str, str], floor_ppm: int) -> None:
     text, reply = asked

@@ -44,7 +44,7 @@ def test_the_plain_reader_reads_the_table(row: Row) -> None:
     assert (read is not None) == (row["usable"] == "yes")
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(REPLIES, st.sampled_from(sorted(NORMALISERS)))
 def test_both_see_the_same_lines(text: str, modality: str) -> None:
     assert NORMALISERS[modality](text).split("\n") == hierarchy.lines_of(text, modality)

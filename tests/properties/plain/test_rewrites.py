@@ -146,7 +146,7 @@ MIXED = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(QUERIES, TURNS, st.data(), st.sampled_from([0, HALF_PPM, 1_000_000]))
 def test_the_memory_resolves_alike(
     query: str, turns: tuple[Turn, ...], data: st.DataObject, floor_ppm: int
@@ -163,7 +163,7 @@ def test_the_memory_resolves_alike(
 
 
 @pytest.mark.slow
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(MIXED, MIXED | st.just(QUERY), st.sampled_from([0, HALF_PPM]))
 def test_the_memory_judges_shuffled_words_alike(reply: str, query: str, floor_ppm: int) -> None:
     got = memory.judge_rewrite(reply, query, SAID, floor_ppm)

@@ -29,7 +29,7 @@ from umi_core.workflows import BUILT_IN, WORKFLOWS
 from umi_core.workflows.drafting import bad_draft
 from umi_sim.services.storage import SimStorage
 
-EDIT_COUNT: Final = 4_000
+EDIT_COUNT: Final = 2_000
 
 TALK: Final = (
     requests.Remember(1, "Umi helps. Alice likes tea", request_key="k"),
