@@ -276,7 +276,7 @@ def test_all_about_a_name_is_forgotten_and_nothing_else(tmp_path: Path) -> None:
     inside(tmp_path / "agent.db", use)
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(1_200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [150, pytest.param(400, marks=pytest.mark.slow)])
 def test_a_fact_is_found_however_much_was_remembered_since(tmp_path: Path, count: int) -> None:
     """Many at a time, as quick as that is; each of them is about Ann."""
 

@@ -537,7 +537,7 @@ def test_a_file_of_an_older_release_is_sealed(old_file: Path) -> None:
 def test_processes_that_share_a_file_and_are_killed_leave_it_sound(tmp_path: Path) -> None:
     path, options = tmp_path / "agent.db", SealOptions(KEY, str(tmp_path / "anchor"))
     chance = random.Random(1)
-    for _ in range(4):
+    for _ in range(2):
         children = [
             subprocess.Popen(
                 [sys.executable, "-c", PROGRAM, str(path), agent, KEY, str(options.anchor)],

@@ -125,16 +125,16 @@ def tally_verdicts(histories: list[JudgedHistory | None]) -> Counter[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["kv", "sessions"])
 def test_the_judge_of_stores_says_what_all_orders_say(model: str) -> None:
-    found = tally_verdicts([run_store(model, LOUD[n % len(LOUD)], n, SMALL_ITEMS) for n in range(200)])
-    assert found["accepted"] > 100
-    assert found["refused"] > 10
+    found = tally_verdicts([run_store(model, LOUD[n % len(LOUD)], n, SMALL_ITEMS) for n in range(80)])
+    assert found["accepted"] > 40
+    assert found["refused"] > 4
 
 
 @pytest.mark.slow
 def test_the_oracle_of_the_working_tier_says_what_its_order_says() -> None:
-    found = tally_verdicts([run_working(WORKING_BUGS[n % len(WORKING_BUGS)], n) for n in range(100)])
-    assert found["accepted"] > 50
-    assert found["refused"] > 5
+    found = tally_verdicts([run_working(WORKING_BUGS[n % len(WORKING_BUGS)], n) for n in range(50)])
+    assert found["accepted"] > 25
+    assert found["refused"] > 2
     assert set(found) <= {"accepted", "refused", "refusals"}
 
 

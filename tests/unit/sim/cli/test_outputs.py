@@ -96,7 +96,7 @@ def test_every_word_is_plain_or_has_a_page_and_no_line_is_wider_than_a_wide_term
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [30, NARROW, 80])
+@pytest.mark.parametrize("width", [30, NARROW])
 def test_no_line_is_wider_than_its_terminal(
     width: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,12 +15,12 @@ ALLOCATED_BYTES_MAX = 64 * 1024 * 1024
 @pytest.mark.slow
 def test_thousands_of_damaged_files_are_read_or_refused_and_nothing_else_happens() -> None:
     watch = Watch()
-    counts = fuzz(3_000, 42, watch, run_every=10)  # tools/fuzz_seed_files.py tries more
+    counts = fuzz(1_500, 42, watch, run_every=10)  # tools/fuzz_seed_files.py tries more
     assert watch.seen == []
-    assert counts["refused"] > 1_500  # the damage is real
-    assert counts["read"] > 90
-    assert min(counts["shown: program"], counts["shown: store"]) > 10
-    assert sum(count for name, count in counts.items() if name.startswith("run")) >= 10
+    assert counts["refused"] > 750  # the damage is real
+    assert counts["read"] > 45
+    assert min(counts["shown: program"], counts["shown: store"]) > 5
+    assert sum(count for name, count in counts.items() if name.startswith("run")) >= 5
 
 
 def test_the_watch_hears_what_is_opened() -> None:

@@ -44,7 +44,7 @@ async def book(kind: str) -> None:
 
 async def fall_back(run: ProgramRun) -> None:
     """Ask a second model when the first is slow, and forget the first when that fails too."""
-    for number in range(30):
+    for number in range(12):
         await book(f"{number}")
     first = asyncio.create_task(ask_first("a"))
     done, _ = await cancelled_alike(first, asyncio.wait({first}, timeout=5))

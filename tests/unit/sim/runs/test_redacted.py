@@ -110,7 +110,7 @@ def lives(monkeypatch: pytest.MonkeyPatch) -> dict[Memory, Life]:
 
 
 @pytest.mark.parametrize(
-    ("name", "seed"), [("smoke", 0), ("crash_storm", 2), ("takeovers", 0), ("handoff", 0), ("topics", 2)]
+    ("name", "seed"), [("smoke", 0), ("crash_storm", 2), ("takeovers", 0), ("handoff", 6), ("topics", 2)]
 )
 def test_lives_in_other_words_ask_and_reply_the_same(name: str, seed: int, lives: dict[Memory, Life]) -> None:
     """With answers that come late or never, rows that others wrote, sessions and blocks under labels.
