@@ -39,9 +39,9 @@ def test_the_table_of_needs_was_measured_with_these_bugs_and_lacks_nothing() -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*KINDS][::4])
+@pytest.mark.parametrize("kind", KINDS)
 def test_without_its_kind_a_bug_is_not_seen(kind: str) -> None:
-    """In the run that shows it with its kind. `tools/matrix.py` tries every kind, each with eight seeds."""
+    """In the run that shows it with its kind; `tools/matrix.py` has tried eight seeds at least."""
     assert matrix.run_with_bug(BUGS[kind], NEEDS[kind]["seed"], BUGS[kind].overrides_without) is None
 
 
