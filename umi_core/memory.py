@@ -148,7 +148,7 @@ class Memory:
     def serve(self, engine: Engine, request: requests.WorkflowRequest | requests.CoreRead) -> None:
         """Begin the operation, or reply at once if the request needs nothing from the world."""
         # An agent that is closed or over its limits still serves AgentRequests: to open or delete it.
-        is_switch = isinstance(request, AgentRequest) and self.state.phase != "deposed"
+        is_switch = isinstance(request, AgentRequest) and self.state.phase != "fenced"
         if (barred := self.why_unavailable()) and not is_switch:
             engine.effects.append(Reply(request.op_id, barred))
         # Checked here and not with the other fields: retired categories are known only after recovery.
@@ -163,11 +163,11 @@ class Memory:
     def why_unavailable(self) -> Outcome | None:
         """Return why this phase serves no request to archive or core; None if it serves them."""
         state = self.state
-        if state.phase == "deposed":
+        if state.phase == "fenced":
             return Failed(errors.Fenced(state.epoch))
         if state.phase == "closed":
             return Refused(NotFound("agent", state.scope.agent))
-        if state.phase == "unfit":
+        if state.phase == "over_limit":
             bytes_max, entry_count_max = state.config.core_bytes_max, state.config.core_entry_count_max
             if state.tiers.core.used_bytes > bytes_max:
                 return Failed(
@@ -207,7 +207,7 @@ class Memory:
         The outcome of such a commit may be unknown, so recovery reads the state of the agent from storage.
         """
         state = self.state
-        if engine.is_switched and state.phase != "deposed":
+        if engine.is_switched and state.phase != "fenced":
             last, state.epoch, state.phase = LAST((state.epoch, state.phase)), 0, "recovering"
             begin(engine, "recover", None, last)
         engine.is_switched = False
@@ -243,13 +243,13 @@ class Memory:
         state.epoch = known[EPOCH] or last_epoch
         # No epoch: recovery claimed none, because another process has claimed one since.
         if not known[EPOCH]:
-            state.phase = "deposed"
+            state.phase = "fenced"
         elif last_epoch and not is_switched(known[LAST], known[CLOSED]):
             state.phase = cast("Phase", last_phase)
         elif known[CLOSED]:
             state.phase, state.tiers.upkeep = "closed", {PURGE: state.seen_ms}
         else:
-            state.phase = "ready" if known[FITS] else "unfit"
+            state.phase = "ready" if known[FITS] else "over_limit"
 
     # Background work.
 

@@ -93,7 +93,7 @@ def cores(state: State) -> Iterator[CoreTier]:
 
 # The phase.
 
-MAY_RUN: Final = {"unfit": ALONE, "closed": (*ALONE, "purge")}  # workflows that run in these phases
+MAY_RUN: Final = {"over_limit": ALONE, "closed": (*ALONE, "purge")}  # workflows that run in these phases
 
 
 def wrong_phase(state: State) -> Iterator[str]:

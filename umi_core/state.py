@@ -28,9 +28,9 @@ HOOKED: Final = ("refused", "substituted")  # acts of an interceptor that replac
 
 ALONE: Final = ("delete_agent", "open_agent")  # workflows that run while no other operation does
 
-Phase = Literal["new", "recovering", "ready", "unfit", "closed", "deposed"]
-"""`unfit`: the stored blocks exceed the limits of the settings. `closed`: the agent is deleted. `deposed`:
-this incarnation is fenced, since another has claimed a newer epoch. Saved states contain these words."""
+Phase = Literal["new", "recovering", "ready", "over_limit", "closed", "fenced"]
+"""`over_limit`: the stored blocks exceed the limits of the settings. `closed`: the agent is deleted.
+`fenced`: another incarnation has claimed a newer epoch. Saved states contain these words."""
 
 
 class Tiers(Mutable):

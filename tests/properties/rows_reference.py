@@ -309,7 +309,7 @@ DECISION: Final[Mapping[str, Fits]] = {
     "outcome": is_text,
 }  # fmt: skip
 STATE_FIELDS: Final[Mapping[str, Fits]] = {
-    "seen_ms": MOMENT, "phase": word("ready", "unfit", "closed", "deposed"), "epoch": number(1),
+    "seen_ms": MOMENT, "phase": word("ready", "over_limit", "closed", "fenced"), "epoch": number(1),
     "operation_count": COUNT, "request_count": number(0, REQUEST_COUNT_MAX), "turn_count": COUNT,
     "committed_count": COUNT, "counters": table(I64),
     "tiers.decisions": each(is_decision), "tiers.divisions": table(MOMENT), "tiers.upkeep": table(MOMENT),

@@ -146,7 +146,7 @@ ROUTED: Final = RoutingDecision("e1", "facts", True, 900_000, "so it is", "model
 IN_STATES: Final[tuple[object, ...]] = (
     {}, {"x": 1}, {"x": -1}, {"x": None}, {"x": True}, {"x": 2**53 - 1}, {"x": 2**53}, {"x": "y"},
     2**52 - 1, 2**52, 2**53 - 1, 2**53, 2**54,
-    "ready", "unfit", "closed", "deposed", "new", "recovering", "READY",
+    "ready", "over_limit", "closed", "fenced", "new", "recovering", "READY",
     "x" * 200, "x" * 201, "é" * 100, "é" * 101, (ROUTED,), (odd(ROUTED, block="system"),),
     *((odd(ROUTED, **{name: value}),) for name, value in (
         ("block", None), ("confidence_ppm", None), ("confidence_ppm", "x"), ("promote", 1),

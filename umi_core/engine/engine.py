@@ -712,7 +712,7 @@ def fence(engine: Engine, epoch: int) -> None:
     state = engine.state
     # Questions already asked in this step are dropped: they would go out under a lost epoch.
     engine.effects[:] = [effect for effect in engine.effects if isinstance(effect, Reply)]
-    state.phase, state.epoch = "deposed", epoch
+    state.phase, state.epoch = "fenced", epoch
     engine.marks.append("fenced")
     for operation in list(state.operations.values()):
         # A commit in flight may have landed before the newer epoch was claimed.

@@ -83,17 +83,17 @@ def put_row(rows: Rows, where: Address, body: Body) -> None:
 
 def add_blocks(texts: Pairs, rows: Rows, view: View) -> str:
     """Add blocks to core; return a text that names the blocks that do not fit, empty if all fit."""
-    core, unfit = core_of(rows, view.scope), list[str]()
+    core, too_large = core_of(rows, view.scope), list[str]()
     for label, text in texts:
         done = add_block(core, label, text, view)
         if isinstance(done, CoreWrite):
             core = done.core
         else:
-            unfit.append(f"{label} ({done})")
-    if texts and not unfit:
+            too_large.append(f"{label} ({done})")
+    if texts and not too_large:
         put_row(rows, address(view.scope, "core"), Core(core.blocks))
-    shown = ", ".join(unfit[:UNREADABLE_SHOWN_MAX])
-    return f"a place in core for {len(unfit)} of {len(texts)}: {shown}" if unfit else ""
+    shown = ", ".join(too_large[:UNREADABLE_SHOWN_MAX])
+    return f"a place in core for {len(too_large)} of {len(texts)}: {shown}" if too_large else ""
 
 
 def add_block(core: CoreTier, label: str, text: str, view: View) -> CoreWrite | Error:

@@ -157,7 +157,7 @@ def with_claimed_epoch(facts: Facts, view: View) -> View:
 
 def is_of_this_life(facts: Facts, scope: Scope) -> bool:
     epoch, phase = facts[LAST]
-    return phase in ("ready", "unfit", "closed") if epoch > 0 else facts[LAST] == (0, "")
+    return phase in ("ready", "over_limit", "closed") if epoch > 0 else facts[LAST] == (0, "")
 
 
 RECOVER = Workflow(

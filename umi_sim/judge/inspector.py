@@ -236,7 +236,7 @@ class Inspector:
         if core.blocks is not self._rendered.get(agent):  # these blocks were not checked before
             self._rendered[agent] = core.blocks
             check_renderings(core)
-        is_over = memory.state.phase not in ("recovering", "deposed")
+        is_over = memory.state.phase not in ("recovering", "fenced")
         has_recovered = before is not None and is_over and is_beginning(before)
         if has_recovered and self.oracle.tampered is None:  # otherwise rows may have changed since its reads
             check_recovered(storage, memory.state)

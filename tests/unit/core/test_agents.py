@@ -348,7 +348,7 @@ def test_an_epoch_that_another_process_has_claimed_fences_its_reader() -> None:
     failed = pair.ask(Blocks(2))
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, Fenced)
-    assert pair.memory.state.phase == "deposed"
+    assert pair.memory.state.phase == "fenced"
     assert epoch == 0
 
 
@@ -378,7 +378,7 @@ def test_an_agent_whose_core_does_not_fit_can_be_deleted() -> None:
     for op_id, kind in enumerate(("human", "facts")):
         pair.ask(SetBlock(op_id, kind, "x" * 3_000))
     small = Pair(pair.storage, structs.replace(pair.config, core_bytes_max=4_096)).run()
-    assert small.memory.state.phase == "unfit"
+    assert small.memory.state.phase == "over_limit"
     assert switched(small.ask(api.DeleteAgent("d"))) == "closed"
     purged(small).ask(api.OpenAgent("o"))
     assert small.ask(Blocks("b")) == Done(())

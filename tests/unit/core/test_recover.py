@@ -164,7 +164,7 @@ def test_what_was_scheduled_when_a_process_is_fenced_is_not_sent() -> None:
     Pair(storage=first.storage).run()
     first.now_ms = first.memory.deadline_ms() or 0
     assert first.answer() == []
-    assert first.memory.state.phase == "deposed"
+    assert first.memory.state.phase == "fenced"
 
 
 def test_a_process_fenced_while_it_recovers_stops_instead_of_spinning() -> None:
@@ -180,7 +180,7 @@ def test_a_process_fenced_while_it_recovers_stops_instead_of_spinning() -> None:
     Pair(storage=full.storage).run()
     slow.release()
     assert slow.replies[1].outcome == Failed(Fenced(2))
-    assert (slow.memory.state.phase, slow.memory.deadline_ms()) == ("deposed", None)
+    assert (slow.memory.state.phase, slow.memory.deadline_ms()) == ("fenced", None)
     assert slow.ask(Set(2, "k", b"v")) == Done()
 
 

@@ -422,8 +422,8 @@ def test_a_batch_is_that_of_its_plan(name: str, reason: str) -> None:
 
 
 def test_operations_in_flight_of_a_life_that_cannot_have_any_are_refused() -> None:
-    state = structs.replace(in_flight(requests.Remember(1, "Alice likes tea")), phase="unfit")
-    assert "phase: unfit, and operations are in flight" in str(refusal(state))
+    state = structs.replace(in_flight(requests.Remember(1, "Alice likes tea")), phase="over_limit")
+    assert "phase: over_limit, and operations are in flight" in str(refusal(state))
 
 
 def test_what_a_skipped_step_leaves_is_taken_and_nothing_else() -> None:

@@ -233,7 +233,7 @@ def count_since(was: Mapping[str, int], now: Mapping[str, int]) -> tuple[int, in
 
 def check_settling(before: StateSnapshot, given: StepInput, state: State) -> None:
     answered = given.answered
-    if answered is None or state.phase == "deposed":
+    if answered is None or state.phase == "fenced":
         return
     operation = find_operation(before, answered, state)
     check_sent_again(answered, given.value, operation)

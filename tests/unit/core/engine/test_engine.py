@@ -97,7 +97,7 @@ def test_a_newer_epoch_ends_everything_in_flight() -> None:
         (1, Failed(Fenced(3))),
         (2, Failed(Fenced(3))),
     ]
-    assert (run.state.phase, run.state.operations) == ("deposed", {})
+    assert (run.state.phase, run.state.operations) == ("fenced", {})
 
 
 def test_a_commit_in_flight_when_its_memory_is_fenced_may_have_happened() -> None:

@@ -26,7 +26,7 @@ def stands_still(run: Run) -> None:
     for agent in run.world.agents.values():
         memory = memory_of(agent.machine)
         assert memory is not None
-        memory.state.phase = "unfit"
+        memory.state.phase = "over_limit"
 
 
 def loses_a_row(run: Run) -> None:
