@@ -715,7 +715,7 @@ def fence(engine: Engine, epoch: int) -> None:
     state.phase, state.epoch = "fenced", epoch
     engine.marks.append("fenced")
     for operation in list(state.operations.values()):
-        # A commit in flight may have landed before the newer epoch was claimed.
+        # A commit in flight may have become durable before the newer epoch was claimed.
         operation.may_have_happened |= isinstance(operation.sent, Commit)
         abort(engine, operation, Fenced(epoch))
 

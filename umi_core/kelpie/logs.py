@@ -125,7 +125,7 @@ APPEND_ROWS: Final = Workflow(
 def span_of(request: api.ListMessages, log: Log) -> range:
     """Return the numbers of the rows on the page."""
     limit = request.limit or PAGE_ROWS_DEFAULT
-    # A page ends at the end of the log that was read, even if another append has landed since.
+    # A page ends at the end of the log that was read, even if another append was committed since.
     end = log.next_seq if request.before is None else min(request.before, log.next_seq)
     if request.after is None:
         # With next number 11, limit 4 and no bounds: 7 to 10. If the log was restarted at 9: 9 and 10.

@@ -556,8 +556,8 @@ def see_outbox(it: Migration, job: Job, answer: StoreResult) -> Stepped:
 def take_from_outbox(it: Migration, job: Job, answer: StoreResult) -> Stepped:
     key = ("outbox", waiting(job.main)[0])
     # A write in the meantime puts the outbox row again under a new version, so this commit conflicts and the
-    # row stays. Such a write may also have landed between two pages that read the old row and the new outbox
-    # row; therefore the commit expects both.
+    # row stays. Such a write may also have been committed between two pages, the old row in one and the new
+    # outbox row in the other; therefore the commit expects both.
     expects = add_fence(it, *((each, row(job.main, each).version) for each in (("row", key[1]), key)))
     return ask(it, Ask("main", ((key, None),), expects), "taken")
 

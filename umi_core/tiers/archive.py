@@ -219,7 +219,7 @@ class AccessTable(Data):
     def delete_again(self, entity_ids: Collection[str]) -> "AccessTable":
         """Delete these records once more with the next commit.
 
-        An older commit may have landed after the forget or the scan and stored the record again.
+        An older commit may have become durable after the forget or the scan and stored the record again.
         """
         if not entity_ids:
             return self

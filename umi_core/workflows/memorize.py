@@ -215,7 +215,7 @@ def parts_of(whole: Address) -> ByFilter:
 
 
 def ask_parts_again(facts: Facts, view: View) -> Read | None:
-    """Read the segments again if the resource changed since `ingest`: a commit in doubt may have landed."""
+    """Read the segments again if the resource changed since `ingest`: a commit in doubt may be durable."""
     own = own_address(facts, view.scope)
     now = next((row for row in facts[CATEGORY_ROWS] if row.address == own), None)
     return None if now == facts[RESOURCE] else Read(parts_of(own))

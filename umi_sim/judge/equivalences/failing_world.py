@@ -106,7 +106,7 @@ class FailingWorld(SmallWorld):
         if it is None or it.op_id != self.subject:
             return self.answer(effect)
         row, page = self.registry.at(it.workflow, it.revision).steps[it.row].id, it.page_count
-        # Before the question is answered, so that it sees the rows that landed.
+        # Before the question is answered, so that it sees the committed rows.
         if self.lands_at == len(self.asked):
             self.land()
         asked = StepAttempt(it.workflow, row, type(effect), it.unit, page, it.plan_number, self.now_ms)

@@ -1,6 +1,6 @@
 """A commit of unknown outcome lands during another request: the result is that of one of the two orders.
 
-Law 1. The rows, and a refusal, are as if the late commit had landed before the other request, or after it.
+Law 1. The rows, and a refusal, are as if the late commit had come before the other request, or after it.
 Law 2. Core, relations and access records are not compared, since they are chosen by score or nearness.
 """
 

@@ -289,7 +289,7 @@ def check_commit(commit: Commit, scope: Scope, asked: Sequence[str]) -> None:
     is_own = all(each.scope == scope for each in addresses) and not strange
     message = "the rows of a batch, all of one kind that a request is about, and of its agent"
     demand(is_own and len(kinds) == 1 and kinds[0] in asked, rules.PHASES_APART, message, asked, addresses)
-    # If a batch planned in dual_write landed in dual_read, the outbox would not name the row.
+    # If a batch planned in dual_write were committed in dual_read, the outbox would not name the row.
     is_fenced = commit.store != MAIN or any(each.address.kind == "phase" for each in commit.expects)
     message = "a batch to main does not expect the phase that it was planned in"
     demand(is_fenced, rules.ONE_TRUTH, message, "", commit.expects)

@@ -320,7 +320,7 @@ def check_revisions(given: StepInput, state: State) -> None:
         # If four batches were durable when the plan began and five are now, it may give way to the fifth.
         has_yielded = now.yields[0] > snapshot.yields[0]
         has_cause, message = not has_yielded or state.committed_count > snapshot.yields[1], "a plan gave way"
-        demand(has_cause, rules.BACKOFF, message, "a batch that landed since it began", now.yields)
+        demand(has_cause, rules.BACKOFF, message, "a batch committed since it began", now.yields)
         # Within a plan facts are only added. They are compared by identity,
         # since an equal copy would mean that a fact was computed twice.
         if snapshot.place[2] == now.place[2]:
