@@ -31,7 +31,6 @@ Promise = Literal[
     "hook-order",
     "progress",
     "render-order",
-    "render-standard-xml",
     "session-keys-true",
     "space-accounting",
     "system-is-authored",
@@ -289,4 +288,4 @@ def check_block(block: Block) -> Requirements:
     # `core_text` was applied when a text was added, so applying it again must change nothing.
     texts = [block.label, block.text or "", *(text for entry in entries for text in (entry.name, entry.text))]
     holds = all(text == core_text(text) for text in texts)
-    yield Requirement(holds, "render-standard-xml", "a character that XML cannot write", "", slot)
+    yield Requirement(holds, "core-bijection", "a character that XML cannot write", "", slot)

@@ -97,7 +97,10 @@ def not_verified(
 @click.option("--sample", type=click.IntRange(1, 10_000), metavar="N", help="Number of edits. Default: 20.")
 @click.option("--seed", type=seed_of, metavar="S", help="Seed of the edits and of their runs. Default: 0.")
 @click.option(
-    "--seconds", type=click.IntRange(1, 100_000), metavar="T", help="CPU seconds of each. Default: 60."
+    "--seconds",
+    type=click.IntRange(1, 100_000),
+    metavar="T",
+    help="Seconds that runs of each take. Default: 60.",
 )
 @click.option("--jobs", type=click.IntRange(1, 1_024), metavar="J", help="Processes. Default: one per core.")
 @shows(one_list=True)
