@@ -16,6 +16,7 @@ from msgspec import structs
 from tests.spec_tables import rows, whole
 from tests.unit.sim.commands import OWN, refused, umi
 from umi_core.data import is_struct
+from umi_sim.cli import sweep as cli_sweep
 from umi_sim.cli.root import HEADINGS, PLACES, cli
 from umi_sim.cli.source import hunt_report, summary
 from umi_sim.kernel.report import laid_out
@@ -30,7 +31,7 @@ from umi_sim.runs.mutation_run import MutantHunt
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import source_hunt, verify
-from umi_sim.sweep.plan import SweepPlan
+from umi_sim.sweep.plan import SweepPlan, source_of
 from umi_sim.sweep.source_hunt import NO_START, SourceHunt
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
@@ -465,6 +466,7 @@ def test_a_mutant_whose_source_text_has_gone_is_reported_with_its_place(
 def test_edits_of_the_source_tell_what_saw_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_edits, "list_files", lambda: ["umi_core/text.py", "umi_core/ids.py"])
     monkeypatch.setattr(source_hunt, "fails_a_test", lambda folder: False)  # those take long
+    monkeypatch.setattr(cli_sweep, "sources_of", lambda names: (source_of("working"),))  # as do all scenarios
     (edit,) = draw_edits(5, 1)
     drawn = umi("mutants", "--source", "--sample", "1", "--seed", "5", "--seconds", "1", "--json")
     found, report = json.loads(drawn.stdout)
