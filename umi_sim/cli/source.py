@@ -52,7 +52,7 @@ def edits_wanted(name: str | None, sample: int, seed: int) -> "Sequence[SourceEd
 
 
 def hunt_report(found: "SourceHunt") -> Report:
-    how = found.how or f"SURVIVED, met in {found.met}"
+    how = found.how or f"SURVIVED, in {plural(found.met, 'scenario')}"
     head = f"{found.name:34} {how:26} {plural(found.runs, 'run'):>8} {found.cpu_ms / 1000:7.1f} s"
     lines = (
         row("", f"- {cut(found.before, SHOWN_MAX)}", hang=2),

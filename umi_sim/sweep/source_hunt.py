@@ -155,6 +155,7 @@ def fails_a_test(overlay: str) -> bool:
 
 
 def run_edited(worker: Worker, source: ScenarioSource, seed: int) -> EditedRun:
+    """Do one run with the edit, in a child that is started if it does not run; tell how it ended."""
     try:
         if worker.process is None:
             worker.start()

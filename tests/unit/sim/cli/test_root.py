@@ -486,7 +486,7 @@ def test_edits_of_the_source_are_printed_as_lines() -> None:
         ["text.py:8:0", "does", "not", "start", "1", "run", "1.2", "s"],
         ["-", "return", "a"],
         ["+", "return", "b"],
-        ["text.py:8:0", "SURVIVED,", "met", "in", "12", "400", "runs", "60.5", "s"],
+        ["text.py:8:0", "SURVIVED,", "in", "12", "scenarios", "400", "runs", "60.5", "s"],
         ["-", "return", "a"],
         ["+", "return", "b"],
         ["1", "of", "2", "edits", "seen"],
